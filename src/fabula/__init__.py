@@ -1,0 +1,3 @@
+"""Fabula: a context engine and writing room for stories made with language models."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,65 @@
+"""Attachments: sent, described, or dropped with a reason.
+
+An image goes along where the model takes images; otherwise its description stands in for it. A
+file's text is quoted. All of it is counted before anything else of the immediate layer is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from fabula.context.request import Attachment
+from fabula.context.shape import Shape
+from fabula.context.trace import Outcome, Reason
+from fabula.core.errors import Code
+from fabula.core.fragments import Fragment, Layer, Part
+
+
+class Attached(Struct):
+    """What came of the attachments."""
+
+    sent: tuple[str, ...] = ()
+    tokens: int = 0
+    described: list[Fragment] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, room: int) -> Attached:
+    """Take attachments in order, as far as the room reaches."""
+    done = Attached()
+    sent: list[str] = []
+    for item in attachments:
+        words = _words(item, shape)
+        fragment = Fragment(
+            source=f"attachment:{item.id}",
+            layer=Layer.IMMEDIATE,
+            text=words,
+            project_id=project_id,
+            title=item.name or item.id,
+            part=Part.SCENE,
+        )
+        if item.kind == "image" and shape.model.images and item.reference and item.tokens <= room:
+            room -= item.tokens
+            done.tokens += item.tokens
+            sent.append(item.reference)
+            done.outcomes.append((fragment, Reason.KEPT, item.tokens, "sent as an image"))
+        elif words and shape.piece(words) <= room:
+            room -= shape.piece(words)
+            done.described.append(fragment)
+        else:
+            why = "it has neither text nor description" if not words else "there is no room for it"
+            done.outcomes.append((fragment, Reason.NO_ROOM if words else Reason.EMPTY, 0, why))
+            done.warnings.append(f"{Code.ATTACHMENT_DROPPED.value}: {item.name or item.id} was left out: {why}")
+    done.sent = tuple(sent)
+    return done
+
+
+def _words(item: Attachment, shape: Shape) -> str:
+    inside = "\n".join(part for part in (item.description, item.text) if part.strip())
+    if not inside:
+        return ""
+    pattern = shape.words.image if item.kind == "image" else shape.words.file
+    return pattern.format(name=item.name or item.id, description=inside)

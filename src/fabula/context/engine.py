@@ -1,0 +1,452 @@
+"""The engine: from everything known about a story to one prompt under an exact budget.
+
+    request → gather → gate → shape → fit → place → render → prompt + trace + continuity
+
+Past `gather` it is a pure function of its inputs: no clock, no I/O, no memory. What it keeps between
+calls (token counts, rendered lists, a queue) changes how fast an answer comes, never the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from fabula.context.attachments import attach
+from fabula.context.budget import Budget, Limits, Profile, reply_reserve
+from fabula.context.continuity import NOTHING, Continuity
+from fabula.context.fit import Fitting, fit
+from fabula.context.gate import gate
+from fabula.context.gather import Gatherer, Source
+from fabula.context.order import Order, arrange, held_over, next_idle
+from fabula.context.place import place
+from fabula.context.recipes import RECIPES, Preset, Recipe, prepare
+from fabula.context.render import Rendered, render
+from fabula.context.request import Ask, Request
+from fabula.context.result import LayerReport, Result
+from fabula.context.shape import Offer, Shape, shape
+from fabula.context.trace import Outcome, Reason, Trace, Verdict
+from fabula.context.turnstile import Turnstile
+from fabula.context.words import WORDS
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.view import Language, Project, View
+from fabula.text.models import Model, find_model
+from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerFailure
+from fabula.text.windows import Stretch
+
+log = logging.getLogger("fabula.context")
+_END = 1 << 62  # a cursor nobody gave stands at the end of its document
+_TRIES = 6  # refits allowed where counts do not add up
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What the owner of an engine may choose."""
+
+    profile: Profile = Profile()
+    limits: Limits = Limits()
+    debug: bool = True
+
+
+class Engine:
+    """Assembles prompts from sources, or from fragments handed in."""
+
+    def __init__(
+        self,
+        sources: Iterable[Source] = (),
+        *,
+        settings: Settings = Settings(),
+        recipes: Mapping[str, Recipe] = RECIPES,
+        tokenizer_for: Callable[[Model], Tokenizer] = Model.tokenizer,
+    ) -> None:
+        self._sources = {source.name: source for source in sources}
+        self._settings = settings
+        self._recipes = recipes
+        self._tokenizer_for = tokenizer_for
+        self._gatherer = Gatherer(settings.limits)
+        self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
+        self._shapes: dict[tuple[str, int | None, str | None, Language], Shape] = {}
+        self._presets: dict[tuple[str, Preset | None], Preset] = {}
+
+    def assemble(
+        self,
+        request: Request,
+        view: View | None = None,
+        *,
+        fragments: Iterable[Fragment] = (),
+        continuity: Continuity = NOTHING,
+    ) -> Result:
+        """One prompt. `fragments` are offered beside what the sources know."""
+        with self._turnstile.turn(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
+            return self._assemble(request, view, list(fragments), continuity, dry=False)
+
+    def inspect(
+        self,
+        request: Request,
+        view: View | None = None,
+        *,
+        fragments: Iterable[Fragment] = (),
+        continuity: Continuity = NOTHING,
+    ) -> Result:
+        """A dry run that also says what was never offered. Its continuity is the one that came in."""
+        if not (self._settings.debug and request.principal.may_inspect):
+            raise FabulaError(
+                Code.INSPECT_FORBIDDEN,
+                "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
+            )
+        return self._assemble(request, view, list(fragments), continuity, dry=True)
+
+    def _assemble(
+        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
+    ) -> Result:
+        view = _view_of(request, view)
+        recipe = self._recipe(request.recipe)
+        warnings: list[str] = []
+        profile = self._profile(warnings)
+        measure = self._shape(request, view.project.language, warnings)
+        vantage = vantage_of(request, view)
+        run = _Run(self, request, view, recipe, given, before, vantage, dry)
+        try:
+            return run.result(measure, profile, warnings)
+        except TokenizerFailure as failure:
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({failure})")
+            log.warning("tokenizer failed: %s", failure)
+            fallback = Shape(Cautious(), measure.words, measure.model)
+            return run.result(fallback, Profile(), warnings)
+
+    def _recipe(self, name: str) -> Recipe:
+        recipe = self._recipes.get(name)
+        if recipe is None:
+            raise FabulaError(
+                Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(self._recipes)}."
+            )
+        return recipe
+
+    def _profile(self, warnings: list[str]) -> Profile:
+        try:
+            self._settings.profile.check()
+        except FabulaError as error:
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used.")
+            return Profile()
+        return self._settings.profile
+
+    def _shape(self, request: Request, language: Language, warnings: list[str]) -> Shape:
+        key = (request.model, request.window, request.encoding, language)
+        known = self._shapes.get(key)
+        if known is not None:
+            return known
+        model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        try:
+            tokenizer = self._tokenizer_for(model)
+            if not isinstance(tokenizer, Encoding | Scaled | Cautious):
+                tokenizer = Guarded(tokenizer)
+            known = Shape(tokenizer, WORDS[language], model)
+        except Exception as error:
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({error})")
+            return Shape(Cautious(), WORDS[language], model)
+        if len(self._shapes) > 32:
+            self._shapes.clear()
+        self._shapes[key] = known
+        return known
+
+    def _preset(self, recipe: Recipe, own: Preset | None) -> Preset:
+        key = (recipe.name, own)
+        known = self._presets.get(key)
+        if known is None:
+            known = prepare(own, recipe.preset) if own is not None else recipe.preset
+            if len(self._presets) > 64:
+                self._presets.clear()
+            self._presets[key] = known
+        return known
+
+
+class _Run:
+    """One assembly under way: what stays the same while windows step and sums are made again."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        view: View,
+        recipe: Recipe,
+        given: Sequence[Fragment],
+        before: Continuity,
+        vantage: Vantage,
+        dry: bool,
+    ) -> None:
+        self.engine = engine
+        self.request = request
+        self.view = view
+        self.recipe = recipe
+        self.given = given
+        self.before = before
+        self.vantage = vantage
+        self.dry = dry
+        self.sources = [engine._sources[name] for name in recipe.sources if name in engine._sources]
+        self.place = request.conversation_id or request.document_id
+        self.same_place = before is not NOTHING and before.document == self.place
+        self.limits = engine._settings.limits
+
+    def result(self, measure: Shape, profile: Profile, warnings: list[str]) -> Result:
+        request, before = self.request, self.before
+        preset = self.engine._preset(self.recipe, request.preset)
+        identity = self.view.project.identity or measure.words.identity
+        budget = self._budget(measure, profile, preset, identity)
+        attached = attach(request.attachments, request.project_id, measure, budget.share(Layer.IMMEDIATE) // 2)
+        budget = Budget(budget.window, budget.reply, budget.fixed + attached.tokens, profile)
+
+        ask = Ask(
+            request=request,
+            vantage=self.vantage,
+            language=self.view.project.language,
+            tokenizer=measure.tokenizer,
+            room={layer: budget.share(layer) for layer in Layer},
+            window=budget.layers,
+        )
+        ahead = self._gather([source for source in self.sources if source.ahead], ask, measure)
+        fresh = self._fresh(ahead.fragments, measure)
+        while True:
+            held = held_over(before, fresh=fresh, patience=self.recipe.patience)
+            told = Ask(
+                request=request,
+                vantage=self.vantage,
+                language=ask.language,
+                tokenizer=ask.tokenizer,
+                room=ask.room,
+                window=ask.window,
+                held=held,
+                fresh=fresh,
+            )
+            rest = self._gather([source for source in self.sources if not source.ahead], told, measure)
+            noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
+            offered = [*self.given, *ahead.fragments, *rest.fragments, *attached.described]
+            outcomes: list[Outcome] = list(attached.outcomes)
+            offer, unrevealed = self._sift(offered, measure, outcomes, noted)
+            fitting, order, rendered, placed_warnings, unanchored = self._settle(
+                offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
+            )
+            if fitting.stepped and not fresh:
+                fresh = True  # a window stepped: choose the retrieved layer anew, in the same breath
+                continue
+            break
+        noted += fitting.warnings + placed_warnings
+        outcomes += fitting.outcomes
+        outcomes += order.outcomes(unanchored)
+        if unrevealed:
+            outcomes = [
+                (f, Reason.NOT_REVEALED, t, d) if r is Reason.KEPT and f.source in unrevealed else (f, r, t, d)
+                for f, r, t, d in outcomes
+            ]
+        if fitting.rules_left_out:
+            log.warning("rules left out of project %s: %s", request.project_id, ", ".join(fitting.rules_left_out))
+        told_last = self._continuity(fitting, order, offer, rendered, fresh=fresh)
+        return Result(
+            rendered=rendered,
+            stable_prefix_unchanged=rendered.prefix_hash == before.prefix_hash,
+            layers={
+                layer: LayerReport(
+                    rendered.by_owner[layer.value],
+                    layer in fitting.truncated,
+                    len(order.all) if layer is Layer.RETRIEVED else None,
+                )
+                for layer in Layer
+            },
+            warnings=tuple(noted),
+            trace=Trace(outcomes, self._absent(told) if self.dry else ()),
+            continuity=before if self.dry else told_last,
+            budget=budget,
+            vantage=self.vantage,
+            model=measure.model,
+            exact=measure.tokenizer.exact,
+        )
+
+    def _budget(self, measure: Shape, profile: Profile, preset: Preset, identity: str) -> Budget:
+        """The sums before any fragment: identity, preset messages and what messages cost around their text."""
+        model, recipe = measure.model, self.recipe
+        fixed = measure.piece(identity.strip()) + model.per_reply
+        runs, last = 1, "system"
+        for node in preset.nodes:
+            if node.type == "message" and node.content.strip():
+                fixed += measure.piece(node.content.strip())
+                if node.injection_strategy is not None:
+                    runs += 2
+            if node.role != last or not (recipe.merge_same_role or recipe.alternate):
+                runs += 1
+                last = node.role
+        runs += 1
+        if recipe.alternate:
+            fixed += measure.piece(measure.words.first_turn)
+            runs += 1
+        fixed += runs * model.per_message
+        reply = reply_reserve(model.window, profile, self.request.reply_tokens)
+        budget = Budget(model.window, reply, fixed, profile)
+        if budget.layers <= 0:
+            raise FabulaError(
+                Code.RULES_TOO_LARGE,
+                f"The identity prompt and the preset need {fixed} tokens, and a window of {model.window} with {reply} kept "
+                f"for the answer leaves {budget.total}. Use a larger window or a shorter preset. Nothing was changed.",
+            )
+        return budget
+
+    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Shape) -> _Found:
+        found = self.engine._gatherer.gather(sources, ask, self.view, measure.words)
+        return _Found(found.fragments, found.warnings)
+
+    def _fresh(self, ahead: Sequence[Fragment], measure: Shape) -> bool:
+        """Is the retrieved layer to be chosen anew: another place, a window that must step, late ones too dear?"""
+        before = self.before
+        if not self.same_place or before.late_spent > before.resend:
+            return True
+        start = before.window_start
+        for fragment in ahead:
+            if isinstance(fragment, Stretch) and start is not None:
+                if not fragment.begin <= start < fragment.end:
+                    return True
+                return fragment.cost(measure.tokenizer, start) > before.window_room
+        return False
+
+    def _sift(
+        self, offered: Sequence[Fragment], measure: Shape, outcomes: list[Outcome], noted: list[str]
+    ) -> tuple[Offer, set[str]]:
+        """Scope, gate, shape and the limits on what may be asked of one prompt."""
+        project = self.request.project_id
+        for fragment in offered:
+            if fragment.project_id != project:
+                log.error(
+                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
+                )
+                raise FabulaError(
+                    Code.SCOPE_VIOLATION,
+                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
+                    "check the source that offered it.",
+                    source=fragment.source,
+                )
+        passed, stopped, unrevealed = gate(offered, self.vantage, self.view.timeline)
+        outcomes += stopped
+        offer, dropped = shape(passed, unrevealed, measure, frozenset(self.request.exclude))
+        outcomes += dropped
+        self._check_size(offer, measure)
+        most = self.limits.retrieved_chunks
+        if len(offer.retrieved) > most:
+            best = sorted(range(len(offer.retrieved)), key=lambda at: -offer.retrieved[at].fragment.score)
+            keep = set(best[:most])
+            outcomes += [
+                (piece.fragment, Reason.CHUNK_LIMIT, piece.tokens, "")
+                for at, piece in enumerate(offer.retrieved)
+                if at not in keep
+            ]
+            noted.append(
+                f"{Code.RETRIEVED_CHUNK_LIMIT.value}: {len(offer.retrieved)} chunks were offered; the best {most} were kept"
+            )
+            offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
+        return offer, unrevealed
+
+    def _check_size(self, offer: Offer, measure: Shape) -> None:
+        most = self.limits.input_tokens
+        lists = (offer.constraints, offer.rules, offer.settings, offer.retrieved, offer.desk, offer.history, offer.after)
+        size = sum([piece.tokens for pieces in lists for piece in pieces])
+        size += sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
+        if offer.window is not None and size <= most:
+            # The manuscript counts only up to what the window could hold.
+            size += min(offer.window.full(measure.tokenizer).tokens, max(measure.model.window - size, 0))
+        if size > most:
+            raise FabulaError(
+                Code.INPUT_TOO_LARGE,
+                f"{size} tokens were gathered and {most} is the most one prompt is chosen from. "
+                "Narrow the search, or raise the limit. Nothing was changed.",
+                tokens=size,
+                most=most,
+            )
+
+    def _settle(
+        self,
+        offer: Offer,
+        budget: Budget,
+        measure: Shape,
+        preset: Preset,
+        identity: str,
+        fresh: bool,
+        attachments: tuple[str, ...],
+        attached: int,
+    ) -> tuple[Fitting, Order, Rendered, list[str], set[str]]:
+        """Fit, order, place and render; again with less room where the counts did not add up."""
+        late = self.recipe.late_joiners if self.request.late_joiners is None else self.request.late_joiners
+        for _ in range(_TRIES):
+            fitting = fit(offer, budget, measure, self.recipe, self.before, same_place=self.same_place)
+            order = arrange(fitting.retrieved, self.before, fresh=fresh, late=late)
+            fitting.retrieved = order.settled
+            placed = place(preset, offer, fitting, order.late, measure, identity)
+            rendered = render(placed.slots, self.recipe, measure, attachments, attached)
+            over = rendered.tokens - budget.total
+            if over <= 0:
+                return fitting, order, rendered, placed.warnings, placed.unanchored
+            budget = Budget(budget.window, budget.reply, budget.fixed + over + 1, budget.profile)
+        raise FabulaError(
+            Code.INPUT_TOO_LARGE,
+            f"What cannot be left out needs {over} tokens more than this window has. Use a larger window, "
+            "a shorter instruction or fewer rules. Nothing was changed.",
+        )
+
+    def _continuity(
+        self, fitting: Fitting, order: Order, offer: Offer, rendered: Rendered, *, fresh: bool
+    ) -> Continuity:
+        late_tokens = sum(piece.tokens for piece in order.late)
+        shown = fitting.cut.tokens if fitting.cut is not None else 0
+        shown += sum(piece.tokens for piece in fitting.history)
+        return Continuity(
+            prefix_hash=rendered.prefix_hash,
+            document=self.place,
+            window_start=fitting.cut.start if fitting.cut is not None and offer.window is not None else None,
+            window_room=fitting.window_room,
+            history_start=fitting.history[0].fragment.source if fitting.history else None,
+            history_room=fitting.history_room,
+            retrieved=tuple([piece.fragment.source for piece in order.settled]),
+            late=tuple([piece.fragment.source for piece in order.late]),
+            late_spent=late_tokens if fresh else self.before.late_spent + late_tokens,
+            resend=shown,
+            idle=next_idle(order.all, self.before),
+            rules_left_out=fitting.rules_left_out,
+        )
+
+    def _absent(self, ask: Ask) -> list[Verdict]:
+        absent: list[Verdict] = []
+        for source in self.sources:
+            if not source.waits:
+                absent.extend(source.absent(ask, self.view))
+        return absent
+
+
+class _Found(Struct):
+    fragments: list[Fragment]
+    warnings: list[str]
+
+
+def _view_of(request: Request, view: View | None) -> View:
+    if not request.project_id:
+        raise FabulaError(Code.REQUEST_INVALID, "A request must name its project.")
+    if view is None:
+        return View(Project(id=request.project_id))
+    if view.project.id != request.project_id:
+        log.error("security: a request for project %s met a view of %s", request.project_id, view.project.id)
+        raise FabulaError(
+            Code.SCOPE_VIOLATION,
+            f"This is the project {view.project.id!r}, and the request asks for {request.project_id!r}.",
+        )
+    return view
+
+
+def vantage_of(request: Request, view: View) -> Vantage:
+    """Whose eyes, and where: as asked, else the point-of-view character's, else the reader's."""
+    position = None
+    if request.document_id:
+        position = Position(request.document_id, _END if request.cursor is None else request.cursor)
+    moment = view.timeline.moment(request.document_id)
+    character = request.character or request.speaker_id or (moment.pov if moment is not None else None)
+    eyes = request.eyes or (Eyes.CHARACTER if character else Eyes.READER)
+    if eyes is Eyes.CHARACTER and not character:
+        raise FabulaError(Code.REQUEST_INVALID, "To look through a character's eyes, name the character.")
+    return Vantage(eyes, position, character if eyes is Eyes.CHARACTER else None)
+
+

@@ -1,0 +1,360 @@
+"""Fit: choose what enters the prompt.
+
+Every fragment gets a verdict, the losers too. Counting happened before: here are only sums.
+
+Over budget, things give way in one order: retrieved, settings, then of the immediate layer the
+conversation, the text after the cursor and the text furthest before it. Rules are never cut as
+text. A window that must move moves by a step, so that the next requests need not move it again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from fabula.context.budget import Budget
+from fabula.context.continuity import Continuity
+from fabula.context.recipes.model import Recipe
+from fabula.context.rules import fit_rules
+from fabula.context.shape import Offer, Piece, Shape
+from fabula.context.trace import Outcome, Reason
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Layer
+from fabula.text.windows import Cut, shorten
+
+
+class Fitting(Struct):
+    """What stays, what it costs, and what became of the rest."""
+
+    constraints: list[Piece] = field(default_factory=list)
+    rules: list[Piece] = field(default_factory=list)
+    settings: list[Piece] = field(default_factory=list)
+    retrieved: list[Piece] = field(default_factory=list)
+    desk: list[Piece] = field(default_factory=list)
+    history: list[Piece] = field(default_factory=list)
+    after: list[Piece] = field(default_factory=list)
+    cut: Cut | None = None
+    window_room: int = 0
+    history_room: int = 0
+    stepped: bool = False
+    truncated: set[Layer] = field(default_factory=set)
+    outcomes: list[Outcome] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    rules_left_out: tuple[str, ...] = ()
+
+
+def fit(offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Continuity, *, same_place: bool) -> Fitting:
+    """Choose, within the budget."""
+    fitting = Fitting()
+    fixed = _fixed(offer, shape)
+    room = budget.layers - fixed
+    room -= fit_rules(offer, fitting, budget, shape, room, before if same_place else None)
+    if room < 0:
+        raise _too_much(offer, fixed, budget)
+
+    minimum = budget.profile.immediate.minimum
+    settings = _Heap(offer.settings, shape.bulleted(shape.words.settings, ()).tokens + 1 if offer.settings else 0)
+    desk = _Heap(offer.desk, shape.headings["desk"] if offer.desk else 0)
+    after = _After(offer.after, shape)
+    history = _History(offer.history, recipe)
+    window = _Window(offer, shape)
+
+    # What the immediate layer is sure to be offered: its share, and its minimum at the least.
+    sure = max(budget.share(Layer.IMMEDIATE) - fixed - desk.tokens - after.tokens, minimum)
+    if offer.window is None:
+        history.offer(min(sure, room), recipe)
+        core = 0
+    else:
+        history.offer(min(sure // 4, room), recipe)
+        core = min(window.full, max(sure - history.tokens, minimum))
+
+    over = settings.tokens + desk.tokens + after.tokens + history.tokens + core - room
+    if over > 0:
+        over -= settings.shed(over, budget.profile.settings.minimum)
+        over -= desk.shed(over, 0)
+        over -= history.shed(over)
+        over -= after.shed(over)
+        least = max(minimum - fixed, 0)
+        if over > 0 and core > least:
+            given = min(over, core - least)
+            core, over = core - given, over - given
+        over -= settings.shed(over, 0)
+        core -= max(over, 0)
+        core = max(core, 0)
+    left = room - (settings.tokens + desk.tokens + after.tokens + history.tokens + core)
+
+    taken = _choose(offer.retrieved, max(left, 0), shape.headings["retrieved"] + shape.headings["late"], fitting)
+    left -= taken
+    _settle_history(fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place)
+    if offer.window is not None:
+        _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
+    settings.settle(fitting, Layer.SETTINGS, fitting.settings)
+    desk.settle(fitting, Layer.IMMEDIATE, fitting.desk)
+    after.settle(fitting)
+    for piece in (*offer.scene, *offer.mark, *offer.closing):
+        fitting.outcomes.append((piece.fragment, Reason.KEPT, piece.tokens, ""))
+    return fitting
+
+
+def _fixed(offer: Offer, shape: Shape) -> int:
+    """What the immediate layer cannot do without."""
+    fixed = sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
+    if offer.window is not None:
+        fixed += shape.headings["window"] + shape.headings["left_out"]
+    return fixed
+
+
+def _too_much(offer: Offer, fixed: int, budget: Budget) -> FabulaError:
+    return FabulaError(
+        Code.INPUT_TOO_LARGE,
+        f"The instruction and the selection need {fixed} tokens, and this window leaves {max(budget.layers, 0)}. "
+        "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+        tokens=fixed,
+    )
+
+
+def _choose(pieces: Sequence[Piece], room: int, heading: int, fitting: Fitting) -> int:
+    """The best first, whole or not at all; one that is too large is passed over, not fatal."""
+    if not pieces:
+        return 0
+    left = room - heading
+    kept: set[int] = set()
+    refused: list[tuple[int, Piece]] = []
+    last_kept = -1
+    ranked = sorted(range(len(pieces)), key=lambda at: -pieces[at].fragment.score)
+    for rank, at in enumerate(ranked):
+        piece = pieces[at]
+        if piece.tokens <= left:
+            left -= piece.tokens
+            kept.add(at)
+            last_kept = rank
+        else:
+            refused.append((rank, piece))
+    whole = room - heading
+    for rank, piece in refused:
+        reason = (
+            Reason.TOO_LARGE if piece.tokens > whole else Reason.PASSED_OVER if rank < last_kept else Reason.NO_ROOM
+        )
+        fitting.outcomes.append((piece.fragment, reason, piece.tokens, f"{piece.tokens} tokens"))
+    if refused:
+        fitting.truncated.add(Layer.RETRIEVED)
+    fitting.retrieved = [piece for at, piece in enumerate(pieces) if at in kept]
+    return room - left if kept else 0
+
+
+class _Heap:
+    """Pieces that go one by one, the lowest ranked first."""
+
+    def __init__(self, pieces: Sequence[Piece], heading: int) -> None:
+        self.kept = list(pieces)
+        self._heading = heading
+        self.gone: list[Piece] = []
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self.kept) + (self._heading if self.kept else 0)
+
+    def shed(self, over: int, down_to: int) -> int:
+        """Give up to `over` tokens, without falling below `down_to` by the last one given."""
+        before = self.tokens
+        if over <= 0 or before <= down_to:
+            return 0
+        order = sorted(range(len(self.kept)), key=lambda at: (self.kept[at].fragment.score, -at))
+        now, gone = before, set()
+        for at in order:
+            if now <= max(before - over, 0):
+                break
+            size = self.kept[at].tokens + (self._heading if len(gone) == len(self.kept) - 1 else 0)
+            if now - size < down_to:
+                break
+            now -= size
+            gone.add(at)
+        self.gone += [self.kept[at] for at in order if at in gone]
+        self.kept = [piece for at, piece in enumerate(self.kept) if at not in gone]
+        return before - now
+
+    def settle(self, fitting: Fitting, layer: Layer, into: list[Piece]) -> None:
+        into.extend(self.kept)
+        outcomes = fitting.outcomes
+        outcomes.extend([(piece.fragment, Reason.KEPT, piece.tokens, "") for piece in self.kept])
+        if self.gone:
+            fitting.truncated.add(layer)
+            outcomes.extend((piece.fragment, Reason.NO_ROOM, piece.tokens, "") for piece in self.gone)
+
+
+class _After:
+    """Text behind the cursor: what is nearest to the cursor stays longest."""
+
+    def __init__(self, pieces: Sequence[Piece], shape: Shape) -> None:
+        self._offered = list(pieces)
+        self._kept = list(pieces)
+        self._shape = shape
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self._kept) + (self._shape.headings["after"] if self._kept else 0)
+
+    def shed(self, over: int) -> int:
+        before = self.tokens
+        if over <= 0 or not self._kept:
+            return 0
+        heading = self._shape.headings["after"]
+        room, kept = before - over - heading, []
+        for piece in self._kept:
+            text = shorten(piece.text, self._shape.tokenizer, room)
+            if text:
+                piece = Piece(piece.fragment, text, self._shape.piece(text))
+                room -= piece.tokens
+                kept.append(piece)
+        self._kept = kept
+        return before - self.tokens
+
+    def settle(self, fitting: Fitting) -> None:
+        kept = {id(piece.fragment): piece for piece in self._kept}
+        for piece in self._offered:
+            stays = kept.get(id(piece.fragment))
+            if stays is None:
+                reason = Reason.NO_ROOM
+            else:
+                reason = Reason.KEPT if stays.text == piece.text else Reason.SHORTENED
+            if reason is not Reason.KEPT:
+                fitting.truncated.add(Layer.IMMEDIATE)
+            fitting.outcomes.append((piece.fragment, reason, stays.tokens if stays else piece.tokens, ""))
+        fitting.after = self._kept
+
+
+class _Window:
+    """The text before the cursor, measured."""
+
+    def __init__(self, offer: Offer, shape: Shape) -> None:
+        self._stretch = offer.window
+        self._tokenizer = shape.tokenizer
+        self.full = self.cost(offer.window.begin) if offer.window is not None else 0
+
+    def cost(self, start: int) -> int:
+        return self._stretch.cost(self._tokenizer, start) if self._stretch is not None else 0
+
+    def fit(self, room: int) -> Cut | None:
+        return self._stretch.fit(self._tokenizer, room) if self._stretch is not None else None
+
+
+def _settle_window(
+    fitting: Fitting,
+    window: _Window,
+    room: int,
+    minimum: int,
+    recipe: Recipe,
+    before: Continuity,
+    offer: Offer,
+    *,
+    same_place: bool,
+) -> None:
+    stretch = offer.window
+    assert stretch is not None
+    fitting.window_room = room
+    start = before.window_start if same_place else None
+    if window.full <= room:
+        cut: Cut | None = Cut(stretch.begin, window.full)
+        fitting.stepped = start not in (None, stretch.begin)
+    elif start is not None and stretch.begin <= start < stretch.end and window.cost(start) <= room:
+        cut = Cut(start, window.cost(start))
+    else:
+        target = max(min(minimum, room), int(room * (1 - recipe.window_step)))
+        cut = window.fit(target) or window.fit(room)
+        fitting.stepped = start is not None
+    fitting.cut = cut
+    if cut is None:
+        fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
+        fitting.truncated.add(Layer.IMMEDIATE)
+    elif cut.start > stretch.begin:
+        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, f"{window.full - cut.tokens} tokens left out"))
+        fitting.truncated.add(Layer.IMMEDIATE)
+    else:
+        fitting.outcomes.append((stretch, Reason.KEPT, cut.tokens, ""))
+
+
+class _History:
+    """Messages of the conversation, oldest first; the oldest give way first."""
+
+    def __init__(self, pieces: Sequence[Piece], recipe: Recipe) -> None:
+        self.pieces = list(pieces)
+        self.sums = [0]
+        for piece in reversed(self.pieces):
+            self.sums.append(self.sums[-1] + piece.tokens)
+        self.first = 0  # the oldest message that is kept
+        self.capped = self._caps(recipe)
+
+    def _caps(self, recipe: Recipe) -> int:
+        first = 0
+        if recipe.history_messages is not None:
+            first = max(first, len(self.pieces) - recipe.history_messages)
+        if recipe.history_characters is not None:
+            characters = 0
+            for at in range(len(self.pieces) - 1, -1, -1):
+                characters += len(self.pieces[at].text)
+                if characters > recipe.history_characters:
+                    return max(first, at + 1)
+        return first
+
+    def cost(self, first: int) -> int:
+        return self.sums[len(self.pieces) - first]
+
+    @property
+    def tokens(self) -> int:
+        return self.cost(self.first)
+
+    def reach(self, room: int) -> int:
+        """The oldest message from which all fit."""
+        return max(len(self.pieces) - (bisect_right(self.sums, room) - 1), self.capped)
+
+    def step(self, room: int, given_up: float) -> int:
+        """Where the window begins after a step: well inside the room, so that it need not move again soon."""
+        spare = int((len(self.pieces) - self.capped) * given_up) if self.capped else 0
+        first = max(self.reach(int(room * (1 - given_up))), self.capped + spare)
+        return min(first, max(len(self.pieces) - 1, 0)) if self.reach(room) < len(self.pieces) else len(self.pieces)
+
+    def offer(self, room: int, recipe: Recipe) -> None:
+        cap = room if recipe.history_tokens is None else min(room, recipe.history_tokens)
+        self.first = self.reach(max(cap, 0))
+
+    def shed(self, over: int) -> int:
+        if over <= 0:
+            return 0
+        before = self.tokens
+        self.first = max(self.first, self.reach(max(before - over, 0)))
+        return before - self.tokens
+
+
+def _settle_history(
+    fitting: Fitting, history: _History, left: int, recipe: Recipe, before: Continuity, *, same_place: bool
+) -> None:
+    room = history.tokens + left
+    if recipe.history_tokens is not None:
+        room = min(room, recipe.history_tokens)
+    fitting.history_room = room
+    start = before.history_start if same_place else None
+    known = next((at for at, piece in enumerate(history.pieces) if piece.fragment.source == start), None)
+    stepped = False
+    if history.capped == 0 and history.cost(0) <= room:
+        first = 0
+    elif known is not None and known >= history.capped and history.cost(known) <= room:
+        first = known
+    else:
+        first = history.step(room, recipe.history_step)
+        stepped = start is not None
+    fitting.stepped = fitting.stepped or stepped
+    fitting.history = history.pieces[first:]
+    best = history.reach(room)
+    for at, piece in enumerate(history.pieces):
+        if at >= first:
+            reason = Reason.KEPT
+        elif at < history.capped:
+            reason = Reason.HISTORY_CAP
+        else:
+            reason = Reason.WINDOW_STEP if at >= best else Reason.NO_ROOM
+        fitting.outcomes.append((piece.fragment, reason, piece.tokens, ""))
+    if first:
+        fitting.truncated.add(Layer.IMMEDIATE)
+

@@ -1,0 +1,63 @@
+"""Gate: the only place that decides what may be known here and now.
+
+No source filters for itself. A fragment passes when the story has come to it, it still holds, and
+whoever's eyes we look through may know it; text that was made from other text passes only where
+all it was made from would. The author knows everything, and is told what must not be revealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fabula.context.trace import Outcome, Reason
+from fabula.core.fragments import Fragment, Terms
+from fabula.core.story import Eyes, Timeline, Vantage
+
+
+def gate(
+    fragments: Iterable[Fragment], vantage: Vantage, timeline: Timeline
+) -> tuple[list[Fragment], list[Outcome], set[str]]:
+    """What passes, what does not and why, and which of those that pass are not revealed yet."""
+    passed: list[Fragment] = []
+    stopped: list[Outcome] = []
+    unrevealed: set[str] = set()
+    for fragment in fragments:
+        if (
+            fragment.since is None
+            and fragment.until is None
+            and fragment.known_to is None
+            and not fragment.derived_from
+        ):
+            passed.append(fragment)
+            continue
+        reason = judge(fragment, vantage, timeline)
+        if reason is Reason.NOT_REVEALED:
+            unrevealed.add(fragment.source)
+        elif reason is not None:
+            stopped.append((fragment, reason, 0, ""))
+            continue
+        passed.append(fragment)
+    return passed, stopped, unrevealed
+
+
+def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+    """The strictest word on a fragment and on all it was made from; None when nothing is held against it."""
+    strictest: Reason | None = None
+    for terms in (fragment, *fragment.derived_from):
+        reason = _judge(terms, vantage, timeline)
+        if reason is Reason.NOT_REVEALED:
+            strictest = reason
+        elif reason is not None:
+            return reason
+    return strictest
+
+
+def _judge(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+    here = vantage.position
+    if terms.until is not None and timeline.reached(terms.until, here):
+        return Reason.NO_LONGER
+    if vantage.eyes is Eyes.CHARACTER and terms.known_to is not None and vantage.character not in terms.known_to:
+        return Reason.NOT_KNOWN
+    if terms.since is not None and not timeline.reached(terms.since, here):
+        return Reason.NOT_REVEALED if vantage.eyes is Eyes.AUTHOR else Reason.NOT_YET
+    return None

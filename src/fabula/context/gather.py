@@ -1,0 +1,166 @@
+"""Gather: ask every source, and survive each of them.
+
+A source in memory is a plain call. One that waits on something (a remote index, an embedding
+endpoint, a plug-in nobody vouches for) says so, and then runs beside the others under a deadline.
+A source that raises, hangs or answers rubbish costs its own fragments and a warning, never the
+assembly.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Protocol
+
+from msgspec import Struct
+
+from fabula.context.budget import Limits
+from fabula.context.request import Ask
+from fabula.context.trace import Verdict
+from fabula.context.words import Words
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment
+from fabula.core.view import View
+
+# Refusals that a source may decide: they are about the request, not about the source.
+_REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
+_STUCK = 8  # calls of one source that may hang before it is no longer asked
+
+
+class Source(Protocol):
+    """Something that knows fragments.
+
+    `ahead` sources are asked first: what they offer (the text, the conversation) decides whether a
+    window steps, and the others are told.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def failing(self) -> Code: ...
+    @property
+    def waits(self) -> bool: ...
+    @property
+    def ahead(self) -> bool: ...
+    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]: ...
+    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+        """For a dry run: what was not offered, and why."""
+        ...
+
+
+class Called(Struct, frozen=True, kw_only=True):
+    """A plain function as a source. Nobody vouches for it, so it runs under the deadline."""
+
+    name: str
+    call: Callable[[Ask, View], Iterable[Fragment]]
+    failing: Code = Code.SOURCE_UNAVAILABLE
+    waits: bool = True
+    ahead: bool = False
+
+    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
+        """Whatever the function answers."""
+        return self.call(ask, view)
+
+    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+        """A function cannot say what it left out."""
+        return ()
+
+
+class Gathered(Struct):
+    """What the sources offered, in the order of the recipe, and who failed."""
+
+    fragments: list[Fragment]
+    warnings: list[str]
+
+
+class Gatherer:
+    """Asks sources; remembers only which of them are hanging."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._hanging: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def gather(self, sources: Sequence[Source], ask: Ask, view: View, words: Words) -> Gathered:
+        """Every source's fragments, or a warning in their place."""
+        waiting = [self._start(source, ask, view) for source in sources if source.waits]
+        deadline = time.monotonic() + self._limits.source_seconds
+        pending = iter(waiting)
+        found = Gathered([], [])
+        for source in sources:
+            try:
+                if source.waits:
+                    answer = next(pending).wait(deadline)
+                else:
+                    answer = self._listed(source, ask, view)
+            except FabulaError as error:
+                if error.code in _REFUSALS:
+                    raise
+                found.warnings.append(_warning(source, error.sentence, words))
+            except _Hanging:
+                why = words.source_late.format(seconds=self._limits.source_seconds)
+                found.warnings.append(_warning(source, why, words))
+            except Exception as error:
+                found.warnings.append(_warning(source, type(error).__name__, words))
+            else:
+                found.fragments.extend(answer)
+        return found
+
+    def _listed(self, source: Source, ask: Ask, view: View) -> list[Fragment]:
+        most = self._limits.source_fragments
+        answer = list(islice(source.fragments(ask, view), most + 1))
+        if len(answer) > most:
+            raise FabulaError(Code.FRAGMENT_INVALID, f"more than {most} fragments")
+        for fragment in answer:
+            if not isinstance(fragment, Fragment):
+                raise FabulaError(Code.FRAGMENT_INVALID, f"a {type(fragment).__name__} where a fragment belongs")
+        return answer
+
+    def _start(self, source: Source, ask: Ask, view: View) -> _Call:
+        with self._lock:
+            hanging = self._hanging.get(source.name, 0)
+            if hanging < _STUCK:
+                self._hanging[source.name] = hanging + 1
+        call = _Call()
+        if hanging >= _STUCK:
+            return call
+
+        def run() -> None:
+            try:
+                call.answer = self._listed(source, ask, view)
+            except BaseException as error:
+                call.error = error
+            with self._lock:
+                self._hanging[source.name] -= 1
+            call.done.set()
+
+        threading.Thread(target=run, name=f"source-{source.name}", daemon=True).start()
+        return call
+
+
+class _Hanging(Exception):
+    pass
+
+
+class _Call:
+    __slots__ = ("answer", "done", "error")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.answer: list[Fragment] = []
+        self.error: BaseException | None = None
+
+    def wait(self, deadline: float) -> list[Fragment]:
+        if not self.done.wait(max(0.0, deadline - time.monotonic())):
+            raise _Hanging
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+
+def _warning(source: Source, why: str, words: Words) -> str:
+    code = source.failing
+    sentence = words.unavailable.get(code, words.unavailable[Code.SOURCE_UNAVAILABLE])
+    return f"{code.value}: " + words.source_failed.format(sentence=sentence, name=source.name, why=why)

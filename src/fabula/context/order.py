@@ -1,0 +1,70 @@
+"""Order: the retrieved layer keeps its place from one request to the next.
+
+What was told last time stays where it stood. What is new joins at the end of the layer, or, with
+late joiners on, in a small block behind the window, so that the window before it does not move.
+When a window steps or the chapter changes, the layer is chosen anew and late ones are folded in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from fabula.context.continuity import Continuity
+from fabula.context.shape import Piece
+from fabula.context.trace import Outcome, Reason
+from fabula.core.scale import NEEDED
+
+
+class Order(Struct):
+    """The retrieved layer in the order it will stand, and what stands behind the window."""
+
+    settled: list[Piece] = field(default_factory=list)
+    late: list[Piece] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Piece]:
+        """Everything of the layer that is in the prompt."""
+        return [*self.settled, *self.late]
+
+    def outcomes(self, unanchored: set[str]) -> list[Outcome]:
+        """What became of each of them."""
+        found: list[Outcome] = [
+            (p.fragment, Reason.ANCHOR_MISSING if p.fragment.source in unanchored else Reason.KEPT, p.tokens, "")
+            for p in self.settled
+        ]
+        found += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in self.late]
+        return found
+
+
+def arrange(kept: Sequence[Piece], before: Continuity, *, fresh: bool, late: bool) -> Order:
+    """Put what was chosen into its order."""
+    if not before.retrieved and not before.late:
+        return Order(list(kept))
+    by_source = {piece.fragment.source: piece for piece in kept}
+    first = [by_source.pop(source) for source in before.retrieved if source in by_source]
+    second = [by_source.pop(source) for source in before.late if source in by_source]
+    new = [piece for piece in kept if piece.fragment.source in by_source]
+    if fresh or not late:
+        return Order([*first, *second, *new])
+    own_place = [piece for piece in new if piece.fragment.placement is not None]
+    joining = [piece for piece in new if piece.fragment.placement is None]
+    return Order([*first, *own_place], [*second, *joining])
+
+
+def held_over(before: Continuity, *, fresh: bool, patience: int) -> tuple[str, ...]:
+    """What sources should offer again; when the layer is chosen anew, only what was needed lately."""
+    held = (*before.retrieved, *before.late)
+    if not fresh:
+        return held
+    return tuple(source for source in held if before.idle.get(source, 0) <= patience)
+
+
+def next_idle(told: Sequence[Piece], before: Continuity) -> dict[str, int]:
+    """For how many requests each thing told has not been called for."""
+    idle = before.idle
+    return {
+        piece.fragment.source: 0 if piece.fragment.score >= NEEDED else idle.get(piece.fragment.source, -1) + 1
+        for piece in told
+    }

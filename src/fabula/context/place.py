@@ -1,0 +1,231 @@
+"""Place: everything that was chosen, each in its place.
+
+Depth and anchor injection happen here and nowhere else. Depth N means that N messages of the
+conversation follow, the current input counting as one. At one spot a higher `order` comes first,
+and equals keep the order of the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct, field
+
+from fabula.context.fit import Fitting
+from fabula.context.recipes.preset import Node, Preset
+from fabula.context.shape import Offer, Piece, Shape, Unit
+from fabula.core.errors import Code
+from fabula.core.fragments import Fragment, Layer, Placement, Role
+from fabula.text.windows import GAP
+
+
+class Slot(Struct):
+    """Units that stand together under one role. `owner` says whose tokens they are."""
+
+    role: Role
+    owner: str
+    units: list[Unit]
+    stable: bool = False
+
+
+class Placed(Struct):
+    """The slots in order, and what could not be placed as it wished."""
+
+    slots: list[Slot]
+    warnings: list[str] = field(default_factory=list)
+    unanchored: set[str] = field(default_factory=set)
+
+
+class _Injected(Struct):
+    """A message that wants a place of its own."""
+
+    slot: Slot
+    order: int
+    at: int
+
+
+def place(
+    preset: Preset,
+    offer: Offer,
+    fitting: Fitting,
+    late: Sequence[Piece],
+    shape: Shape,
+    identity: str,
+) -> Placed:
+    """Lay out identity, layers, preset messages and conversation."""
+    placed = Placed([])
+    anchors = {node.anchor for node in preset.nodes if node.anchor}
+    depths: dict[int, list[_Injected]] = {}
+    beside: dict[tuple[str, str], list[_Injected]] = {}
+
+    def inject(slot: Slot, wish: Placement | None, at: int, name: str) -> bool:
+        """Keep a message for its depth or anchor; False when it stays where it is listed."""
+        if wish is None:
+            return False
+        if wish.depth is not None:
+            depths.setdefault(wish.depth, []).append(_Injected(slot, wish.order, at))
+            return True
+        if wish.anchor is None:
+            return False
+        if wish.anchor not in anchors:
+            placed.warnings.append(
+                f"{Code.PRESET_ANCHOR_MISSING.value}: {name} asks for the anchor {wish.anchor!r}, "
+                "which this preset does not have; it stands where it is listed"
+            )
+            placed.unanchored.add(name)
+            return False
+        beside.setdefault((wish.anchor, wish.side), []).append(_Injected(slot, wish.order, at))
+        return True
+
+    listed = [node for at, node in enumerate(preset.nodes) if not _wished(node, at, shape, inject)]
+    retrieved, settings = [], []
+    for kept, into, owner in (
+        (fitting.retrieved, retrieved, Layer.RETRIEVED),
+        (fitting.settings, settings, Layer.SETTINGS),
+    ):
+        for at, piece in enumerate(kept):
+            fragment = piece.fragment
+            if fragment.placement is None:
+                into.append(piece)
+                continue
+            slot = Slot(fragment.role or "system", owner.value, [_unit(piece.text, shape)])
+            if not inject(slot, fragment.placement, len(preset.nodes) + at, fragment.source):
+                into.append(piece)
+
+    layers = {
+        Layer.RULES.value: _rules(fitting, shape),
+        Layer.SETTINGS.value: _settings(settings, shape),
+        Layer.RETRIEVED.value: _headed(shape.words.retrieved, shape.headings["retrieved"], retrieved, shape),
+        Layer.IMMEDIATE.value: _immediate(offer, fitting, shape),
+    }
+    placed.slots.append(Slot("system", "identity", [_unit(identity, shape)], stable=True))
+    for node in listed:
+        anchor = node.anchor
+        if anchor is None:
+            placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
+            continue
+        _extend(placed.slots, beside.get((anchor, "before"), ()))
+        if anchor == "chat_history":
+            placed.slots += _conversation(offer, fitting, late, depths, shape, node.role)
+        elif layers.get(anchor):
+            placed.slots.append(Slot(node.role, anchor, layers[anchor]))
+        elif node.content.strip():
+            placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
+        _extend(placed.slots, beside.get((anchor, "after"), ()))
+        if anchor == Layer.SETTINGS.value:
+            for slot in placed.slots:
+                slot.stable = True
+    return placed
+
+
+def _wished(node: Node, at: int, shape: Shape, inject: _Inject) -> bool:
+    if node.type != "message" or not node.content.strip():
+        return node.type == "message"
+    wish = node.injection_strategy
+    if wish is None:
+        return False
+    slot = Slot(node.role, "preset", [_unit(node.content, shape)])
+    placement = Placement(wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
+    return inject(slot, placement, at, node.id or "a preset message")
+
+
+class _Inject:
+    """The signature of `inject`, for the type checker."""
+
+    def __call__(self, slot: Slot, wish: Placement | None, at: int, name: str) -> bool:
+        raise AssertionError
+
+
+def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
+    slots.extend(one.slot for one in sorted(injected, key=lambda one: (-one.order, one.at)))
+
+
+def _unit(text: str, shape: Shape) -> Unit:
+    text = text.strip()
+    return Unit(text + GAP, shape.piece(text))
+
+
+def _headed(heading: str, cost: int, pieces: Sequence[Piece], shape: Shape) -> list[Unit]:
+    if not pieces:
+        return []
+    return [Unit(heading + "\n", cost), *(Unit(piece.text + GAP, piece.tokens) for piece in pieces)]
+
+
+def _rules(fitting: Fitting, shape: Shape) -> list[Unit]:
+    units: list[Unit] = []
+    if fitting.constraints:
+        texts = tuple([piece.text for piece in fitting.constraints])
+        units.append(shape.numbered(shape.words.constraints, texts))
+    if fitting.rules:
+        units += _headed(shape.words.rules, shape.line(shape.words.rules), fitting.rules, shape)
+    return units
+
+
+def _settings(pieces: Sequence[Piece], shape: Shape) -> list[Unit]:
+    return [shape.bulleted(shape.words.settings, tuple([piece.text for piece in pieces]))] if pieces else []
+
+
+def _immediate(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
+    """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
+    units = [Unit(piece.text + GAP, piece.tokens) for piece in offer.scene]
+    units += _window(offer, fitting, shape)
+    units += [Unit(piece.text + GAP, piece.tokens) for piece in offer.mark]
+    units += _headed(shape.words.after, shape.headings["after"], fitting.after, shape)
+    units += _headed(shape.words.desk, shape.headings["desk"], fitting.desk, shape)
+    return units
+
+
+def _window(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
+    stretch, cut = offer.window, fitting.cut
+    if stretch is None or cut is None:
+        return []
+    units = [Unit(shape.words.window + "\n", shape.headings["window"])]
+    if cut.start > stretch.begin:
+        units.append(Unit(shape.words.left_out + "\n", shape.headings["left_out"]))
+    text = stretch.since_start(cut.start)
+    tail_at = max(stretch.tail_start() - cut.start, 0)
+    tail = text[tail_at:]
+    tail_tokens = shape.tokenizer.count(tail + GAP)
+    if tail_at:
+        units.append(Unit(text[:tail_at], cut.tokens - tail_tokens))
+    units.append(Unit(tail + GAP, tail_tokens))
+    return units
+
+
+def _conversation(
+    offer: Offer,
+    fitting: Fitting,
+    late: Sequence[Piece],
+    depths: dict[int, list[_Injected]],
+    shape: Shape,
+    role: Role,
+) -> list[Slot]:
+    """The history with what is injected into it; late joiners and the current input at its end."""
+    messages = [
+        Slot(_speaker(piece.fragment), Layer.IMMEDIATE.value, [_message(piece.text, shape)]) for piece in fitting.history
+    ]
+    closing = [Unit(piece.text + GAP, piece.tokens) for piece in offer.closing]
+    if closing:
+        messages.append(Slot(role, Layer.IMMEDIATE.value, closing))
+    slots: list[Slot] = []
+    for at in range(len(messages) + 1):
+        following = len(messages) - at
+        here = sorted(
+            (depth for depth in depths if depth == following or (at == 0 and depth > following)), reverse=True
+        )
+        for depth in here:
+            _extend(slots, depths[depth])
+        if at == len(messages) - (1 if closing else 0) and late:
+            units = _headed(shape.words.late, shape.headings["late"], late, shape)
+            slots.append(Slot(role, Layer.RETRIEVED.value, units))
+        if at < len(messages):
+            slots.append(messages[at])
+    return slots
+
+
+def _message(text: str, shape: Shape) -> Unit:
+    return Unit(text + GAP, shape.piece(text), shape.tokenizer.count(text))
+
+
+def _speaker(fragment: Fragment) -> Role:
+    return fragment.role or "user"

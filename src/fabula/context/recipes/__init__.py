@@ -1,0 +1,19 @@
+"""Recipes: data that tells the engine how one kind of application likes its prompt."""
+
+from fabula.context.recipes.builtin import CHARACTER_CHAT, CHAT, NOVEL, PLAIN, RECIPES
+from fabula.context.recipes.model import Recipe
+from fabula.context.recipes.preset import Injection, Node, Preset, available_anchors, prepare
+
+__all__ = [
+    "CHARACTER_CHAT",
+    "CHAT",
+    "NOVEL",
+    "PLAIN",
+    "RECIPES",
+    "Injection",
+    "Node",
+    "Preset",
+    "Recipe",
+    "available_anchors",
+    "prepare",
+]

@@ -1,0 +1,129 @@
+"""Render: messages for the wire, one text for people, a hash of what did not move.
+
+Post-processing is a step of its own and happens on slots, before anything is joined, so the sums
+stay those of the messages as sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from fabula.context.place import Slot
+from fabula.context.recipes.model import Recipe
+from fabula.context.shape import Shape, Unit
+from fabula.core.fragments import Layer, Role
+from fabula.text.tokens import Tokenizer
+from fabula.text.windows import GAP
+
+
+class Message(Struct, frozen=True):
+    """One message as sent. The first `stable` characters belong to the stable prefix."""
+
+    role: Role
+    content: str
+    stable: int = 0
+    attachments: tuple[str, ...] = ()
+
+
+class Rendered(Struct):
+    """The prompt, its sums and its hash."""
+
+    messages: list[Message]
+    tokens: int
+    by_owner: dict[str, int]
+    overhead: int
+    prefix_hash: str
+    _prompt: str | None = field(default=None, name="prompt_")
+
+    @property
+    def prompt(self) -> str:
+        """The whole prompt as one text."""
+        if self._prompt is None:
+            self._prompt = GAP.join(message.content for message in self.messages)
+        return self._prompt
+
+
+def tidy(slots: Sequence[Slot], recipe: Recipe, shape: Shape) -> list[list[Slot]]:
+    """Which slots become one message: merged by role, or made to take turns, as the recipe asks."""
+    groups: list[list[Slot]] = []
+    if recipe.merge_system or recipe.alternate:
+        first = [slot for slot in slots if slot.role == "system"] if recipe.merge_system else []
+        rest = [slot for slot in slots if slot not in first] if first else list(slots)
+        slots = [*first, *rest]
+    if recipe.alternate:
+        slots = _take_turns(slots, shape)
+    for slot in slots:
+        together = recipe.merge_same_role or recipe.alternate or (recipe.merge_system and slot.role == "system")
+        if groups and together and groups[-1][0].role == slot.role:
+            groups[-1].append(slot)
+        else:
+            groups.append([slot])
+    return groups
+
+
+def _take_turns(slots: Sequence[Slot], shape: Shape) -> list[Slot]:
+    """System messages only at the head; the first to speak is the user."""
+    head = 0
+    while head < len(slots) and slots[head].role == "system":
+        head += 1
+    turns = [*slots[:head]]
+    if head < len(slots) and slots[head].role == "assistant":
+        text = shape.words.first_turn
+        turns.append(Slot("user", "preset", [Unit(text + GAP, shape.piece(text))]))
+    for slot in slots[head:]:
+        turns.append(Slot("user", slot.owner, slot.units, slot.stable) if slot.role == "system" else slot)
+    return turns
+
+
+def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tuple[str, ...], extra: int) -> Rendered:
+    """Join slots into messages and add everything up."""
+    per_message = shape.model.per_message
+    owners: dict[str, int] = {"identity": 0, "preset": 0, **{layer.value: 0 for layer in Layer}}
+    messages: list[Message] = []
+    stable_texts: list[str] = []
+    total = extra
+    additive = shape.tokenizer.additive
+    for group in tidy(slots, recipe, shape):
+        texts: list[str] = []
+        stable = tokens = 0
+        for slot in group:
+            subtotal = 0
+            for text, cost, _ in slot.units:
+                texts.append(text)
+                subtotal += cost
+                if text[0] == "/":
+                    additive = False
+            owners[slot.owner] += subtotal
+            tokens += subtotal
+            if slot.stable:
+                stable = len(texts)
+        last = group[-1].units[-1]
+        bare = last.bare
+        if bare is None:
+            bare = shape.tokenizer.count(last.text.rstrip("\n"))
+        saved = last.tokens - bare
+        owners[group[-1].owner] -= saved
+        total += tokens - saved + per_message
+        if stable:
+            texts[:stable] = ["".join(texts[:stable])]
+            stable_texts.append(f"{group[0].role}\n{texts[0]}")
+            stable = len(texts[0])
+        content = "".join(texts).rstrip("\n")
+        messages.append(Message(group[0].role, content, min(stable, len(content))))
+    if attachments and messages:
+        closing = messages[-1]
+        messages[-1] = Message(closing.role, closing.content, closing.stable, attachments)
+    overhead = per_message * len(messages) + shape.model.per_reply
+    total += shape.model.per_reply
+    if not additive:
+        total = extra + overhead + recount(messages, shape.tokenizer)
+    prefix = hashlib.sha256("\x1e".join(stable_texts).encode()).hexdigest()
+    return Rendered(messages, total, owners, overhead, prefix)
+
+
+def recount(messages: Sequence[Message], tokenizer: Tokenizer) -> int:
+    """The plain way to count: every message whole. For tokenizers whose counts do not add up."""
+    return sum(tokenizer.count(message.content) for message in messages)

@@ -1,0 +1,51 @@
+"""A queue with a bound, then backpressure: a few assemblies a document at once, a few more waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fabula.core.errors import Code, FabulaError
+
+
+class Turnstile:
+    """Lets `at_once` callers through for each key, and lets `waiting` more stand in line."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._at_once = at_once
+        self._waiting = waiting
+        self._inside: dict[str, int] = {}
+        self._line: dict[str, int] = {}
+        self._turn = threading.Condition(threading.Lock())
+
+    @contextmanager
+    def turn(self, key: str) -> Iterator[None]:
+        """Hold a place while the body runs. Those already inside are never disturbed."""
+        with self._turn:
+            if self._inside.get(key, 0) >= self._at_once:
+                if self._line.get(key, 0) >= self._waiting:
+                    raise FabulaError(
+                        Code.BACKPRESSURE,
+                        f"{self._at_once} assemblies of this document are running and {self._waiting} are waiting. "
+                        "Try again in a moment; nothing that runs is disturbed.",
+                    )
+                self._line[key] = self._line.get(key, 0) + 1
+                self._turn.wait_for(lambda: self._inside.get(key, 0) < self._at_once)
+                self._leave(self._line, key)
+            self._inside[key] = self._inside.get(key, 0) + 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._leave(self._inside, key)
+                if self._line:
+                    self._turn.notify_all()
+
+    @staticmethod
+    def _leave(places: dict[str, int], key: str) -> None:
+        left = places[key] - 1
+        if left:
+            places[key] = left
+        else:
+            del places[key]

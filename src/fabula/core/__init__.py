@@ -1,0 +1,1 @@
+"""What every room speaks: fragments, layers, the story's order, the one table of error codes."""

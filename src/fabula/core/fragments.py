@@ -1,0 +1,140 @@
+"""The fragment: the one currency of the house.
+
+A codex entry, a constraint, a memory, a passage, a message: all become fragments before the
+engine sees them, and all are treated alike. A fragment checks itself when it is made, so a
+malformed one is the mistake of the source that made it and of nobody else.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from math import isfinite
+from typing import Literal
+
+from msgspec import Struct
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
+
+Role = Literal["system", "user", "assistant"]
+
+
+class Layer(StrEnum):
+    """The four layers, always in this order."""
+
+    RULES = "rules"
+    SETTINGS = "settings"
+    RETRIEVED = "retrieved"
+    IMMEDIATE = "immediate"
+
+
+class Part(StrEnum):
+    """What a fragment is inside its layer, where that decides how it is shown or cut."""
+
+    PLAIN = "plain"
+    CONSTRAINT = "constraint"  # rules: numbered in one block
+    SCENE = "scene"  # immediate: stands before the window, never cut
+    WINDOW = "window"  # immediate: text before the cursor, gives way at its front
+    MARK = "mark"  # immediate: right behind the window (where the cursor stands), never cut
+    AFTER = "after"  # immediate: text after the cursor, gives way at its end
+    DESK = "desk"  # immediate: offered editor state and working memory
+    HISTORY = "history"  # immediate: one message of the conversation
+    CLOSING = "closing"  # immediate: role, instruction and input, last and never cut
+
+
+class Tier(IntEnum):
+    """Which rules go first when rules outgrow their line; what a user made never goes."""
+
+    ENTRY = 0
+    GRAPH = 1
+    LEARNED = 2
+    PROJECT = 3
+    FIXED = 4
+    USER = 5
+
+
+class Placement(Struct, frozen=True):
+    """Where an injected message goes: by depth in the history, or beside an anchor."""
+
+    depth: int | None = None
+    anchor: str | None = None
+    side: Literal["before", "after"] = "after"
+    order: int = 100
+
+
+class Terms(Struct, frozen=True):
+    """When something holds and who may know it."""
+
+    source: str
+    since: Position | None = None
+    until: Position | None = None
+    known_to: frozenset[str] | None = None
+
+
+class Fragment(Struct, frozen=True, kw_only=True):
+    """A piece of text that may enter the prompt, with all that decides whether it does."""
+
+    source: str
+    layer: Layer
+    text: str
+    project_id: str
+    title: str = ""
+    part: Part = Part.PLAIN
+    tier: int = Tier.PROJECT
+    score: float = 0.5
+    role: Role | None = None
+    placement: Placement | None = None
+    since: Position | None = None
+    until: Position | None = None
+    known_to: frozenset[str] | None = None
+    derived_from: tuple[Terms, ...] = ()
+    token_count: int | None = None
+
+    def __post_init__(self) -> None:
+        problem = flaw(self)
+        if problem:
+            raise FabulaError(
+                Code.FRAGMENT_INVALID,
+                f"The fragment {self.source!r} was refused: {problem}. Nothing of its source is used.",
+                source=self.source,
+            )
+
+    @property
+    def terms(self) -> tuple[Terms, ...]:
+        """Its own terms and those of all it was made from, for text derived from it."""
+        return (Terms(self.source, self.since, self.until, self.known_to), *self.derived_from)
+
+    @property
+    def name(self) -> str:
+        """What to call it before a person."""
+        return self.title or self.source
+
+
+def flaw(fragment: Fragment) -> str | None:
+    """What is wrong with a fragment, in words; None when it is sound."""
+    if not isinstance(fragment.source, str) or not fragment.source:
+        return "it does not say where it comes from"
+    if not isinstance(fragment.text, str):
+        return f"its text is {type(fragment.text).__name__}, not text"
+    if not isinstance(fragment.project_id, str) or not fragment.project_id:
+        return "it does not say which project it belongs to"
+    if not isinstance(fragment.layer, Layer):
+        return f"{fragment.layer!r} is not a layer"
+    score = fragment.score
+    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score) or score < 0:
+        return f"its score is {score!r}; scores are finite and not negative"
+    count = fragment.token_count
+    if count is not None and (not isinstance(count, int) or count < 0):
+        return f"its token count is {count!r}"
+    return None if whole(fragment.text) else "its text holds half a character (a lone surrogate)"
+
+
+def whole(text: str) -> bool:
+    """Does the text hold no half of a surrogate pair, so that it can be sent at all?"""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""Line ends and offsets.
+
+Inside the house a text has `\\n` line ends and offsets count code points. Clients written in
+JavaScript count UTF-16 units, and may send `\\r\\n`: both are translated once, at the door.
+"""
+
+from __future__ import annotations
+
+from fabula.core.errors import Code, FabulaError
+
+
+def normalise(text: str) -> str:
+    """One kind of line end; half characters replaced, so that the text can be sent at all."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isascii():
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def check_cursor(cursor: object, length: int) -> int:
+    """The cursor, if it is a place in a text of that length."""
+    if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor <= length:
+        raise FabulaError(
+            Code.CURSOR_INVALID,
+            f"The cursor stands at {cursor!r}, but this document runs from 0 to {length}. "
+            "Send the text you are editing along, or ask again with a cursor inside it.",
+        )
+    return cursor
+
+
+def from_utf16(text: str, units: int) -> int:
+    """The code point offset of a UTF-16 offset; half-way through a character is refused."""
+    if isinstance(units, bool) or not isinstance(units, int) or units < 0:
+        raise FabulaError(Code.CURSOR_INVALID, f"{units!r} is not a place in a text.")
+    if text.isascii():
+        return check_cursor(units, len(text))
+    seen = 0
+    for offset, character in enumerate(text):
+        if seen == units:
+            return offset
+        seen += 2 if character > "\uffff" else 1
+        if seen > units:
+            raise FabulaError(
+                Code.CURSOR_INVALID,
+                f"The cursor at UTF-16 unit {units} stands inside one character. Move it to either side of it.",
+            )
+    if seen == units:
+        return len(text)
+    raise FabulaError(
+        Code.CURSOR_INVALID, f"The cursor stands at unit {units}, but this document has only {seen}."
+    )
+
+
+def through_line_ends(text: str, cursor: int) -> int:
+    """Where an offset into a text as sent falls once its line ends are normalised."""
+    return cursor - text.count("\r\n", 0, cursor)

@@ -1,0 +1,155 @@
+"""Counting tokens, exactly and offline.
+
+Every count is remembered by content, so a text is counted once ever. The byte-level encodings
+have a property the whole engine leans on: where one piece ends with a line break and the next
+begins with text (not with `/`), the counts of the pieces add up to the count of the whole.
+Encodings without it say so (`additive`), and the engine counts their prompts again at the end.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil
+from typing import Protocol
+
+_LETTERS = bytes(range(65, 91)) + bytes(range(97, 123))
+KEPT_CHARACTERS = 16_000_000  # a generation of remembered counts; two are kept
+
+
+class Tokenizer(Protocol):
+    """Anything that can say how many tokens a text is."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def additive(self) -> bool: ...
+    def count(self, text: str) -> int: ...
+
+
+class TokenizerFailure(Exception):
+    """A tokenizer raised, or answered something that is not a count."""
+
+
+class Counts:
+    """Counts remembered by content, in two generations, so that memory has a bound."""
+
+    __slots__ = ("_held", "_old", "_young")
+
+    def __init__(self) -> None:
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._held = 0
+
+    def get(self, text: str) -> int | None:
+        """The remembered count; what is asked for again moves to the younger generation."""
+        known = self._young.get(text)
+        if known is None:
+            known = self._old.get(text)
+            if known is not None:
+                self.put(text, known)
+        return known
+
+    def put(self, text: str, count: int) -> None:
+        """Remember a count, forgetting the older generation when the younger one is full."""
+        self._held += len(text)
+        if self._held > KEPT_CHARACTERS:
+            self._old, self._young, self._held = self._young, {}, len(text)
+        self._young[text] = count
+
+
+class Encoding:
+    """One published vocabulary, bundled with the `splintr` wheel."""
+
+    __slots__ = ("_counts", "_encode", "additive", "exact", "name")
+
+    # SentencePiece vocabularies put a mark in front of each text: their counts do not add up.
+    NOT_ADDITIVE = frozenset({"llama2", "mistral_v1", "mistral_v2", "codellama"})
+
+    def __init__(self, name: str) -> None:
+        from splintr import Tokenizer as Vocabulary
+
+        self.name = name
+        self.exact = True
+        self.additive = name not in self.NOT_ADDITIVE
+        # Ordinary: a `<|think|>` typed by a writer is seven characters, not one control token.
+        self._encode = Vocabulary.from_pretrained(name).encode_ordinary
+        self._counts = Counts()
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        known = self._counts.get(text)
+        if known is None:
+            try:
+                known = len(self._encode(text))
+            except Exception as error:
+                raise TokenizerFailure(f"{self.name}: {error}") from error
+            self._counts.put(text, known)
+        return known
+
+
+class Guarded:
+    """A tokenizer nobody here wrote: whatever it does wrong becomes one kind of failure."""
+
+    __slots__ = ("_under", "additive", "exact", "name")
+
+    def __init__(self, under: Tokenizer) -> None:
+        self._under = under
+        self.name = under.name
+        self.exact = under.exact
+        self.additive = under.additive
+
+    def count(self, text: str) -> int:
+        """The count, if it is one."""
+        try:
+            count = self._under.count(text)
+        except Exception as error:
+            raise TokenizerFailure(f"{self.name}: {error}") from error
+        if not isinstance(count, int) or count < 0:
+            raise TokenizerFailure(f"{self.name} counted {count!r} tokens")
+        return count
+
+
+class Scaled:
+    """A stand-in for a vocabulary nobody published: another one's count, times a stated factor."""
+
+    __slots__ = ("_factor", "_under", "additive", "exact", "name")
+
+    def __init__(self, under: Tokenizer, factor: float) -> None:
+        self.name = f"{under.name}*{factor:g}"
+        self.exact = False
+        self.additive = under.additive
+        self._under = under
+        self._factor = factor
+
+    def count(self, text: str) -> int:
+        """An over-count, rounded up."""
+        return ceil(self._under.count(text) * self._factor)
+
+
+class Cautious:
+    """No vocabulary at all: letters in pairs, everything else a token or more a character.
+
+    It over-counts ordinary prose about twofold and is what remains when a tokenizer fails.
+    """
+
+    name = "cautious"
+    exact = False
+    additive = True
+
+    def count(self, text: str) -> int:
+        """A count that real vocabularies stay under."""
+        narrow = text.encode("ascii", "ignore")
+        wide = len(text.encode("utf-8", "replace")) - len(narrow)
+        words = narrow.split()
+        letters = len(narrow) - len(narrow.translate(None, _LETTERS))
+        marks = sum(map(len, words)) - letters
+        gaps = len(words) + narrow.count(b"\n") + narrow.count(b"\t") + narrow.count(b"  ")
+        return (letters + 1) // 2 + marks + gaps + wide
+
+
+@lru_cache(maxsize=16)
+def encoding(name: str) -> Encoding:
+    """A vocabulary by its name, loaded once a process (it never changes)."""
+    return Encoding(name)

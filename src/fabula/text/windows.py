@@ -1,0 +1,169 @@
+"""Windows around a cursor: text that gives way at one end and never at the other.
+
+What remains before the cursor always ends at the cursor: whole paragraphs go first, the furthest
+first, then sentences, and characters only where a single sentence is too long for the room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from fabula.core.fragments import Fragment, Layer, Part
+from fabula.text.paragraphs import Paragraphs
+from fabula.text.sentences import sentence_starts
+from fabula.text.tokens import Tokenizer
+
+GAP = "\n\n"  # stands behind every piece, and is counted with it
+LONGEST_TOKEN = 16  # characters; ordinary prose has four a token, so this never cuts too near
+
+
+class Cut(Struct, frozen=True):
+    """A chosen beginning, and what the text from there to the cursor costs."""
+
+    start: int
+    tokens: int
+
+
+class Stretch(Fragment, frozen=True, kw_only=True):
+    """The text before a cursor, as a fragment that may begin later than it could."""
+
+    paragraphs: Paragraphs
+    begin: int
+    end: int
+
+    def __post_init__(self) -> None:
+        """Sound by construction: the document it is a part of was normalised when it was read."""
+
+    def since_start(self, start: int) -> str:
+        """The text from `start` to the cursor, without the white space at its end."""
+        return self.paragraphs.text[start : self._edge()]
+
+    def cost(self, tokenizer: Tokenizer, start: int) -> int:
+        """What the text from `start` costs; `start` may lie inside a paragraph."""
+        whole, edge = self.paragraphs, self._edge()
+        tail = whole.index(edge)
+        first = whole.index(start + 1)
+        if first >= tail:
+            return tokenizer.count(whole.text[start:edge] + GAP) if edge > start else 0
+        head = 0
+        if whole.starts[first] != start:
+            first += 1
+            head = tokenizer.count(whole.text[start : whole.starts[first]])
+        return head + whole.tokens(tokenizer, first, tail) + self._tail(tokenizer, tail, edge)
+
+    def full(self, tokenizer: Tokenizer) -> Cut:
+        """All of it."""
+        return Cut(self.begin, self.cost(tokenizer, self.begin))
+
+    def fit(self, tokenizer: Tokenizer, room: int) -> Cut | None:
+        """The longest end of it that fits into `room`; None when not a character does."""
+        whole, edge = self.paragraphs, self._edge()
+        if edge <= self.begin:
+            return Cut(self.begin, 0)
+        tail = whole.index(edge)
+        tail_start = max(whole.starts[tail], self.begin)
+        if edge - tail_start <= max(room, 1) * LONGEST_TOKEN:
+            cost = self._tail(tokenizer, tail, edge)
+            if cost <= room:
+                first, spent = whole.reach_back(tokenizer, tail, room - cost)
+                start = whole.starts[first]
+                if start <= self.begin:
+                    return self.full(tokenizer)
+                return Cut(start, cost + spent)
+        return self._inside(tokenizer, tail_start, edge, room)
+
+    def tail_start(self) -> int:
+        """Where the paragraph begins in which the cursor stands."""
+        return max(self.paragraphs.starts[self.paragraphs.index(self._edge())], self.begin)
+
+    def _edge(self) -> int:
+        """The end without trailing white space, so that what follows begins on its own line."""
+        text, edge = self.paragraphs.text, self.end
+        while edge > self.begin and text[edge - 1].isspace():
+            edge -= 1
+        return edge
+
+    def _tail(self, tokenizer: Tokenizer, tail: int, edge: int) -> int:
+        start = max(self.paragraphs.starts[tail], self.begin)
+        return tokenizer.count(self.paragraphs.text[start:edge] + GAP)
+
+    def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int) -> Cut | None:
+        start = max(start, edge - max(room, 1) * LONGEST_TOKEN)
+        text = self.paragraphs.text[start:edge]
+        for places in (sentence_starts(text)[1:], range(1, len(text))):
+            found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + GAP), room)
+            if found is not None:
+                at = len(text) - len(_safe(text[found:]))
+                return Cut(start + at, tokenizer.count(text[at:] + GAP))
+        return None
+
+
+def _safe(text: str) -> str:
+    """Without what must not stand at the beginning of a counted piece."""
+    return text.lstrip().lstrip("/")
+
+
+def _first_fitting(places: Sequence[int], cost: Callable[[int], int], room: int) -> int | None:
+    """The earliest place from which the rest fits (costs fall as places rise)."""
+    low, high = 0, len(places)
+    while low < high:
+        middle = (low + high) // 2
+        if cost(places[middle]) <= room:
+            high = middle
+        else:
+            low = middle + 1
+    return places[low] if low < len(places) else None
+
+
+def stretch(fragment: Fragment) -> Stretch:
+    """A plain fragment's text as a stretch, for callers who have no document to point into."""
+    if isinstance(fragment, Stretch):
+        return fragment
+    paragraphs = Paragraphs(fragment.text)
+    fields = {name: getattr(fragment, name) for name in fragment.__struct_fields__}
+    return Stretch(**fields, paragraphs=paragraphs, begin=paragraphs.starts[0], end=len(fragment.text))
+
+
+def window(
+    paragraphs: Paragraphs,
+    cursor: int,
+    *,
+    source: str,
+    project_id: str,
+    reach: int,
+    title: str = "",
+    begin: int = 0,
+) -> Stretch:
+    """The text before a cursor, at most `reach` characters of it, beginning with a paragraph."""
+    begin = max(begin, paragraphs.starts[0])
+    if cursor - begin > reach:
+        begin = paragraphs.starts[paragraphs.index(cursor - reach)]
+    begin = min(begin, cursor)
+    return Stretch(
+        source=source,
+        layer=Layer.IMMEDIATE,
+        text="",
+        project_id=project_id,
+        title=title,
+        part=Part.WINDOW,
+        score=1.0,
+        paragraphs=paragraphs,
+        begin=begin,
+        end=cursor,
+    )
+
+
+def shorten(text: str, tokenizer: Tokenizer, room: int, *, gap: str = GAP) -> str:
+    """The longest beginning of a text that fits: by paragraphs, then sentences; '' if none does."""
+    if tokenizer.count(text + gap) <= room:
+        return text
+    ends = [found for found in Paragraphs(text).starts[1:]]
+    for places in (ends, sentence_starts(text)[1:]):
+        kept = [at for at in places if tokenizer.count(text[:at].rstrip() + gap) <= room]
+        if kept:
+            return text[: kept[-1]].rstrip()
+    return ""
+
+
