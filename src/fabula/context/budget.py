@@ -11,7 +11,7 @@ from math import isfinite
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Layer
+from fabula.core.fragments import LAYERS, Layer
 
 
 class Share(Struct, frozen=True):
@@ -31,13 +31,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     reply_ratio: float = 0.25
     reply_most: int = 4096
 
-    def of(self, layer: Layer) -> Share:
-        """The share of a layer."""
-        return _SHARES[layer](self)
+    def shares(self) -> tuple[Share, Share, Share, Share]:
+        """The four shares, in the order of the layers."""
+        return self.rules, self.settings, self.retrieved, self.immediate
 
     def check(self) -> None:
         """Refuse shares that cannot be meant."""
-        shares = [self.of(layer) for layer in Layer]
+        shares = self.shares()
         ratios = [share.ratio for share in shares] + [self.reply_ratio]
         if not all(_number(r) and 0 <= r <= 1 for r in ratios) or sum(s.ratio for s in shares) > 1 + 1e-9:
             raise FabulaError(
@@ -49,14 +49,6 @@ class Profile(Struct, frozen=True, kw_only=True):
             raise FabulaError(
                 Code.BUDGET_INVALID_MINIMUM, "Guaranteed minimums are whole numbers from 0 up. Nothing was changed."
             )
-
-
-_SHARES = {
-    Layer.RULES: lambda p: p.rules,
-    Layer.SETTINGS: lambda p: p.settings,
-    Layer.RETRIEVED: lambda p: p.retrieved,
-    Layer.IMMEDIATE: lambda p: p.immediate,
-}
 
 
 def _number(value: object) -> bool:
@@ -75,33 +67,34 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Budget(Struct, frozen=True):
-    """The sums of one request. `layers` is what the four layers share."""
+    """The sums of one request. `layers` is what the four layers share, `rules_line` what rules should stay under."""
 
     window: int
     reply: int
     fixed: int
     profile: Profile
+    layers: int
+    rules_line: int
+    shares: dict[Layer, int]
 
     @property
     def total(self) -> int:
         """What the messages as sent may cost."""
         return self.window - self.reply
 
-    @property
-    def layers(self) -> int:
-        """What is left for the four layers."""
-        return self.total - self.fixed
+    def less(self, tokens: int) -> Budget:
+        """The same with so much more spoken for."""
+        return make_budget(self.window, self.reply, self.fixed + tokens, self.profile)
 
-    @property
-    def rules_line(self) -> int:
-        """Rules beyond this are reduced."""
-        share = self.profile.rules
-        return max(int(self.layers * share.ratio), share.minimum)
 
-    def share(self, layer: Layer) -> int:
-        """What sources of a layer should offer, at the most."""
-        share = self.profile.of(layer)
-        return max(int(self.layers * share.ratio), share.minimum, 0)
+def make_budget(window: int, reply: int, fixed: int, profile: Profile) -> Budget:
+    """Divide a window."""
+    layers = window - reply - fixed
+    shares = {
+        layer: max(int(layers * share.ratio), share.minimum, 0)
+        for layer, share in zip(LAYERS, profile.shares(), strict=True)
+    }
+    return Budget(window, reply, fixed, profile, layers, shares[Layer.RULES], shares)
 
 
 def reply_reserve(window: int, profile: Profile, asked: int | None) -> int:

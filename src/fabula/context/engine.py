@@ -9,16 +9,18 @@ calls (token counts, rendered lists, a queue) changes how fast an answer comes, 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from fabula.context.attachments import attach
-from fabula.context.budget import Budget, Limits, Profile, reply_reserve
+from fabula.context.budget import Budget, Limits, Profile, make_budget, reply_reserve
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import gate
-from fabula.context.gather import Gatherer, Source
+from fabula.context.gather import Gathered, Gatherer, Source
+from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
 from fabula.context.recipes import RECIPES, Preset, Recipe, prepare
@@ -30,7 +32,7 @@ from fabula.context.trace import Outcome, Reason, Trace, Verdict
 from fabula.context.turnstile import Turnstile
 from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.fragments import LAYERS, Fragment, Layer
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language, Project, View
 from fabula.text.models import Model, find_model
@@ -63,9 +65,14 @@ class Engine:
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self._settings = settings
+        self._profile, self._profile_warnings = _sound(settings.profile)
         self._recipes = recipes
         self._tokenizer_for = tokenizer_for
         self._gatherer = Gatherer(settings.limits)
+        # Python runs one thread at a time: where no source waits on anything, threads that take turns
+        # finish sooner than threads that elbow each other.
+        self._may_wait = any(source.waits for source in self._sources.values())
+        self._taking_turns = threading.Lock()
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
         self._shapes: dict[tuple[str, int | None, str | None, Language], Shape] = {}
         self._presets: dict[tuple[str, Preset | None], Preset] = {}
@@ -80,7 +87,10 @@ class Engine:
     ) -> Result:
         """One prompt. `fragments` are offered beside what the sources know."""
         with self._turnstile.turn(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
-            return self._assemble(request, view, list(fragments), continuity, dry=False)
+            if self._may_wait:
+                return self._assemble(request, view, list(fragments), continuity, dry=False)
+            with self._taking_turns:
+                return self._assemble(request, view, list(fragments), continuity, dry=False)
 
     def inspect(
         self,
@@ -103,13 +113,12 @@ class Engine:
     ) -> Result:
         view = _view_of(request, view)
         recipe = self._recipe(request.recipe)
-        warnings: list[str] = []
-        profile = self._profile(warnings)
+        warnings = list(self._profile_warnings)
         measure = self._shape(request, view.project.language, warnings)
         vantage = vantage_of(request, view)
         run = _Run(self, request, view, recipe, given, before, vantage, dry)
         try:
-            return run.result(measure, profile, warnings)
+            return run.result(measure, self._profile, warnings)
         except TokenizerFailure as failure:
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({failure})")
             log.warning("tokenizer failed: %s", failure)
@@ -123,14 +132,6 @@ class Engine:
                 Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(self._recipes)}."
             )
         return recipe
-
-    def _profile(self, warnings: list[str]) -> Profile:
-        try:
-            self._settings.profile.check()
-        except FabulaError as error:
-            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used.")
-            return Profile()
-        return self._settings.profile
 
     def _shape(self, request: Request, language: Language, warnings: list[str]) -> Shape:
         key = (request.model, request.window, request.encoding, language)
@@ -160,6 +161,15 @@ class Engine:
                 self._presets.clear()
             self._presets[key] = known
         return known
+
+
+def _sound(profile: Profile) -> tuple[Profile, list[str]]:
+    """The profile, or the default one and a warning."""
+    try:
+        profile.check()
+    except FabulaError as error:
+        return Profile(), [f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used."]
+    return profile, []
 
 
 class _Run:
@@ -194,19 +204,22 @@ class _Run:
         preset = self.engine._preset(self.recipe, request.preset)
         identity = self.view.project.identity or measure.words.identity
         budget = self._budget(measure, profile, preset, identity)
-        attached = attach(request.attachments, request.project_id, measure, budget.share(Layer.IMMEDIATE) // 2)
-        budget = Budget(budget.window, budget.reply, budget.fixed + attached.tokens, profile)
+        attached = attach(request.attachments, request.project_id, measure, budget.shares[Layer.IMMEDIATE] // 2)
+        if attached.tokens:
+            budget = budget.less(attached.tokens)
 
         ask = Ask(
             request=request,
             vantage=self.vantage,
             language=self.view.project.language,
             tokenizer=measure.tokenizer,
-            room={layer: budget.share(layer) for layer in Layer},
+            room=budget.shares,
             window=budget.layers,
         )
         ahead = self._gather([source for source in self.sources if source.ahead], ask, measure)
-        fresh = self._fresh(ahead.fragments, measure)
+        desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
+        near = nearby(request, desk)
+        fresh = self._fresh(desk, measure)
         while True:
             held = held_over(before, fresh=fresh, patience=self.recipe.patience)
             told = Ask(
@@ -216,12 +229,13 @@ class _Run:
                 tokenizer=ask.tokenizer,
                 room=ask.room,
                 window=ask.window,
+                near=near,
                 held=held,
                 fresh=fresh,
             )
             rest = self._gather([source for source in self.sources if not source.ahead], told, measure)
             noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
-            offered = [*self.given, *ahead.fragments, *rest.fragments, *attached.described]
+            offered = [desk, *rest.groups, attached.described]
             outcomes: list[Outcome] = list(attached.outcomes)
             offer, unrevealed = self._sift(offered, measure, outcomes, noted)
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
@@ -233,13 +247,8 @@ class _Run:
             break
         noted += fitting.warnings + placed_warnings
         outcomes += fitting.outcomes
-        outcomes += order.outcomes(unanchored)
-        if unrevealed:
-            outcomes = [
-                (f, Reason.NOT_REVEALED, t, d) if r is Reason.KEPT and f.source in unrevealed else (f, r, t, d)
-                for f, r, t, d in outcomes
-            ]
-        if fitting.rules_left_out:
+        order.settle(fitting.kept, outcomes, unanchored)
+        if fitting.rules_left_out and fitting.rules_left_out != before.rules_left_out:
             log.warning("rules left out of project %s: %s", request.project_id, ", ".join(fitting.rules_left_out))
         told_last = self._continuity(fitting, order, offer, rendered, fresh=fresh)
         return Result(
@@ -247,14 +256,14 @@ class _Run:
             stable_prefix_unchanged=rendered.prefix_hash == before.prefix_hash,
             layers={
                 layer: LayerReport(
-                    rendered.by_owner[layer.value],
+                    rendered.by_owner[layer],
                     layer in fitting.truncated,
                     len(order.all) if layer is Layer.RETRIEVED else None,
                 )
-                for layer in Layer
+                for layer in LAYERS
             },
             warnings=tuple(noted),
-            trace=Trace(outcomes, self._absent(told) if self.dry else ()),
+            trace=Trace(outcomes, fitting.kept, unrevealed, self._absent(told) if self.dry else ()),
             continuity=before if self.dry else told_last,
             budget=budget,
             vantage=self.vantage,
@@ -281,7 +290,7 @@ class _Run:
             runs += 1
         fixed += runs * model.per_message
         reply = reply_reserve(model.window, profile, self.request.reply_tokens)
-        budget = Budget(model.window, reply, fixed, profile)
+        budget = make_budget(model.window, reply, fixed, profile)
         if budget.layers <= 0:
             raise FabulaError(
                 Code.RULES_TOO_LARGE,
@@ -290,9 +299,8 @@ class _Run:
             )
         return budget
 
-    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Shape) -> _Found:
-        found = self.engine._gatherer.gather(sources, ask, self.view, measure.words)
-        return _Found(found.fragments, found.warnings)
+    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Shape) -> Gathered:
+        return self.engine._gatherer.gather(sources, ask, self.view, measure.words)
 
     def _fresh(self, ahead: Sequence[Fragment], measure: Shape) -> bool:
         """Is the retrieved layer to be chosen anew: another place, a window that must step, late ones too dear?"""
@@ -308,26 +316,13 @@ class _Run:
         return False
 
     def _sift(
-        self, offered: Sequence[Fragment], measure: Shape, outcomes: list[Outcome], noted: list[str]
+        self, offered: Sequence[Sequence[Fragment]], measure: Shape, outcomes: list[Outcome], noted: list[str]
     ) -> tuple[Offer, set[str]]:
         """Scope, gate, shape and the limits on what may be asked of one prompt."""
-        project = self.request.project_id
-        for fragment in offered:
-            if fragment.project_id != project:
-                log.error(
-                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
-                )
-                raise FabulaError(
-                    Code.SCOPE_VIOLATION,
-                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
-                    "check the source that offered it.",
-                    source=fragment.source,
-                )
-        passed, stopped, unrevealed = gate(offered, self.vantage, self.view.timeline)
-        outcomes += stopped
-        offer, dropped = shape(passed, unrevealed, measure, frozenset(self.request.exclude))
+        excluded = frozenset(self.request.exclude)
+        offer, dropped, unrevealed = shape(offered, self.request.project_id, self._pass, measure, excluded)
         outcomes += dropped
-        self._check_size(offer, measure)
+        self._check_size(offer, measure.model.window)
         most = self.limits.retrieved_chunks
         if len(offer.retrieved) > most:
             best = sorted(range(len(offer.retrieved)), key=lambda at: -offer.retrieved[at].fragment.score)
@@ -343,14 +338,28 @@ class _Run:
             offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
         return offer, unrevealed
 
-    def _check_size(self, offer: Offer, measure: Shape) -> None:
+    def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[str]]:
+        """Nothing of another project, then the gate."""
+        project = self.request.project_id
+        for fragment in group:
+            if fragment.project_id != project:
+                log.error(
+                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
+                )
+                raise FabulaError(
+                    Code.SCOPE_VIOLATION,
+                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
+                    "check the source that offered it.",
+                    source=fragment.source,
+                )
+        return gate(group, self.vantage, self.view.timeline)
+
+    def _check_size(self, offer: Offer, window: int) -> None:
         most = self.limits.input_tokens
-        lists = (offer.constraints, offer.rules, offer.settings, offer.retrieved, offer.desk, offer.history, offer.after)
-        size = sum([piece.tokens for pieces in lists for piece in pieces])
-        size += sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
+        size = sum([piece.tokens for pieces in offer.lists() for piece in pieces])
         if offer.window is not None and size <= most:
             # The manuscript counts only up to what the window could hold.
-            size += min(offer.window.full(measure.tokenizer).tokens, max(measure.model.window - size, 0))
+            size += min(offer.window_tokens, max(window - size, 0))
         if size > most:
             raise FabulaError(
                 Code.INPUT_TOO_LARGE,
@@ -382,7 +391,7 @@ class _Run:
             over = rendered.tokens - budget.total
             if over <= 0:
                 return fitting, order, rendered, placed.warnings, placed.unanchored
-            budget = Budget(budget.window, budget.reply, budget.fixed + over + 1, budget.profile)
+            budget = budget.less(over + 1)
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
             f"What cannot be left out needs {over} tokens more than this window has. Use a larger window, "
@@ -416,11 +425,6 @@ class _Run:
             if not source.waits:
                 absent.extend(source.absent(ask, self.view))
         return absent
-
-
-class _Found(Struct):
-    fragments: list[Fragment]
-    warnings: list[str]
 
 
 def _view_of(request: Request, view: View | None) -> View:

@@ -40,6 +40,7 @@ class Fitting(Struct):
     history_room: int = 0
     stepped: bool = False
     truncated: set[Layer] = field(default_factory=set)
+    kept: list[Sequence[Piece]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     rules_left_out: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ def fit(offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Cont
     window = _Window(offer, shape)
 
     # What the immediate layer is sure to be offered: its share, and its minimum at the least.
-    sure = max(budget.share(Layer.IMMEDIATE) - fixed - desk.tokens - after.tokens, minimum)
+    sure = max(budget.shares[Layer.IMMEDIATE] - fixed - desk.tokens - after.tokens, minimum)
     if offer.window is None:
         history.offer(min(sure, room), recipe)
         core = 0
@@ -90,11 +91,10 @@ def fit(offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Cont
     _settle_history(fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place)
     if offer.window is not None:
         _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
-    settings.settle(fitting, Layer.SETTINGS, fitting.settings)
-    desk.settle(fitting, Layer.IMMEDIATE, fitting.desk)
+    fitting.settings = settings.settle(fitting, Layer.SETTINGS)
+    fitting.desk = desk.settle(fitting, Layer.IMMEDIATE)
     after.settle(fitting)
-    for piece in (*offer.scene, *offer.mark, *offer.closing):
-        fitting.outcomes.append((piece.fragment, Reason.KEPT, piece.tokens, ""))
+    fitting.kept += (offer.scene, offer.mark, offer.closing)
     return fitting
 
 
@@ -147,14 +147,13 @@ def _choose(pieces: Sequence[Piece], room: int, heading: int, fitting: Fitting) 
 class _Heap:
     """Pieces that go one by one, the lowest ranked first."""
 
-    def __init__(self, pieces: Sequence[Piece], heading: int) -> None:
-        self.kept = list(pieces)
-        self._heading = heading
-        self.gone: list[Piece] = []
+    __slots__ = ("_heading", "gone", "kept", "tokens")
 
-    @property
-    def tokens(self) -> int:
-        return sum(piece.tokens for piece in self.kept) + (self._heading if self.kept else 0)
+    def __init__(self, pieces: list[Piece], heading: int) -> None:
+        self.kept = pieces
+        self.gone: list[Piece] = []
+        self._heading = heading
+        self.tokens = sum([piece.tokens for piece in pieces]) + heading if pieces else 0
 
     def shed(self, over: int, down_to: int) -> int:
         """Give up to `over` tokens, without falling below `down_to` by the last one given."""
@@ -173,35 +172,36 @@ class _Heap:
             gone.add(at)
         self.gone += [self.kept[at] for at in order if at in gone]
         self.kept = [piece for at, piece in enumerate(self.kept) if at not in gone]
+        self.tokens = now
         return before - now
 
-    def settle(self, fitting: Fitting, layer: Layer, into: list[Piece]) -> None:
-        into.extend(self.kept)
-        outcomes = fitting.outcomes
-        outcomes.extend([(piece.fragment, Reason.KEPT, piece.tokens, "") for piece in self.kept])
+    def settle(self, fitting: Fitting, layer: Layer) -> list[Piece]:
+        fitting.kept.append(self.kept)
         if self.gone:
             fitting.truncated.add(layer)
-            outcomes.extend((piece.fragment, Reason.NO_ROOM, piece.tokens, "") for piece in self.gone)
+            fitting.outcomes += [(piece.fragment, Reason.NO_ROOM, piece.tokens, "") for piece in self.gone]
+        return self.kept
 
 
 class _After:
     """Text behind the cursor: what is nearest to the cursor stays longest."""
 
+    __slots__ = ("_kept", "_offered", "_shape", "tokens")
+
     def __init__(self, pieces: Sequence[Piece], shape: Shape) -> None:
-        self._offered = list(pieces)
+        self._offered = pieces
         self._kept = list(pieces)
         self._shape = shape
+        self.tokens = self._sum()
 
-    @property
-    def tokens(self) -> int:
-        return sum(piece.tokens for piece in self._kept) + (self._shape.headings["after"] if self._kept else 0)
+    def _sum(self) -> int:
+        return sum([piece.tokens for piece in self._kept]) + self._shape.headings["after"] if self._kept else 0
 
     def shed(self, over: int) -> int:
         before = self.tokens
         if over <= 0 or not self._kept:
             return 0
-        heading = self._shape.headings["after"]
-        room, kept = before - over - heading, []
+        room, kept = before - over - self._shape.headings["after"], []
         for piece in self._kept:
             text = shorten(piece.text, self._shape.tokenizer, room)
             if text:
@@ -209,6 +209,7 @@ class _After:
                 room -= piece.tokens
                 kept.append(piece)
         self._kept = kept
+        self.tokens = self._sum()
         return before - self.tokens
 
     def settle(self, fitting: Fitting) -> None:
@@ -231,7 +232,7 @@ class _Window:
     def __init__(self, offer: Offer, shape: Shape) -> None:
         self._stretch = offer.window
         self._tokenizer = shape.tokenizer
-        self.full = self.cost(offer.window.begin) if offer.window is not None else 0
+        self.full = offer.window_tokens
 
     def cost(self, start: int) -> int:
         return self._stretch.cost(self._tokenizer, start) if self._stretch is not None else 0
@@ -346,11 +347,10 @@ def _settle_history(
         stepped = start is not None
     fitting.stepped = fitting.stepped or stepped
     fitting.history = history.pieces[first:]
+    fitting.kept.append(fitting.history)
     best = history.reach(room)
-    for at, piece in enumerate(history.pieces):
-        if at >= first:
-            reason = Reason.KEPT
-        elif at < history.capped:
+    for at, piece in enumerate(history.pieces[:first]):
+        if at < history.capped:
             reason = Reason.HISTORY_CAP
         else:
             reason = Reason.WINDOW_STEP if at >= best else Reason.NO_ROOM

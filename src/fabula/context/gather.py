@@ -26,6 +26,7 @@ from fabula.core.view import View
 
 # Refusals that a source may decide: they are about the request, not about the source.
 _REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
+_VETTED = 1000  # snapshots' groups already looked through
 _STUCK = 8  # calls of one source that may hang before it is no longer asked
 
 
@@ -69,9 +70,12 @@ class Called(Struct, frozen=True, kw_only=True):
 
 
 class Gathered(Struct):
-    """What the sources offered, in the order of the recipe, and who failed."""
+    """What the sources offered, a group each, in the order of the recipe, and who failed.
 
-    fragments: list[Fragment]
+    A group that is a tuple belongs to a snapshot and comes again unchanged; work done on it is kept.
+    """
+
+    groups: list[Sequence[Fragment]]
     warnings: list[str]
 
 
@@ -81,6 +85,7 @@ class Gatherer:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._hanging: dict[str, int] = {}
+        self._vetted: dict[int, Sequence[Fragment]] = {}
         self._lock = threading.Lock()
 
     def gather(self, sources: Sequence[Source], ask: Ask, view: View, words: Words) -> Gathered:
@@ -105,17 +110,25 @@ class Gatherer:
             except Exception as error:
                 found.warnings.append(_warning(source, type(error).__name__, words))
             else:
-                found.fragments.extend(answer)
+                if answer:
+                    found.groups.append(answer)
         return found
 
-    def _listed(self, source: Source, ask: Ask, view: View) -> list[Fragment]:
+    def _listed(self, source: Source, ask: Ask, view: View) -> Sequence[Fragment]:
         most = self._limits.source_fragments
-        answer = list(islice(source.fragments(ask, view), most + 1))
+        offered = source.fragments(ask, view)
+        if type(offered) is tuple and self._vetted.get(id(offered)) is offered:
+            return offered
+        answer = offered if type(offered) is tuple else list(islice(offered, most + 1))
         if len(answer) > most:
             raise FabulaError(Code.FRAGMENT_INVALID, f"more than {most} fragments")
-        for fragment in answer:
-            if not isinstance(fragment, Fragment):
-                raise FabulaError(Code.FRAGMENT_INVALID, f"a {type(fragment).__name__} where a fragment belongs")
+        for kind in set(map(type, answer)):
+            if not issubclass(kind, Fragment):
+                raise FabulaError(Code.FRAGMENT_INVALID, f"a {kind.__name__} where a fragment belongs")
+        if type(answer) is tuple and answer:
+            if len(self._vetted) >= _VETTED:
+                self._vetted.clear()
+            self._vetted[id(answer)] = answer
         return answer
 
     def _start(self, source: Source, ask: Ask, view: View) -> _Call:
@@ -149,10 +162,10 @@ class _Call:
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.answer: list[Fragment] = []
+        self.answer: Sequence[Fragment] = ()
         self.error: BaseException | None = None
 
-    def wait(self, deadline: float) -> list[Fragment]:
+    def wait(self, deadline: float) -> Sequence[Fragment]:
         if not self.done.wait(max(0.0, deadline - time.monotonic())):
             raise _Hanging
         if self.error is not None:

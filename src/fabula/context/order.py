@@ -28,14 +28,15 @@ class Order(Struct):
         """Everything of the layer that is in the prompt."""
         return [*self.settled, *self.late]
 
-    def outcomes(self, unanchored: set[str]) -> list[Outcome]:
-        """What became of each of them."""
-        found: list[Outcome] = [
-            (p.fragment, Reason.ANCHOR_MISSING if p.fragment.source in unanchored else Reason.KEPT, p.tokens, "")
-            for p in self.settled
-        ]
-        found += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in self.late]
-        return found
+    def settle(self, kept: list[Sequence[Piece]], outcomes: list[Outcome], unanchored: set[str]) -> None:
+        """Note what became of each of them."""
+        if unanchored:
+            lost = [piece for piece in self.settled if piece.fragment.source in unanchored]
+            outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
+            kept.append([piece for piece in self.settled if piece not in lost])
+        else:
+            kept.append(self.settled)
+        outcomes += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in self.late]
 
 
 def arrange(kept: Sequence[Piece], before: Continuity, *, fresh: bool, late: bool) -> Order:

@@ -15,11 +15,11 @@ from fabula.context.fit import Fitting
 from fabula.context.recipes.preset import Node, Preset
 from fabula.context.shape import Offer, Piece, Shape, Unit
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer, Placement, Role
+from fabula.core.fragments import Fragment, Placement, Role
 from fabula.text.windows import GAP
 
 
-class Slot(Struct):
+class Slot(Struct, gc=False):
     """Units that stand together under one role. `owner` says whose tokens they are."""
 
     role: Role
@@ -78,25 +78,23 @@ def place(
         return True
 
     listed = [node for at, node in enumerate(preset.nodes) if not _wished(node, at, shape, inject)]
-    retrieved, settings = [], []
-    for kept, into, owner in (
-        (fitting.retrieved, retrieved, Layer.RETRIEVED),
-        (fitting.settings, settings, Layer.SETTINGS),
-    ):
-        for at, piece in enumerate(kept):
-            fragment = piece.fragment
-            if fragment.placement is None:
-                into.append(piece)
-                continue
-            slot = Slot(fragment.role or "system", owner.value, [_unit(piece.text, shape)])
-            if not inject(slot, fragment.placement, len(preset.nodes) + at, fragment.source):
-                into.append(piece)
+
+    def staying(pieces: list[Piece], owner: str) -> list[Piece]:
+        """Those that stand in their layer, once those with a place of their own have been taken out."""
+        own = [piece for piece in pieces if piece.fragment.placement is not None]
+        for at, piece in enumerate(own, start=len(preset.nodes)):
+            slot = Slot(piece.fragment.role or "system", owner, [_unit(piece.text, shape)])
+            if inject(slot, piece.fragment.placement, at, piece.fragment.source):
+                pieces = [other for other in pieces if other is not piece]
+        return pieces
+
+    retrieved, settings = staying(fitting.retrieved, "retrieved"), staying(fitting.settings, "settings")
 
     layers = {
-        Layer.RULES.value: _rules(fitting, shape),
-        Layer.SETTINGS.value: _settings(settings, shape),
-        Layer.RETRIEVED.value: _headed(shape.words.retrieved, shape.headings["retrieved"], retrieved, shape),
-        Layer.IMMEDIATE.value: _immediate(offer, fitting, shape),
+        "rules": _rules(fitting, shape),
+        "settings": _settings(settings, shape),
+        "retrieved": _headed(shape.words.retrieved, shape.headings["retrieved"], retrieved),
+        "immediate": _immediate(offer, fitting, shape),
     }
     placed.slots.append(Slot("system", "identity", [_unit(identity, shape)], stable=True))
     for node in listed:
@@ -104,15 +102,17 @@ def place(
         if anchor is None:
             placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
             continue
-        _extend(placed.slots, beside.get((anchor, "before"), ()))
+        if beside:
+            _extend(placed.slots, beside.get((anchor, "before"), ()))
         if anchor == "chat_history":
             placed.slots += _conversation(offer, fitting, late, depths, shape, node.role)
         elif layers.get(anchor):
             placed.slots.append(Slot(node.role, anchor, layers[anchor]))
         elif node.content.strip():
             placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
-        _extend(placed.slots, beside.get((anchor, "after"), ()))
-        if anchor == Layer.SETTINGS.value:
+        if beside:
+            _extend(placed.slots, beside.get((anchor, "after"), ()))
+        if anchor == "settings":
             for slot in placed.slots:
                 slot.stable = True
     return placed
@@ -145,7 +145,7 @@ def _unit(text: str, shape: Shape) -> Unit:
     return Unit(text + GAP, shape.piece(text))
 
 
-def _headed(heading: str, cost: int, pieces: Sequence[Piece], shape: Shape) -> list[Unit]:
+def _headed(heading: str, cost: int, pieces: Sequence[Piece]) -> list[Unit]:
     if not pieces:
         return []
     return [Unit(heading + "\n", cost), *(Unit(piece.text + GAP, piece.tokens) for piece in pieces)]
@@ -157,7 +157,7 @@ def _rules(fitting: Fitting, shape: Shape) -> list[Unit]:
         texts = tuple([piece.text for piece in fitting.constraints])
         units.append(shape.numbered(shape.words.constraints, texts))
     if fitting.rules:
-        units += _headed(shape.words.rules, shape.line(shape.words.rules), fitting.rules, shape)
+        units += _headed(shape.words.rules, shape.line(shape.words.rules), fitting.rules)
     return units
 
 
@@ -170,8 +170,8 @@ def _immediate(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
     units = [Unit(piece.text + GAP, piece.tokens) for piece in offer.scene]
     units += _window(offer, fitting, shape)
     units += [Unit(piece.text + GAP, piece.tokens) for piece in offer.mark]
-    units += _headed(shape.words.after, shape.headings["after"], fitting.after, shape)
-    units += _headed(shape.words.desk, shape.headings["desk"], fitting.desk, shape)
+    units += _headed(shape.words.after, shape.headings["after"], fitting.after)
+    units += _headed(shape.words.desk, shape.headings["desk"], fitting.desk)
     return units
 
 
@@ -202,11 +202,11 @@ def _conversation(
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
     messages = [
-        Slot(_speaker(piece.fragment), Layer.IMMEDIATE.value, [_message(piece.text, shape)]) for piece in fitting.history
+        Slot(_speaker(piece.fragment), "immediate", [_message(piece.text, shape)]) for piece in fitting.history
     ]
     closing = [Unit(piece.text + GAP, piece.tokens) for piece in offer.closing]
     if closing:
-        messages.append(Slot(role, Layer.IMMEDIATE.value, closing))
+        messages.append(Slot(role, "immediate", closing))
     slots: list[Slot] = []
     for at in range(len(messages) + 1):
         following = len(messages) - at
@@ -216,8 +216,8 @@ def _conversation(
         for depth in here:
             _extend(slots, depths[depth])
         if at == len(messages) - (1 if closing else 0) and late:
-            units = _headed(shape.words.late, shape.headings["late"], late, shape)
-            slots.append(Slot(role, Layer.RETRIEVED.value, units))
+            units = _headed(shape.words.late, shape.headings["late"], late)
+            slots.append(Slot(role, "retrieved", units))
         if at < len(messages):
             slots.append(messages[at])
     return slots

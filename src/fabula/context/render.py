@@ -19,7 +19,10 @@ from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 
-class Message(Struct, frozen=True):
+_OWNERS = ("identity", "preset", *(layer.value for layer in Layer))
+
+
+class Message(Struct, frozen=True, gc=False):
     """One message as sent. The first `stable` characters belong to the stable prefix."""
 
     role: Role
@@ -81,7 +84,7 @@ def _take_turns(slots: Sequence[Slot], shape: Shape) -> list[Slot]:
 def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tuple[str, ...], extra: int) -> Rendered:
     """Join slots into messages and add everything up."""
     per_message = shape.model.per_message
-    owners: dict[str, int] = {"identity": 0, "preset": 0, **{layer.value: 0 for layer in Layer}}
+    owners = dict.fromkeys(_OWNERS, 0)
     messages: list[Message] = []
     stable_texts: list[str] = []
     total = extra
@@ -94,8 +97,6 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
             for text, cost, _ in slot.units:
                 texts.append(text)
                 subtotal += cost
-                if text[0] == "/":
-                    additive = False
             owners[slot.owner] += subtotal
             tokens += subtotal
             if slot.stable:
@@ -112,6 +113,8 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
             stable_texts.append(f"{group[0].role}\n{texts[0]}")
             stable = len(texts[0])
         content = "".join(texts).rstrip("\n")
+        if "\n/" in content:
+            additive = False  # the one beginning that some vocabularies join to the line break before it
         messages.append(Message(group[0].role, content, min(stable, len(content))))
     if attachments and messages:
         closing = messages[-1]

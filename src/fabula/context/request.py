@@ -61,6 +61,20 @@ class Request(Struct, frozen=True, kw_only=True):
     principal: Principal = Principal()
 
 
+class Nearby(Struct, frozen=True):
+    """Text close to where the writer is: what sources look for names and subjects in."""
+
+    text: str
+    cursor: int | None = None  # where in the text the cursor stands; None: all of it is near
+
+    def nearness(self, start: int, end: int) -> float:
+        """From 0 (at the far edge) to 1 (at the cursor)."""
+        if self.cursor is None:
+            return 1.0
+        distance = max(start - self.cursor, self.cursor - end, 0)
+        return 1.0 - distance / max(self.cursor, len(self.text) - self.cursor, 1)
+
+
 class Ask(Struct, frozen=True, kw_only=True):
     """A request as a source sees it: resolved, with the room it may fill."""
 
@@ -70,5 +84,6 @@ class Ask(Struct, frozen=True, kw_only=True):
     tokenizer: Tokenizer
     room: Mapping[Layer, int]
     window: int
+    near: tuple[Nearby, ...] = ()
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request

@@ -29,8 +29,8 @@ def fit_rules(
     offer: Offer, fitting: Fitting, budget: Budget, shape: Shape, room: int, before: Continuity | None
 ) -> int:
     """Keep what may stay, and say what it costs. `room` is all there is for any layer."""
-    pieces = [*offer.constraints, *offer.rules]
     cost = rules_cost(offer.constraints, offer.rules, shape)
+    pieces = [*offer.constraints, *offer.rules]
     gone: set[int] = set()
     if cost > budget.rules_line:
         fitting.warnings.append(
@@ -49,15 +49,18 @@ def fit_rules(
             tokens=cost,
             room=max(room, 0),
         )
-    for piece in pieces:
-        left_out = id(piece) in gone
-        reason = Reason.RULES_OVERBUDGET if left_out else Reason.KEPT
-        fitting.outcomes.append((piece.fragment, reason, piece.tokens, ""))
+    if not gone:
+        fitting.constraints, fitting.rules = offer.constraints, offer.rules
+        fitting.kept += (offer.constraints, offer.rules)
+        return cost
+    fitting.outcomes += [
+        (piece.fragment, Reason.RULES_OVERBUDGET, piece.tokens, "") for piece in pieces if id(piece) in gone
+    ]
     fitting.constraints = [piece for piece in offer.constraints if id(piece) not in gone]
     fitting.rules = [piece for piece in offer.rules if id(piece) not in gone]
+    fitting.kept += (fitting.constraints, fitting.rules)
     fitting.rules_left_out = tuple(piece.fragment.source for piece in pieces if id(piece) in gone)
-    if gone:
-        fitting.truncated.add(Layer.RULES)
+    fitting.truncated.add(Layer.RULES)
     return cost
 
 

@@ -6,7 +6,7 @@ pieces: wrappers, headings and numbering are part of the pieces, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -19,14 +19,16 @@ from fabula.text.tokens import Counts, Tokenizer
 from fabula.text.windows import GAP, Stretch, stretch
 
 _BLOCKS = 256  # rendered lists kept
+_SHAPED = 50_000  # shaped fragments kept
 
 
-class Piece(Struct, eq=False):
+class Piece(Struct, eq=False, gc=False):
     """A fragment as it will stand in the prompt, and what that costs."""
 
     fragment: Fragment
     text: str
     tokens: int
+    seat: str = ""
 
 
 class Unit(NamedTuple):
@@ -46,22 +48,40 @@ class Offer(Struct):
     retrieved: list[Piece] = field(default_factory=list)
     scene: list[Piece] = field(default_factory=list)
     window: Stretch | None = None
+    window_tokens: int = 0
     mark: list[Piece] = field(default_factory=list)
     after: list[Piece] = field(default_factory=list)
     desk: list[Piece] = field(default_factory=list)
     history: list[Piece] = field(default_factory=list)
     closing: list[Piece] = field(default_factory=list)
 
+    def lists(self) -> tuple[list[Piece], ...]:
+        """Everything but the window."""
+        return (
+            self.constraints,
+            self.rules,
+            self.settings,
+            self.retrieved,
+            self.scene,
+            self.mark,
+            self.after,
+            self.desk,
+            self.history,
+            self.closing,
+        )
+
 
 class Shape:
     """Measures text for one tokenizer and one language; remembers what it measured."""
 
-    __slots__ = ("_blocks", "_gapped", "headings", "model", "tokenizer", "words")
+    __slots__ = ("_blocks", "_bundles", "_gapped", "headings", "model", "shaped", "tokenizer", "words")
 
     def __init__(self, tokenizer: Tokenizer, words: Words, model: Model) -> None:
         self.tokenizer = tokenizer
         self.words = words
         self.model = model
+        self.shaped: dict[int, Piece] = {}
+        self._bundles: dict[int, tuple[tuple[Fragment, ...], Bundle | None]] = {}
         self._gapped = Counts()
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
         self.headings = {
@@ -70,11 +90,45 @@ class Shape:
 
     def piece(self, text: str) -> int:
         """What a text costs with the blank line behind it."""
-        known = self._gapped.get(text)
-        if known is None:
-            known = self.tokenizer.count(text + GAP)
-            self._gapped.put(text, known)
-        return known
+        known = self._gapped.young.get(text)
+        return known if known is not None else self._gapped.find(text, self._gap)
+
+    def _gap(self, text: str) -> int:
+        return self.tokenizer.count(text + GAP)
+
+    def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
+        """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
+        text, seat, count = fragment.text.strip(), _seat(fragment), self.tokenizer.count
+        if not text:
+            return Piece(fragment, "", 0)
+        if marked:
+            text = self.words.not_yet + text
+        if seat in ("constraints", "settings"):
+            text = " ".join(text.split("\n"))
+        own_place = fragment.placement is not None
+        if seat == "constraints":
+            tokens = count(f"100. {text}\n")
+        elif seat == "history":
+            tokens = count(text) + self.model.per_message
+        elif seat == "settings" and not own_place:
+            tokens = count(f"- {text}\n")
+        else:
+            tokens = self.piece(text) + (2 * self.model.per_message if own_place else 0)
+        piece = Piece(fragment, text, tokens, seat)
+        if not marked:
+            if len(self.shaped) >= _SHAPED:
+                self.shaped.clear()
+            self.shaped[id(fragment)] = piece  # the piece holds the fragment, so its id stays taken
+        return piece
+
+    def bundle(self, group: tuple[Fragment, ...]) -> Bundle | None:
+        """A group shaped once, if no request can change what becomes of it: rules and settings that always hold."""
+        known = self._bundles.get(id(group))
+        if known is None or known[0] is not group:
+            if len(self._bundles) >= _BLOCKS:
+                self._bundles.clear()
+            known = self._bundles[id(group)] = (group, _bundle(group, self))
+        return known[1]
 
     def line(self, text: str) -> int:
         """What a text costs as a line of its own."""
@@ -103,78 +157,128 @@ class Shape:
         return block
 
 
+class Bundle(Struct, frozen=True):
+    """A snapshot's group of fragments that nothing about a request can change, shaped once."""
+
+    project_id: str
+    seats: tuple[tuple[str, list[Piece]], ...]
+
+
 def shape(
-    fragments: Iterable[Fragment], unrevealed: set[str], measure: Shape, excluded: frozenset[str]
-) -> tuple[Offer, list[Outcome]]:
-    """Sort fragments by the part they play; drop the empty, the excluded and the repeated."""
+    groups: Iterable[Sequence[Fragment]],
+    project_id: str,
+    passes: Callable[[Sequence[Fragment]], tuple[list[Fragment], list[Outcome], set[str]]],
+    measure: Shape,
+    excluded: frozenset[str],
+) -> tuple[Offer, list[Outcome], set[str]]:
+    """Pass groups through the gate and sort what comes through by the part it plays.
+
+    What is empty, excluded or said twice is dropped here.
+    """
     offer = Offer()
+    seats = dict(zip(_SEATS, offer.lists(), strict=True))
     out: list[Outcome] = []
+    unrevealed: set[str] = set()
     best: dict[str, Piece] = {}
-    mark = measure.words.not_yet
-    piece_cost, count = measure.piece, measure.tokenizer.count
+    mixed: set[str] = set()  # lists that more than one group went into
+    for group in groups:
+        bundle = measure.bundle(group) if type(group) is tuple and not excluded else None
+        if bundle is not None and bundle.project_id == project_id:
+            for seat, pieces in bundle.seats:
+                if seats[seat]:
+                    mixed.add(seat)
+                seats[seat].extend(pieces)
+            continue
+        passed, stopped, marked = passes(group)
+        out += stopped
+        unrevealed |= marked
+        mixed.update(_sort(passed, marked, measure, excluded, offer, seats, best, out))
+    for name in _ONCE:
+        if name in mixed:
+            setattr(offer, name, _once(seats[name], out))
+    return offer, out, unrevealed
+
+
+def _sort(
+    fragments: Sequence[Fragment],
+    unrevealed: set[str],
+    measure: Shape,
+    excluded: frozenset[str],
+    offer: Offer,
+    seats: dict[str, list[Piece]],
+    best: dict[str, Piece],
+    out: list[Outcome],
+) -> set[str]:
+    shaped, touched = measure.shaped, set()
     for fragment in fragments:
         if excluded and (fragment.source in excluded or fragment.title in excluded):
             out.append((fragment, Reason.EXCLUDED, 0, ""))
             continue
-        part = fragment.part
-        if part is Part.WINDOW:
+        if fragment.part is _WINDOW:
             _take_window(offer, stretch(fragment), measure, out)
             continue
-        text = fragment.text.strip()
-        if not text:
-            out.append((fragment, Reason.EMPTY, 0, ""))
-            continue
-        if fragment.source in unrevealed:
-            text = mark + text
-        layer = fragment.layer
-        if layer is Layer.RETRIEVED:
-            piece = Piece(fragment, text, piece_cost(text))
-            if fragment.placement is not None:
-                piece.tokens += 2 * measure.model.per_message
-            twin = best.get(text) or best.get(fragment.source)
+        piece = shaped.get(id(fragment))
+        if piece is None or piece.fragment is not fragment or unrevealed:
+            piece = measure.piece_of(fragment, marked=fragment.source in unrevealed)
+            if not piece.text:
+                out.append((fragment, Reason.EMPTY, 0, ""))
+                continue
+        seat = piece.seat
+        if seat == "retrieved":
+            twin = best.get(piece.text) or best.get(fragment.source)
             if twin is not None:
                 _keep_better(offer.retrieved, best, twin, piece, out)
                 continue
-            best[text] = best[fragment.source] = piece
-            offer.retrieved.append(piece)
-        elif layer is Layer.RULES:
-            if part is Part.CONSTRAINT:
-                text = " ".join(text.split("\n"))
-                offer.constraints.append(Piece(fragment, text, count(f"100. {text}\n")))
-            else:
-                offer.rules.append(Piece(fragment, text, piece_cost(text)))
-        elif layer is Layer.SETTINGS:
-            text = " ".join(text.split("\n"))
-            own_place = fragment.placement is not None
-            offer.settings.append(Piece(fragment, text, piece_cost(text) if own_place else count(f"- {text}\n")))
-        elif part is Part.HISTORY:
-            offer.history.append(Piece(fragment, text, count(text) + measure.model.per_message))
+            best[piece.text] = best[fragment.source] = piece
         else:
-            _SEATS.get(part, _desk)(offer).append(Piece(fragment, text, piece_cost(text)))
-    for name in ("constraints", "rules", "settings"):
-        setattr(offer, name, _once(getattr(offer, name), out))
-    return offer, out
+            touched.add(seat)
+        seats[seat].append(piece)
+    return touched
 
 
-def _desk(offer: Offer) -> list[Piece]:
-    return offer.desk
+def _bundle(group: tuple[Fragment, ...], measure: Shape) -> Bundle | None:
+    if len({fragment.project_id for fragment in group}) != 1:
+        return None
+    seats: dict[str, list[Piece]] = {}
+    for fragment in group:
+        tied = fragment.since or fragment.until or fragment.known_to is not None or fragment.derived_from
+        if tied or _seat(fragment) not in _ONCE or not fragment.text.strip():
+            return None
+        piece = measure.piece_of(fragment, marked=False)
+        seats.setdefault(piece.seat, []).append(piece)
+    out: list[Outcome] = []
+    rows = tuple((seat, _once(pieces, out)) for seat, pieces in seats.items())
+    return None if out else Bundle(group[0].project_id, rows)
 
 
-_SEATS: dict[Part, Callable[[Offer], list[Piece]]] = {
-    Part.SCENE: lambda offer: offer.scene,
-    Part.MARK: lambda offer: offer.mark,
-    Part.AFTER: lambda offer: offer.after,
-    Part.CLOSING: lambda offer: offer.closing,
+def _seat(fragment: Fragment) -> str:
+    if fragment.layer is Layer.RULES:
+        return "constraints" if fragment.part is Part.CONSTRAINT else "rules"
+    if fragment.layer is Layer.IMMEDIATE:
+        return _PARTS.get(fragment.part, "desk")
+    return fragment.layer.value
+
+
+_WINDOW = Part.WINDOW
+_ONCE = ("constraints", "rules", "settings")
+_SEATS = ("constraints", "rules", "settings", "retrieved", "scene", "mark", "after", "desk", "history", "closing")
+_PARTS = {
+    Part.SCENE: "scene",
+    Part.MARK: "mark",
+    Part.AFTER: "after",
+    Part.CLOSING: "closing",
+    Part.HISTORY: "history",
 }
 
 
 def _take_window(offer: Offer, found: Stretch, measure: Shape, out: list[Outcome]) -> None:
     if offer.window is not None:
         out.append((found, Reason.DUPLICATE, 0, offer.window.source))
-    elif not found.since_start(found.begin):
+    elif found.empty:
         out.append((found, Reason.EMPTY, 0, ""))
     else:
         offer.window = found
+        offer.window_tokens = found.cost(measure.tokenizer, found.begin)
 
 
 def _keep_better(

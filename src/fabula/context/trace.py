@@ -7,10 +7,12 @@ did not happen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.core.fragments import Fragment, Layer
 
@@ -101,19 +103,44 @@ class Verdict(Struct, frozen=True):
 Outcome = tuple[Fragment, Reason, int, str]  # what became of a fragment, before anybody asks
 
 
+class Shown(Protocol):
+    """A fragment that is in the prompt, and its cost."""
+
+    @property
+    def fragment(self) -> Fragment: ...
+    @property
+    def tokens(self) -> int: ...
+
+
 class Trace:
     """All outcomes of one assembly; verdicts are written out when somebody reads them."""
 
-    __slots__ = ("_outcomes", "_verdicts")
+    __slots__ = ("_kept", "_outcomes", "_unrevealed", "_verdicts")
 
-    def __init__(self, outcomes: Iterable[Outcome], more: Iterable[Verdict] = ()) -> None:
-        self._outcomes = list(outcomes)
-        self._verdicts = list(more)
+    def __init__(
+        self,
+        outcomes: Sequence[Outcome],
+        kept: Sequence[Sequence[Shown]] = (),
+        unrevealed: Set[str] = frozenset(),
+        absent: Iterable[Verdict] = (),
+    ) -> None:
+        self._outcomes = outcomes
+        self._kept = kept
+        self._unrevealed = unrevealed
+        self._verdicts = list(absent)
 
     def __iter__(self) -> Iterator[Verdict]:
-        if self._outcomes:
-            self._verdicts = [_verdict(*outcome) for outcome in self._outcomes] + self._verdicts
-            self._outcomes = []
+        if self._outcomes or self._kept:
+            found = [_verdict(piece.fragment, Reason.KEPT, piece.tokens, "") for kept in self._kept for piece in kept]
+            found += [_verdict(*outcome) for outcome in self._outcomes]
+            marked = [
+                replace(verdict, reason=Reason.NOT_REVEALED)
+                if verdict.reason is Reason.KEPT and verdict.source in self._unrevealed
+                else verdict
+                for verdict in found
+            ]
+            self._verdicts = marked + self._verdicts
+            self._outcomes = self._kept = ()
         return iter(self._verdicts)
 
     def of_layer(self, layer: Layer) -> list[Verdict]:

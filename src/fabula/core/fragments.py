@@ -28,6 +28,9 @@ class Layer(StrEnum):
     IMMEDIATE = "immediate"
 
 
+LAYERS = tuple(Layer)
+
+
 class Part(StrEnum):
     """What a fragment is inside its layer, where that decides how it is shown or cut."""
 
@@ -53,7 +56,7 @@ class Tier(IntEnum):
     USER = 5
 
 
-class Placement(Struct, frozen=True):
+class Placement(Struct, frozen=True, gc=False):
     """Where an injected message goes: by depth in the history, or beside an anchor."""
 
     depth: int | None = None
@@ -62,7 +65,7 @@ class Placement(Struct, frozen=True):
     order: int = 100
 
 
-class Terms(Struct, frozen=True):
+class Terms(Struct, frozen=True, gc=False):
     """When something holds and who may know it."""
 
     source: str
@@ -71,7 +74,7 @@ class Terms(Struct, frozen=True):
     known_to: frozenset[str] | None = None
 
 
-class Fragment(Struct, frozen=True, kw_only=True):
+class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     """A piece of text that may enter the prompt, with all that decides whether it does."""
 
     source: str

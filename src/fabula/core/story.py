@@ -14,7 +14,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, gc=False):
     """A place in the manuscript: a document and an offset in code points."""
 
     document: str

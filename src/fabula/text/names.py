@@ -21,7 +21,7 @@ _ENDING = re.compile(r"(?:['’]s|s['’]|es|s)?(?!\w)")
 _NAME_FREQUENCY = 1000
 
 
-class Hit(Struct, frozen=True):
+class Hit(Struct, frozen=True, gc=False):
     """One mention: whose, in which words, and where."""
 
     owner: str
@@ -41,6 +41,7 @@ class Names:
                     owners.setdefault(surface.strip(), []).append(owner)
         self._surfaces = list(owners)
         self._owners = list(owners.values())
+        self._wide = [(_unspaced(surface[0]), _unspaced(surface[-1])) for surface in owners]
         self._automaton = AhoCorasick(self._surfaces, matchkind=MatchKind.LeftmostLongest)
 
     def __len__(self) -> int:
@@ -50,17 +51,18 @@ class Names:
         """Every mention, in order; a name that several own is a mention of each."""
         hits: list[Hit] = []
         for pattern, start, end in self._automaton.find_matches_as_indexes(text):
+            wide_start, wide_end = self._wide[pattern]
+            if wide_start:
+                if not self._begins_a_word(text, start, end):
+                    continue
+            elif start and text[start - 1].isalnum() and not _unspaced(text[start - 1]):
+                continue
+            if not wide_end and not _ends(text, end):
+                continue
             surface = self._surfaces[pattern]
-            if self._stands_alone(text, surface, start, end):
-                hits.extend(Hit(owner, surface, start, end) for owner in self._owners[pattern])
+            for owner in self._owners[pattern]:
+                hits.append(Hit(owner, surface, start, end))
         return hits
-
-    def _stands_alone(self, text: str, surface: str, start: int, end: int) -> bool:
-        if _unspaced(surface[0]):
-            return self._begins_a_word(text, start, end)
-        if start and text[start - 1].isalnum() and not _unspaced(text[start - 1]):
-            return False
-        return _unspaced(surface[-1]) or end == len(text) or _ENDING.match(text, end) is not None or _unspaced(text[end])
 
     def _begins_a_word(self, text: str, start: int, end: int) -> bool:
         left = max(0, start - NEAR)
@@ -78,6 +80,16 @@ class Names:
             if _unspaced(surface[0]):
                 segmenter.add_word(surface, _NAME_FREQUENCY, "nr")
         return segmenter
+
+
+def _ends(text: str, end: int) -> bool:
+    """Does a name that ends here end a word, perhaps with a plural or a possessive?"""
+    if end == len(text):
+        return True
+    following = text[end]
+    if not (following.isalnum() or following in "_'’"):
+        return True
+    return _ENDING.match(text, end) is not None or _unspaced(following)
 
 
 def _unspaced(character: str) -> bool:

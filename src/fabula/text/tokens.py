@@ -8,6 +8,7 @@ Encodings without it say so (`additive`), and the engine counts their prompts ag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil
 from typing import Protocol
@@ -33,36 +34,34 @@ class TokenizerFailure(Exception):
 
 
 class Counts:
-    """Counts remembered by content, in two generations, so that memory has a bound."""
+    """Counts remembered by content, in two generations, so that memory has a bound.
 
-    __slots__ = ("_held", "_old", "_young")
+    Look into `young` first; `find` looks further, and what it finds moves to the younger generation.
+    """
+
+    __slots__ = ("_held", "_old", "young")
 
     def __init__(self) -> None:
-        self._young: dict[str, int] = {}
+        self.young: dict[str, int] = {}
         self._old: dict[str, int] = {}
         self._held = 0
 
-    def get(self, text: str) -> int | None:
-        """The remembered count; what is asked for again moves to the younger generation."""
-        known = self._young.get(text)
+    def find(self, text: str, count: Callable[[str], int]) -> int:
+        """The count of a text that is not in the younger generation."""
+        known = self._old.get(text)
         if known is None:
-            known = self._old.get(text)
-            if known is not None:
-                self.put(text, known)
-        return known
-
-    def put(self, text: str, count: int) -> None:
-        """Remember a count, forgetting the older generation when the younger one is full."""
+            known = count(text)
         self._held += len(text)
         if self._held > KEPT_CHARACTERS:
-            self._old, self._young, self._held = self._young, {}, len(text)
-        self._young[text] = count
+            self._old, self.young, self._held = self.young, {}, len(text)
+        self.young[text] = known
+        return known
 
 
 class Encoding:
     """One published vocabulary, bundled with the `splintr` wheel."""
 
-    __slots__ = ("_counts", "_encode", "additive", "exact", "name")
+    __slots__ = ("_counts", "_encode", "_vocabulary", "additive", "exact", "name")
 
     # SentencePiece vocabularies put a mark in front of each text: their counts do not add up.
     NOT_ADDITIVE = frozenset({"llama2", "mistral_v1", "mistral_v2", "codellama"})
@@ -74,19 +73,25 @@ class Encoding:
         self.exact = True
         self.additive = name not in self.NOT_ADDITIVE
         # Ordinary: a `<|think|>` typed by a writer is seven characters, not one control token.
-        self._encode = Vocabulary.from_pretrained(name).encode_ordinary
+        self._vocabulary = Vocabulary.from_pretrained(name)
+        self._encode = self._vocabulary.encode_ordinary
         self._counts = Counts()
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
-        known = self._counts.get(text)
-        if known is None:
-            try:
-                known = len(self._encode(text))
-            except Exception as error:
-                raise TokenizerFailure(f"{self.name}: {error}") from error
-            self._counts.put(text, known)
-        return known
+        known = self._counts.young.get(text)
+        return known if known is not None else self._counts.find(text, self._count)
+
+    def _count(self, text: str) -> int:
+        try:
+            return len(self._encode(text))
+        except Exception as error:
+            raise TokenizerFailure(f"{self.name}: {error}") from error
+
+    def forget(self) -> None:
+        """Give back the memory of all counts."""
+        self._counts = Counts()
+        self._vocabulary.clear_cache()
 
 
 class Guarded:

@@ -19,14 +19,14 @@ GAP = "\n\n"  # stands behind every piece, and is counted with it
 LONGEST_TOKEN = 16  # characters; ordinary prose has four a token, so this never cuts too near
 
 
-class Cut(Struct, frozen=True):
+class Cut(Struct, frozen=True, gc=False):
     """A chosen beginning, and what the text from there to the cursor costs."""
 
     start: int
     tokens: int
 
 
-class Stretch(Fragment, frozen=True, kw_only=True):
+class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
     """The text before a cursor, as a fragment that may begin later than it could."""
 
     paragraphs: Paragraphs
@@ -52,6 +52,11 @@ class Stretch(Fragment, frozen=True, kw_only=True):
             first += 1
             head = tokenizer.count(whole.text[start : whole.starts[first]])
         return head + whole.tokens(tokenizer, first, tail) + self._tail(tokenizer, tail, edge)
+
+    @property
+    def empty(self) -> bool:
+        """Is there nothing before the cursor but white space?"""
+        return self._edge() <= self.begin
 
     def full(self, tokenizer: Tokenizer) -> Cut:
         """All of it."""

@@ -1,0 +1,1 @@
+"""Benchmarks: one command each, peers in the same run, ratios printed."""

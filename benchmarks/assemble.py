@@ -1,0 +1,152 @@
+"""How long an assembly takes: warm and cold, small books and large, one at a time and 500 at once.
+
+    python -m benchmarks.assemble --data DIR [--json]
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from random import Random
+
+from benchmarks.figures import arguments, milliseconds, percentile, report, show, timed
+from benchmarks.novels import PROJECT, chapters, project, sentences
+from fabula.app import all_sources
+from fabula.context import Ask, Called, Engine, Fragment, Layer, Limits, Recipe, Request, Settings
+from fabula.context.recipes import NOVEL
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.text.tokens import encoding
+
+MODEL, WINDOW = "gpt-4o", 8192
+
+
+def requests(view: View, number: int, seed: int, *, window: int = WINDOW) -> list[Request]:
+    """Requests at random cursors."""
+    random = Random(seed)
+    story = view.room(Manuscript)
+    assert story is not None
+    found = []
+    for _ in range(number):
+        document = random.choice(story.documents)
+        found.append(
+            Request(
+                project_id=PROJECT,
+                document_id=document.id,
+                cursor=random.randint(min(200, len(document.text)), len(document.text)),
+                skill_id="continue",
+                model=MODEL,
+                window=window,
+            )
+        )
+    return found
+
+
+def warm(engine: Engine, view: View, number: int = 600, *, window: int = WINDOW) -> list[float]:
+    """Times of requests at cursors never seen before, in a project that has been used a while."""
+    for request in requests(view, 2 * number, seed=1, window=window):
+        engine.assemble(request, view)
+    return timed([partial(engine.assemble, request, view) for request in requests(view, number, 2, window=window)])
+
+
+def cold(texts: Sequence[tuple[str, str]], number: int = 15) -> list[float]:
+    """Times of the first request after opening: nothing counted, no automaton, vocabulary loaded."""
+    times = []
+    for seed in range(number):
+        view = project(texts, characters=1_000_000, entries=1000, constraints=50, seed=seed)
+        request = requests(view, 1, seed)[0]
+        encoding("o200k_base").forget()
+        engine = Engine(all_sources())
+        times.append(milliseconds(partial(engine.assemble, request, view)))
+    return times
+
+
+def capacity(texts: Sequence[tuple[str, str]], number: int = 100) -> list[float]:
+    """At the limits: 64k tokens in, 200 chunks, 500 constraints."""
+    view = project(texts, characters=1_000_000, entries=1000, constraints=500)
+    said = sentences(texts, 3)
+    chunks = [
+        Fragment(
+            source=f"search:chunk#{n}",
+            layer=Layer.RETRIEVED,
+            text=" ".join(islice(said, 5)),
+            project_id=PROJECT,
+            score=0.3 + n / 500,
+        )
+        for n in range(200)
+    ]
+
+    def answer(ask: Ask, view: View) -> list[Fragment]:
+        return chunks
+
+    feed = Called(name="chunks", call=answer, waits=False)
+    recipe = Recipe(name="novel", preset=NOVEL.preset, sources=(*NOVEL.sources, "chunks"))
+    engine = Engine([*all_sources(), feed], recipes={"novel": recipe})
+    # The manuscript fills what is left of the 64k.
+    return warm(engine, view, number, window=64_000)
+
+
+def burst(engine: Engine, view: View, number: int = 500) -> list[float]:
+    """All at once, each in a thread of its own: from the common start to each one's end."""
+    asked = requests(view, number, seed=4)
+    ends: list[float] = []
+    gate = threading.Barrier(number + 1)
+
+    def run(request: Request) -> None:
+        gate.wait()
+        engine.assemble(request, view)
+        ends.append(time.perf_counter())
+
+    threads = [threading.Thread(target=run, args=(request,)) for request in asked]
+    for thread in threads:
+        thread.start()
+    start = time.perf_counter()
+    gate.wait()
+    for thread in threads:
+        thread.join()
+    return [(end - start) * 1000 for end in ends]
+
+
+def main() -> None:
+    options = arguments(__doc__ or "").parse_args()
+    texts = chapters(options.data)
+    engine = Engine(all_sources(), settings=Settings(limits=Limits(waiting=500)))
+    sizes = {}
+    views = {}
+    for size in (100_000, 1_000_000, 10_000_000):
+        views[size] = project(texts, characters=size, entries=1000, constraints=50)
+        sizes[size] = warm(engine, views[size])
+    # Once more, small after large, so that a machine that warms up or slows down does not decide.
+    again = {size: warm(engine, views[size]) for size in (10_000_000, 100_000)}
+    usual = sizes[1_000_000]
+    opened = cold(texts)
+    limit = capacity(texts)
+    bursts = burst(engine, views[1_000_000])
+    rows = [(f"warm, {size:,} characters", *_row(times)) for size, times in sizes.items()]
+    rows += [("cold, 1,000,000", *_row(opened)), ("at the limits", *_row(limit)), ("500 at once", *_row(bursts))]
+    show("assemble, milliseconds", ("workload", "p50", "p95", "p99"), rows)
+    small = min(percentile(sizes[100_000], 0.5), percentile(again[100_000], 0.5))
+    large = min(percentile(sizes[10_000_000], 0.5), percentile(again[10_000_000], 0.5))
+    report(
+        {
+            "warm_p50_ms": percentile(usual, 0.5),
+            "warm_p95_ms": percentile(usual, 0.95),
+            "warm_p99_ms": percentile(usual, 0.99),
+            "cold_p50_ms": percentile(opened, 0.5),
+            "capacity_p50_ms": percentile(limit, 0.5),
+            "burst500_p95_ms": percentile(bursts, 0.95),
+            "growth_ratio": large / small,
+        },
+        as_json=options.json,
+    )
+
+
+def _row(times: list[float]) -> tuple[float, float, float]:
+    return percentile(times, 0.5), percentile(times, 0.95), percentile(times, 0.99)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Real novels as projects of any size."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count, cycle, islice
+from pathlib import Path
+from random import Random
+
+from fabula.app import Fabula, sample_names
+from fabula.codex.model import Codex, Entry
+from fabula.constraints.model import Constraint, Constraints, Origin
+from fabula.core.view import Project, View
+from fabula.manuscript.model import Direction, Document, Manuscript
+from fabula.memory.model import Memory, Preference
+from fabula.text.offsets import normalise
+
+PROJECT = "bench"
+_NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Ý][a-zà-ÿ]{2,}(?: [A-ZÀ-Ý][a-zà-ÿ]{2,})?")
+
+
+def chapters(data: Path | None, novel: str = "war_and_peace") -> list[tuple[str, str]]:
+    """Titles and texts of one novel; without data, of the samples."""
+    if data is None:
+        manuscripts = [Fabula.open(f"sample:{name}").view.room(Manuscript) for name in sample_names()]
+        return [(d.title, d.text) for m in manuscripts if m is not None for d in m.documents]
+    file = data if data.is_file() else next(data.rglob("chapters.jsonl"))
+    with file.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [(row["title"], normalise(row["text"])) for row in rows if row["novel"] == novel]
+
+
+def manuscript(texts: Sequence[tuple[str, str]], characters: int) -> Manuscript:
+    """A manuscript of about that many characters, going round the novel as often as needed."""
+    documents: list[Document] = []
+    size = 0
+    for number, (title, text) in zip(count(1), cycle(texts)):
+        if size >= characters:
+            break
+        documents.append(Document(f"ch-{number}", title, text))
+        size += len(text)
+    return Manuscript(tuple(documents))
+
+
+def names(texts: Sequence[tuple[str, str]], most: int) -> list[str]:
+    """The names that occur most: capitalised inside a sentence."""
+    found = Counter(match for _, text in texts for match in _NAME.findall(text))
+    return [name for name, _ in found.most_common(most)]
+
+
+def sentences(texts: Sequence[tuple[str, str]], seed: int, longest: int = 160) -> Iterator[str]:
+    """Sentences of ordinary length, in random order, without end."""
+    random = Random(seed)
+    pool = [
+        sentence.strip()
+        for _, text in islice(texts, 40)
+        for sentence in re.split(r"(?<=[.!?。！？])\s*", text.replace("\n", " "))
+        if 30 < len(sentence) < longest
+    ]
+    while True:
+        yield random.choice(pool)
+
+
+def project(
+    texts: Sequence[tuple[str, str]], *, characters: int, entries: int, constraints: int, seed: int = 1
+) -> View:
+    """A whole project: manuscript, codex, constraints, preferences."""
+    story = manuscript(texts, characters)
+    said, short = sentences(texts, seed), sentences(texts, seed, longest=80)
+    codex = Codex(
+        PROJECT,
+        "en",
+        [
+            Entry(id=f"e{n}", type="character", name=name, description=" ".join(islice(said, 3)))
+            for n, name in enumerate([*names(texts, entries), *(f"Nobody{n}" for n in range(entries))][:entries])
+        ],
+    )
+    rules = Constraints(
+        PROJECT,
+        [Constraint(id=f"c{n}", text=next(short), origin=list(Origin)[n % 4]) for n in range(constraints)],
+    )
+    memory = Memory(PROJECT, preferences=[Preference(f"m{n}", next(said), 0.9 - n / 50) for n in range(10)])
+    rooms = {Manuscript: story, Codex: codex, Constraints: rules, Memory: memory, Direction: Direction(kind="novel")}
+    return View(Project(id=PROJECT), story.timeline(), rooms)

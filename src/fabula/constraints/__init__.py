@@ -1,0 +1,1 @@
+"""Constraints: what the text must not break."""

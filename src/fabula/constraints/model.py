@@ -1,0 +1,86 @@
+"""Constraints and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment, Layer, Part, Tier
+from fabula.core.story import Position
+
+MOST = 500
+
+
+class Kind(StrEnum):
+    """What a constraint is about."""
+
+    NARRATIVE = "narrative"
+    CHARACTER = "character"
+    WORLD = "world"
+    STYLE = "style"
+    PLOT = "plot"
+
+
+class Origin(StrEnum):
+    """Where a constraint comes from; also the order in which they stand."""
+
+    USER = "user"
+    PROJECT = "project"
+    LEARNED = "learned"
+    GRAPH = "graph"
+
+
+_TIERS = {
+    Origin.USER: Tier.USER,
+    Origin.PROJECT: Tier.PROJECT,
+    Origin.LEARNED: Tier.LEARNED,
+    Origin.GRAPH: Tier.GRAPH,
+}
+_ORDER = list(Origin)
+
+
+class Constraint(Struct, frozen=True, kw_only=True):
+    """One rule, perhaps for a span of the story only."""
+
+    id: str
+    text: str
+    kind: Kind = Kind.STYLE
+    origin: Origin = Origin.USER
+    priority: int = 50
+    made: str = ""
+    since: Position | None = None
+    until: Position | None = None
+
+
+class Constraints:
+    """A snapshot of all constraints of a project, sorted, with their fragments."""
+
+    def __init__(self, project_id: str, constraints: Iterable[Constraint], *, most: int = MOST) -> None:
+        newest_first = sorted(constraints, key=lambda c: c.id)
+        newest_first.sort(key=lambda c: c.made, reverse=True)
+        newest_first.sort(key=lambda c: (_ORDER.index(c.origin), -c.priority))
+        self.constraints = tuple(newest_first)
+        if len(self.constraints) > most:
+            raise FabulaError(
+                Code.CONSTRAINT_LIMIT,
+                f"A project may have {most} constraints and this would make {len(self.constraints)}. "
+                "Merge or delete some first. Nothing was changed.",
+                most=most,
+            )
+        self.fragments = tuple(
+            Fragment(
+                source=f"constraint:{c.id}",
+                layer=Layer.RULES,
+                text=c.text,
+                project_id=project_id,
+                part=Part.CONSTRAINT,
+                tier=_TIERS[c.origin],
+                score=c.priority / 100,
+                since=c.since,
+                until=c.until,
+            )
+            for c in self.constraints
+        )

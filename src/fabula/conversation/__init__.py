@@ -1,0 +1,1 @@
+"""Conversations: what was said, and by whom."""

@@ -1,0 +1,1 @@
+"""Formats: stories in and out."""

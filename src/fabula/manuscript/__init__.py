@@ -1,0 +1,1 @@
+"""The manuscript: documents in their order, the outline, synopses, and the project's own direction."""

@@ -1,0 +1,75 @@
+"""Documents of a story, as immutable snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fabula.core.story import Moment, Timeline
+from fabula.text.paragraphs import Paragraphs
+
+
+@dataclass(frozen=True)
+class Document:
+    """One chapter or note at one revision. Its text has normalised line ends."""
+
+    id: str
+    title: str
+    text: str
+    revision: int = 1
+    pov: str | None = None
+    when: float | None = None
+    synopsis: str = ""
+    beats: tuple[str, ...] = ()
+
+    @cached_property
+    def paragraphs(self) -> Paragraphs:
+        """The text cut where token counts add up; the counts hang off it."""
+        return Paragraphs(self.text)
+
+
+@dataclass(frozen=True)
+class Manuscript:
+    """All documents, in reading order."""
+
+    documents: tuple[Document, ...] = ()
+
+    @cached_property
+    def by_id(self) -> dict[str, Document]:
+        """Documents by their ids."""
+        return {document.id: document for document in self.documents}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each document stands."""
+        return {document.id: place for place, document in enumerate(self.documents)}
+
+    def timeline(self) -> Timeline:
+        """The order of the story."""
+        return Timeline([Moment(d.id, d.when, d.pov, d.title) for d in self.documents])
+
+    def before(self, document_id: str, most: int) -> list[Document]:
+        """The documents read just before one, nearest last."""
+        place = self.places.get(document_id, len(self.documents))
+        return list(self.documents[max(0, place - most) : place])
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What a project says about itself: its kind, its person, its world, its style."""
+
+    kind: str = ""
+    person: str = ""
+    world: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    style: str = ""
+
+    def lines(self) -> Iterable[tuple[str, str]]:
+        """Its rules, each with a short id."""
+        if self.kind:
+            yield "kind", self.kind
+        if self.person:
+            yield "person", self.person
+        yield from ((f"world-{n}", text) for n, text in enumerate(self.world, start=1))
+        yield from ((f"rule-{n}", text) for n, text in enumerate(self.rules, start=1))

@@ -1,0 +1,196 @@
+"""What the manuscript offers: the text around the cursor, earlier chapters in short, the project's direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fabula.context.request import Ask
+from fabula.context.trace import Reason, Verdict
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment, Layer, Part, Terms, Tier
+from fabula.core.scale import KEPT, SYNOPSIS, within
+from fabula.core.story import Position
+from fabula.core.view import Language, View
+from fabula.manuscript.model import Direction, Document, Manuscript
+from fabula.text.offsets import check_cursor, normalise
+from fabula.text.windows import LONGEST_TOKEN, Stretch, window
+
+AFTER = 500  # characters behind the cursor
+LATEST = 3  # synopses of the chapters just before
+
+_SAYS: dict[Language, dict[str, str]] = {
+    "en": {
+        "scene": "[Scene] {title}",
+        "selection": "[Selected text]\n{text}",
+        "new": "(The cursor stands at the start of a new paragraph, {percent} % into {title}.)",
+        "inside": "(The cursor stands right behind these words, {percent} % into {title}.)",
+        "beats": "What should happen in this chapter: {beats}",
+        "synopsis": "[{title}, in short] {text}",
+    },
+    "zh": {
+        "scene": "[场景] {title}",
+        "selection": "[选中的文字]\n{text}",
+        "new": "（光标位于新段落的开头，《{title}》的 {percent}% 处。）",
+        "inside": "（光标紧接在以上文字之后，《{title}》的 {percent}% 处。）",
+        "beats": "本章应当发生：{beats}",
+        "synopsis": "[{title}·梗概] {text}",
+    },
+}
+
+
+class EditorSource:
+    """The scene, the text before and after the cursor, the selection, the beats."""
+
+    name = "editor"
+    failing = Code.EDITOR_UNAVAILABLE
+    waits = False
+    ahead = True
+
+    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+        """Everything the desk shows."""
+        request = ask.request
+        if not request.document_id:
+            return
+        document = _document(ask, view)
+        text, cursor = document.text, request.cursor
+        cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
+        say, project = _SAYS[ask.language], request.project_id
+
+        def offer(source: str, body: str, part: Part, title: str = "") -> Fragment:
+            return Fragment(
+                source=source, layer=Layer.IMMEDIATE, text=body, project_id=project, part=part, title=title, score=1.0
+            )
+
+        if document.title:
+            yield offer("editor:scene", say["scene"].format(title=document.title), Part.SCENE, document.title)
+        yield self._window(document, cursor, ask)
+        if cursor:
+            where = "new" if text[cursor - 1] == "\n" else "inside"
+            percent = round(100 * cursor / len(text))
+            yield offer("editor:cursor", say[where].format(percent=percent, title=document.title), Part.MARK)
+        if request.selection is not None:
+            first, last = (check_cursor(edge, len(text)) for edge in request.selection)
+            yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
+        if cursor < len(text):
+            yield offer("editor:after", text[cursor : cursor + AFTER], Part.AFTER)
+        if document.beats:
+            yield offer("outline:beats", say["beats"].format(beats="; ".join(document.beats)), Part.DESK)
+
+    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+        """Everything on the desk is offered."""
+        return ()
+
+    @staticmethod
+    def _window(document: Document, cursor: int, ask: Ask) -> Stretch:
+        return window(
+            document.paragraphs,
+            cursor,
+            source="editor:cursor-window",
+            project_id=ask.request.project_id,
+            reach=max(ask.window, 1) * LONGEST_TOKEN,
+            title=document.title,
+        )
+
+
+def _document(ask: Ask, view: View) -> Document:
+    request = ask.request
+    manuscript = view.room(Manuscript) or Manuscript()
+    stored = manuscript.by_id.get(request.document_id)
+    if request.unsaved_text is not None:
+        text = normalise(request.unsaved_text)
+        if stored is not None and stored.text == text:
+            return stored
+        kept = stored or Document(request.document_id, "", "")
+        return Document(kept.id, kept.title, text, kept.revision, kept.pov, kept.when, kept.synopsis, kept.beats)
+    if stored is None:
+        raise FabulaError(
+            Code.DOCUMENT_UNKNOWN,
+            f"This project has no document {request.document_id!r}. It has: "
+            f"{', '.join(list(manuscript.by_id)[:12]) or 'none yet'}.",
+        )
+    if request.revision is not None and request.revision != stored.revision:
+        raise FabulaError(
+            Code.DOCUMENT_STALE,
+            f"You are editing revision {request.revision} of {stored.title or stored.id}, and revision {stored.revision} "
+            "is stored. Send your text along, or load the newer one. Nothing was changed.",
+        )
+    return stored
+
+
+class SynopsesSource:
+    """Earlier chapters in short: the last few. Whether they may be known is for the gate to say."""
+
+    name = "synopses"
+    failing = Code.RETRIEVAL_UNAVAILABLE
+    waits = False
+    ahead = False
+
+    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+        """The latest synopses, and those told last time."""
+        manuscript = view.room(Manuscript)
+        if manuscript is None:
+            return
+        latest = manuscript.before(ask.request.document_id, LATEST)
+        told = {source.removeprefix("synopsis:") for source in ask.held if source.startswith("synopsis:")}
+        near = {document.id: n for n, document in enumerate(latest, start=1)}
+        if told - near.keys():
+            wanted = [document for document in manuscript.documents if document.id in near or document.id in told]
+        else:
+            wanted = latest
+        for document in wanted:
+            if document.synopsis:
+                place = near.get(document.id)
+                yield self._fragment(document, KEPT if place is None else within(SYNOPSIS, place / LATEST), ask)
+
+    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
+        """Synopses of chapters further back, and of those not written yet."""
+        manuscript = view.room(Manuscript)
+        offered = {fragment.source for fragment in self.fragments(ask, view)}
+        for document in manuscript.documents if manuscript is not None else ():
+            source = f"synopsis:{document.id}"
+            if document.synopsis and source not in offered:
+                later = not view.timeline.reached(Position(document.id, len(document.text)), ask.vantage.position)
+                reason = Reason.NOT_YET if later else Reason.NOT_CHOSEN
+                yield Verdict(source, document.title, Layer.RETRIEVED, reason, 0, 0.0)
+
+    @staticmethod
+    def _fragment(document: Document, score: float, ask: Ask) -> Fragment:
+        end = Position(document.id, len(document.text))
+        return Fragment(
+            source=f"synopsis:{document.id}",
+            layer=Layer.RETRIEVED,
+            text=_SAYS[ask.language]["synopsis"].format(title=document.title or document.id, text=document.synopsis),
+            project_id=ask.request.project_id,
+            title=document.title,
+            score=score,
+            derived_from=(Terms(f"document:{document.id}", since=end),),
+        )
+
+
+class ProjectSource:
+    """The project's writing rules and style."""
+
+    name = "project"
+    failing = Code.SOURCE_UNAVAILABLE
+    waits = False
+    ahead = False
+
+    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+        """Rules, then style."""
+        direction = view.room(Direction)
+        if direction is None:
+            return
+        project = ask.request.project_id
+        for key, text in direction.lines():
+            yield Fragment(
+                source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project, tier=Tier.PROJECT, title=key
+            )
+        if direction.style:
+            yield Fragment(
+                source="project:style", layer=Layer.SETTINGS, text=direction.style, project_id=project, score=1.0
+            )
+
+    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+        """Everything the project says about itself is offered."""
+        return ()
+

@@ -1,0 +1,1 @@
+"""Search: passages of the manuscript that bear on what is being written."""

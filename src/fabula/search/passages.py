@@ -1,0 +1,91 @@
+"""Passages and a lexical index over them.
+
+A passage is a few paragraphs; it is known from where it ends. Words are matched as they stand,
+Chinese by pairs of characters, and ranked by BM25.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import log
+
+from msgspec import Struct
+
+from fabula.text.paragraphs import Paragraphs
+
+SIZE = 700  # characters a passage aims at
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+")
+K1, B = 1.2, 0.5
+
+
+class Passage(Struct, frozen=True):
+    """A stretch of a document."""
+
+    document: str
+    title: str
+    number: int
+    start: int
+    end: int
+    text: str
+
+    @property
+    def source(self) -> str:
+        """Its name among fragments."""
+        return f"search:{self.document}#{self.number}"
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text, and the character pairs of what is written without spaces."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if _WIDE.match(word):
+            found.extend(word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        else:
+            found.append(word.lower())
+    return found
+
+
+def cut(document: str, title: str, text: str) -> list[Passage]:
+    """A document in passages, along its paragraphs."""
+    starts = [*Paragraphs(text).starts, len(text)]
+    passages: list[Passage] = []
+    first = starts[0]
+    for end in starts[1:]:
+        if end - first >= SIZE or end == len(text):
+            body = text[first:end].strip()
+            if body:
+                passages.append(Passage(document, title, len(passages), first, end, body))
+            first = end
+    return passages
+
+
+class Passages:
+    """A snapshot of all passages, with its index."""
+
+    def __init__(self, documents: Iterable[tuple[str, str, str]]) -> None:
+        self.all = tuple(passage for document in documents for passage in cut(*document))
+        self.by_source = {passage.source: at for at, passage in enumerate(self.all)}
+        self._postings: dict[str, list[tuple[int, float]]] = {}
+        counted = [Counter(terms(passage.text)) for passage in self.all]
+        lengths = [sum(words.values()) for words in counted]
+        mean = sum(lengths) / max(len(lengths), 1) or 1.0
+        for at, words in enumerate(counted):
+            norm = K1 * (1 - B + B * lengths[at] / mean)
+            for word, count in words.items():
+                self._postings.setdefault(word, []).append((at, count * (K1 + 1) / (count + norm)))
+
+    def scores(self, query: Sequence[str]) -> dict[int, float]:
+        """BM25 of every passage that shares a word with the query."""
+        total: dict[int, float] = {}
+        size = len(self.all)
+        for word in dict.fromkeys(query):
+            postings = self._postings.get(word)
+            if not postings or len(postings) * 4 > size + 8:
+                continue
+            weight = log(1 + (size - len(postings) + 0.5) / (len(postings) + 0.5))
+            for at, share in postings:
+                total[at] = total.get(at, 0.0) + weight * share
+        return total

@@ -1,0 +1,1 @@
+"""Skills: what the model is asked to do this time, and in which role."""

@@ -1,0 +1,56 @@
+"""What a skill offers: its role and instruction, with the input, as the last thing said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from fabula.context.request import Ask
+from fabula.context.trace import Verdict
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.view import View
+from fabula.skills.model import SKILLS, Skill
+
+
+class SkillSource:
+    """Session details if any, then role, instruction and input."""
+
+    name = "skill"
+    failing = Code.SOURCE_UNAVAILABLE
+    waits = False
+    ahead = True
+
+    def __init__(self, skills: Mapping[str, Skill] = SKILLS) -> None:
+        self._skills = skills
+
+    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+        """The closing of the prompt."""
+        request = ask.request
+
+        def closing(source: str, text: str) -> Fragment:
+            return Fragment(
+                source=source,
+                layer=Layer.IMMEDIATE,
+                text=text,
+                project_id=request.project_id,
+                part=Part.CLOSING,
+                score=1.0,
+            )
+
+        if request.session:
+            yield closing("session", "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items())))
+        if request.skill_id:
+            skill = self._skills.get(request.skill_id)
+            if skill is None:
+                raise FabulaError(
+                    Code.SKILL_UNKNOWN,
+                    f"There is no skill called {request.skill_id!r}. There are: {', '.join(self._skills)}.",
+                )
+            if skill.says[ask.language]:
+                yield closing(f"skill:{skill.id}", skill.says[ask.language])
+        if request.additional_input.strip():
+            yield closing("input", request.additional_input)
+
+    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+        """A skill offers all it has."""
+        return ()
