@@ -27,6 +27,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     history_start: str | None = None
     history_room: int = 0
     retrieved: tuple[str, ...] = ()
+    retrieved_tokens: int = 0
     late: tuple[str, ...] = ()
     late_spent: int = 0
     resend: int = 0

@@ -86,11 +86,15 @@ class Engine:
         continuity: Continuity = NOTHING,
     ) -> Result:
         """One prompt. `fragments` are offered beside what the sources know."""
-        with self._turnstile.turn(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
+        place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
+        self._turnstile.enter(place)
+        try:
             if self._may_wait:
                 return self._assemble(request, view, list(fragments), continuity, dry=False)
             with self._taking_turns:
                 return self._assemble(request, view, list(fragments), continuity, dry=False)
+        finally:
+            self._turnstile.leave(place)
 
     def inspect(
         self,
@@ -221,7 +225,7 @@ class _Run:
         near = nearby(request, desk)
         fresh = self._fresh(desk, measure)
         while True:
-            held = held_over(before, fresh=fresh, patience=self.recipe.patience)
+            held = held_over(before, fresh=fresh, patience=self.recipe.patience, share=budget.shares[Layer.RETRIEVED])
             told = Ask(
                 request=request,
                 vantage=self.vantage,
@@ -303,9 +307,9 @@ class _Run:
         return self.engine._gatherer.gather(sources, ask, self.view, measure.words)
 
     def _fresh(self, ahead: Sequence[Fragment], measure: Shape) -> bool:
-        """Is the retrieved layer to be chosen anew: another place, a window that must step, late ones too dear?"""
+        """Is the retrieved layer to be chosen anew: another place, or a window that must step?"""
         before = self.before
-        if not self.same_place or before.late_spent > before.resend:
+        if not self.same_place:
             return True
         start = before.window_start
         for fragment in ahead:
@@ -413,7 +417,8 @@ class _Run:
             history_room=fitting.history_room,
             retrieved=tuple([piece.fragment.source for piece in order.settled]),
             late=tuple([piece.fragment.source for piece in order.late]),
-            late_spent=late_tokens if fresh else self.before.late_spent + late_tokens,
+            retrieved_tokens=rendered.by_owner["retrieved"],
+            late_spent=self.before.late_spent + late_tokens if order.late and not fresh else 0,
             resend=shown,
             idle=next_idle(order.all, self.before),
             rules_left_out=fitting.rules_left_out,

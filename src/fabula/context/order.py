@@ -1,8 +1,10 @@
 """Order: the retrieved layer keeps its place from one request to the next.
 
 What was told last time stays where it stood. What is new joins at the end of the layer, or, with
-late joiners on, in a small block behind the window, so that the window before it does not move.
-When a window steps or the chapter changes, the layer is chosen anew and late ones are folded in.
+late joiners on, in a small block behind the window, so that the window before it does not move;
+once that block has cost as much as moving the window would, it is folded in. When a window steps or
+the chapter changes, the layer is chosen anew: kinds that change seldom stand before kinds that
+change often, and within a kind what was there before stands first.
 """
 
 from __future__ import annotations
@@ -40,24 +42,40 @@ class Order(Struct):
 
 
 def arrange(kept: Sequence[Piece], before: Continuity, *, fresh: bool, late: bool) -> Order:
-    """Put what was chosen into its order."""
+    """Put what was chosen into its order. `kept` comes in the order of the recipe's sources."""
     if not before.retrieved and not before.late:
         return Order(list(kept))
+    if fresh:
+        return Order(_anew(kept, before))
     by_source = {piece.fragment.source: piece for piece in kept}
     first = [by_source.pop(source) for source in before.retrieved if source in by_source]
     second = [by_source.pop(source) for source in before.late if source in by_source]
     new = [piece for piece in kept if piece.fragment.source in by_source]
-    if fresh or not late:
+    if not late or before.late_spent > before.resend:
         return Order([*first, *second, *new])
     own_place = [piece for piece in new if piece.fragment.placement is not None]
     joining = [piece for piece in new if piece.fragment.placement is None]
     return Order([*first, *own_place], [*second, *joining])
 
 
-def held_over(before: Continuity, *, fresh: bool, patience: int) -> tuple[str, ...]:
-    """What sources should offer again; when the layer is chosen anew, only what was needed lately."""
+def _anew(kept: Sequence[Piece], before: Continuity) -> list[Piece]:
+    places = {source: place for place, source in enumerate((*before.retrieved, *before.late))}
+    kinds: dict[str, int] = {}
+    for piece in kept:
+        kinds.setdefault(_kind(piece), len(kinds))
+    nowhere = len(places)
+    return sorted(kept, key=lambda piece: (kinds[_kind(piece)], places.get(piece.fragment.source, nowhere)))
+
+
+def _kind(piece: Piece) -> str:
+    return piece.fragment.source.partition(":")[0]
+
+
+def held_over(before: Continuity, *, fresh: bool, patience: int, share: int) -> tuple[str, ...]:
+    """What sources should offer again. When the layer is chosen anew and had outgrown its share,
+    only what was called for lately."""
     held = (*before.retrieved, *before.late)
-    if not fresh:
+    if not fresh or before.retrieved_tokens <= share:
         return held
     return tuple(source for source in held if before.idle.get(source, 0) <= patience)
 

@@ -162,6 +162,7 @@ class Bundle(Struct, frozen=True):
 
     project_id: str
     seats: tuple[tuple[str, list[Piece]], ...]
+    repeated: list[Outcome]
 
 
 def shape(
@@ -188,6 +189,7 @@ def shape(
                 if seats[seat]:
                     mixed.add(seat)
                 seats[seat].extend(pieces)
+            out += bundle.repeated
             continue
         passed, stopped, marked = passes(group)
         out += stopped
@@ -248,7 +250,7 @@ def _bundle(group: tuple[Fragment, ...], measure: Shape) -> Bundle | None:
         seats.setdefault(piece.seat, []).append(piece)
     out: list[Outcome] = []
     rows = tuple((seat, _once(pieces, out)) for seat, pieces in seats.items())
-    return None if out else Bundle(group[0].project_id, rows)
+    return Bundle(group[0].project_id, rows, out)
 
 
 def _seat(fragment: Fragment) -> str:

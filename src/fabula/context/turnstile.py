@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from fabula.core.errors import Code, FabulaError
 
@@ -19,9 +17,8 @@ class Turnstile:
         self._line: dict[str, int] = {}
         self._turn = threading.Condition(threading.Lock())
 
-    @contextmanager
-    def turn(self, key: str) -> Iterator[None]:
-        """Hold a place while the body runs. Those already inside are never disturbed."""
+    def enter(self, key: str) -> None:
+        """Take a place, waiting for one if need be. Those already inside are never disturbed."""
         with self._turn:
             if self._inside.get(key, 0) >= self._at_once:
                 if self._line.get(key, 0) >= self._waiting:
@@ -34,13 +31,13 @@ class Turnstile:
                 self._turn.wait_for(lambda: self._inside.get(key, 0) < self._at_once)
                 self._leave(self._line, key)
             self._inside[key] = self._inside.get(key, 0) + 1
-        try:
-            yield
-        finally:
-            with self._turn:
-                self._leave(self._inside, key)
-                if self._line:
-                    self._turn.notify_all()
+
+    def leave(self, key: str) -> None:
+        """Give the place back."""
+        with self._turn:
+            self._leave(self._inside, key)
+            if self._line:
+                self._turn.notify_all()
 
     @staticmethod
     def _leave(places: dict[str, int], key: str) -> None:

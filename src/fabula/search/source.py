@@ -17,6 +17,7 @@ from fabula.search.passages import Passage, Passages, terms
 SHARE = 0.5  # of the retrieved layer's room
 MOST = 12
 CHARACTERS = 4  # a token, where it only matters how far the window may reach
+STAYS = 1.5  # how much better than its score a passage told before stands, when all are chosen anew
 BETTER = 1.25  # how much a newcomer must beat the best held passage by
 
 
@@ -34,14 +35,15 @@ class SearchSource:
         if passages is None or not ask.near:
             return
         scores = self._behind(passages, passages.scores(terms(" ".join(near.text for near in ask.near))), ask, view)
-        best = nlargest(MOST, scores, key=lambda at: (scores[at], -at))
         held = [passages.by_source[source] for source in ask.held if source in passages.by_source]
+        stays = frozenset(held)
+        best = nlargest(MOST, scores, key=lambda at: (scores[at] * (STAYS if at in stays else 1.0), -at))
         if held and not ask.fresh:
             limit = max(scores.get(at, 0.0) for at in held)
             best = [*held, *(at for at in best[:1] if at not in held and scores[at] > BETTER * limit)]
         top = max((scores.get(at, 0.0) for at in best), default=0.0)
         room = int(ask.room[Layer.RETRIEVED] * SHARE)
-        for at in sorted(self._filling(passages, best, room, ask)):
+        for at in self._filling(passages, best, room, ask):
             score = within(PASSAGE, scores.get(at, 0.0) / top if top else 0.0)
             yield self._fragment(passages.all[at], score, ask)
 
