@@ -224,8 +224,10 @@ class _Run:
         desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
         near = nearby(request, desk)
         fresh = self._fresh(desk, measure)
+        # A new chapter is the time to tidy up, if the retrieved layer has outgrown its share.
+        tidy = not self.same_place and before.retrieved_tokens > budget.shares[Layer.RETRIEVED]
         while True:
-            held = held_over(before, fresh=fresh, patience=self.recipe.patience, share=budget.shares[Layer.RETRIEVED])
+            held = held_over(before, tidy=tidy, patience=self.recipe.patience)
             told = Ask(
                 request=request,
                 vantage=self.vantage,
@@ -245,10 +247,10 @@ class _Run:
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
                 offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
             )
-            if fitting.stepped and not fresh:
-                fresh = True  # a window stepped: choose the retrieved layer anew, in the same breath
-                continue
-            break
+            if fresh or not (fitting.stepped or fitting.crowded):
+                break
+            # A window stepped, or the layer has no room left: choose it anew, in the same breath.
+            fresh, tidy = True, fitting.crowded
         noted += fitting.warnings + placed_warnings
         outcomes += fitting.outcomes
         order.settle(fitting.kept, outcomes, unanchored)
@@ -387,7 +389,9 @@ class _Run:
         """Fit, order, place and render; again with less room where the counts did not add up."""
         late = self.recipe.late_joiners if self.request.late_joiners is None else self.request.late_joiners
         for _ in range(_TRIES):
-            fitting = fit(offer, budget, measure, self.recipe, self.before, same_place=self.same_place)
+            fitting = fit(
+                offer, budget, measure, self.recipe, self.before, same_place=self.same_place, fresh=fresh
+            )
             order = arrange(fitting.retrieved, self.before, fresh=fresh, late=late)
             fitting.retrieved = order.settled
             placed = place(preset, offer, fitting, order.late, measure, identity)

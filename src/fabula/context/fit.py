@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from fabula.context.budget import Budget
-from fabula.context.continuity import Continuity
+from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules import fit_rules
 from fabula.context.shape import Offer, Piece, Shape
 from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Layer
+from fabula.core.scale import NEEDED
 from fabula.text.windows import Cut, shorten
 
 
@@ -39,6 +40,7 @@ class Fitting(Struct):
     window_room: int = 0
     history_room: int = 0
     stepped: bool = False
+    crowded: bool = False
     truncated: set[Layer] = field(default_factory=set)
     kept: list[Sequence[Piece]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
@@ -46,7 +48,9 @@ class Fitting(Struct):
     rules_left_out: tuple[str, ...] = ()
 
 
-def fit(offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Continuity, *, same_place: bool) -> Fitting:
+def fit(
+    offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Continuity, *, same_place: bool, fresh: bool
+) -> Fitting:
     """Choose, within the budget."""
     fitting = Fitting()
     fixed = _fixed(offer, shape)
@@ -86,8 +90,10 @@ def fit(offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Cont
         core = max(core, 0)
     left = room - (settings.tokens + desk.tokens + after.tokens + history.tokens + core)
 
-    taken = _choose(offer.retrieved, max(left, 0), shape.headings["retrieved"] + shape.headings["late"], fitting)
-    left -= taken
+    headings = shape.headings["retrieved"] + shape.headings["late"]
+    spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
+    taken = _fit_retrieved(offer.retrieved, max(left, 0) - headings, spare, before, fitting, fresh=fresh)
+    left -= taken + headings if taken else 0
     _settle_history(fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place)
     if offer.window is not None:
         _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
@@ -115,33 +121,53 @@ def _too_much(offer: Offer, fixed: int, budget: Budget) -> FabulaError:
     )
 
 
-def _choose(pieces: Sequence[Piece], room: int, heading: int, fitting: Fitting) -> int:
-    """The best first, whole or not at all; one that is too large is passed over, not fatal."""
-    if not pieces:
-        return 0
-    left = room - heading
-    kept: set[int] = set()
-    refused: list[tuple[int, Piece]] = []
-    last_kept = -1
-    ranked = sorted(range(len(pieces)), key=lambda at: -pieces[at].fragment.score)
-    for rank, at in enumerate(ranked):
-        piece = pieces[at]
-        if piece.tokens <= left:
-            left -= piece.tokens
-            kept.add(at)
-            last_kept = rank
-        else:
-            refused.append((rank, piece))
-    whole = room - heading
+def _fit_retrieved(
+    pieces: Sequence[Piece], room: int, spare: int, before: Continuity, fitting: Fitting, *, fresh: bool
+) -> int:
+    """Choose, and leave some room to spare where the layer must give something up anyway.
+
+    The text grows with every request. Without that room the layer would lose a piece, and the prompt
+    its cached prefix, every time; with it, only now and then. What is needed now never makes way for it.
+    """
+    kept, refused = _choose(pieces, room, room)
+    if refused and spare:
+        told = {*before.retrieved, *before.late}
+        lost = any(piece.fragment.source in told for _, piece in refused)
+        if fresh or lost:
+            kept, refused = _choose(pieces, room, room - spare)
+            fitting.crowded = True
+    last = max((rank for rank, _ in kept), default=-1)
     for rank, piece in refused:
-        reason = (
-            Reason.TOO_LARGE if piece.tokens > whole else Reason.PASSED_OVER if rank < last_kept else Reason.NO_ROOM
-        )
+        if piece.tokens > room:
+            reason = Reason.TOO_LARGE
+        else:
+            reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
         fitting.outcomes.append((piece.fragment, reason, piece.tokens, f"{piece.tokens} tokens"))
     if refused:
         fitting.truncated.add(Layer.RETRIEVED)
-    fitting.retrieved = [piece for at, piece in enumerate(pieces) if at in kept]
-    return room - left if kept else 0
+    stays = {id(piece) for _, piece in kept}
+    fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
+    return sum(piece.tokens for piece in fitting.retrieved)
+
+
+_Ranked = list[tuple[int, Piece]]
+
+
+def _choose(pieces: Sequence[Piece], room: int, welcome: int) -> tuple[_Ranked, _Ranked]:
+    """The best first, whole or not at all; one that is too large is passed over, not fatal.
+
+    `room` is for what is needed now, `welcome` for what is merely welcome.
+    """
+    spent = 0
+    kept: _Ranked = []
+    refused: _Ranked = []
+    for rank, piece in enumerate(sorted(pieces, key=lambda piece: -piece.fragment.score)):
+        if spent + piece.tokens <= (room if piece.fragment.score >= NEEDED else welcome):
+            spent += piece.tokens
+            kept.append((rank, piece))
+        else:
+            refused.append((rank, piece))
+    return kept, refused
 
 
 class _Heap:

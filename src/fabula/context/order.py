@@ -71,11 +71,10 @@ def _kind(piece: Piece) -> str:
     return piece.fragment.source.partition(":")[0]
 
 
-def held_over(before: Continuity, *, fresh: bool, patience: int, share: int) -> tuple[str, ...]:
-    """What sources should offer again. When the layer is chosen anew and had outgrown its share,
-    only what was called for lately."""
+def held_over(before: Continuity, *, tidy: bool, patience: int) -> tuple[str, ...]:
+    """What sources should offer again: all that was told, or, when tidying up, what was called for lately."""
     held = (*before.retrieved, *before.late)
-    if not fresh or before.retrieved_tokens <= share:
+    if not tidy:
         return held
     return tuple(source for source in held if before.idle.get(source, 0) <= patience)
 

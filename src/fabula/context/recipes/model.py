@@ -19,6 +19,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     history_characters: int | None = None
     window_step: float = 0.5  # how much of a full window is given up when it steps
     history_step: float = 0.5
+    spare: float = 0.1  # of all room, left free when the retrieved layer must give something up
     patience: int = 8  # requests for which something told before is kept without being called for
     merge_same_role: bool = True
     merge_system: bool = False
