@@ -1,6 +1,6 @@
 """How long an assembly takes: warm and cold, small books and large, one at a time and 500 at once.
 
-    python -m benchmarks.assemble --data DIR [--json]
+python -m benchmarks.assemble --data DIR [--json]
 """
 
 from __future__ import annotations
@@ -123,7 +123,11 @@ def main() -> None:
     bursts = burst(engine, views[1_000_000])
     crowd = burst(engine, views[1_000_000], workers=500)
     rows = [(f"warm, {size:,} characters", *_row(times)) for size, times in sizes.items()]
-    rows += [("cold, 1,000,000", *_row(opened)), ("at the limits", *_row(limit)), ("500 at once, 8 threads", *_row(bursts))]
+    rows += [
+        ("cold, 1,000,000", *_row(opened)),
+        ("at the limits", *_row(limit)),
+        ("500 at once, 8 threads", *_row(bursts)),
+    ]
     rows.append(("500 at once, 500 threads", *_row(crowd)))
     show("assemble, milliseconds", ("workload", "p50", "p95", "p99"), rows)
     small = min(percentile(sizes[100_000], 0.5), percentile(again[100_000], 0.5))

@@ -38,7 +38,9 @@ def arguments(about: str, *, data: bool = True) -> argparse.ArgumentParser:
     """The options every benchmark has."""
     parser = argparse.ArgumentParser(description=about)
     if data:
-        parser.add_argument("--data", type=Path, help="chapters.jsonl with real novels; without it, the samples repeated")
+        parser.add_argument(
+            "--data", type=Path, help="chapters.jsonl with real novels; without it, the samples repeated"
+        )
     parser.add_argument("--json", action="store_true", help="last line: one JSON object with the figures")
     return parser
 

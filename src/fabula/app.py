@@ -10,7 +10,7 @@ import msgspec
 from fabula.codex.source import CodexSource
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.continuity import Continuities
-from fabula.context.engine import Engine, Settings, vantage_of
+from fabula.context.engine import DEFAULTS, Engine, Settings, vantage_of
 from fabula.context.gather import Source
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Request
@@ -44,7 +44,7 @@ def all_sources() -> tuple[Source, ...]:
 class Fabula:
     """One open project: its view, its engine, and the thread between its requests."""
 
-    def __init__(self, view: View, *, settings: Settings = Settings()) -> None:
+    def __init__(self, view: View, *, settings: Settings = DEFAULTS) -> None:
         self.view = view
         self.engine = Engine(all_sources(), settings=settings)
         self._continuities = Continuities()
@@ -89,5 +89,3 @@ class Fabula:
 def sample_names() -> list[str]:
     """The sample stories that come with the house."""
     return sorted(entry.name for entry in (files("fabula") / "samples").iterdir() if entry.is_dir())
-
-

@@ -86,11 +86,13 @@ class Codex:
     @cached_property
     def names(self) -> Names:
         """Every name by which an entry may be noticed."""
-        return Names({
-            entry.id: (entry.name, *entry.aliases)
-            for entry in self.entries
-            if entry.level in (Level.ALWAYS, Level.WHEN_DETECTED)
-        })
+        return Names(
+            {
+                entry.id: (entry.name, *entry.aliases)
+                for entry in self.entries
+                if entry.level in (Level.ALWAYS, Level.WHEN_DETECTED)
+            }
+        )
 
     @cached_property
     def always(self) -> tuple[Entry, ...]:

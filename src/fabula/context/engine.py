@@ -36,7 +36,7 @@ from fabula.core.fragments import LAYERS, Fragment, Layer
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language, Project, View
 from fabula.text.models import Model, find_model
-from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerFailure
+from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerError
 from fabula.text.windows import Stretch
 
 log = logging.getLogger("fabula.context")
@@ -52,6 +52,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     debug: bool = True
 
 
+DEFAULTS = Settings()
+
+
 class Engine:
     """Assembles prompts from sources, or from fragments handed in."""
 
@@ -59,7 +62,7 @@ class Engine:
         self,
         sources: Iterable[Source] = (),
         *,
-        settings: Settings = Settings(),
+        settings: Settings = DEFAULTS,
         recipes: Mapping[str, Recipe] = RECIPES,
         tokenizer_for: Callable[[Model], Tokenizer] = Model.tokenizer,
     ) -> None:
@@ -123,7 +126,7 @@ class Engine:
         run = _Run(self, request, view, recipe, given, before, vantage, dry)
         try:
             return run.result(measure, self._profile, warnings)
-        except TokenizerFailure as failure:
+        except TokenizerError as failure:
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({failure})")
             log.warning("tokenizer failed: %s", failure)
             fallback = Shape(Cautious(), measure.words, measure.model)
@@ -300,8 +303,9 @@ class _Run:
         if budget.layers <= 0:
             raise FabulaError(
                 Code.RULES_TOO_LARGE,
-                f"The identity prompt and the preset need {fixed} tokens, and a window of {model.window} with {reply} kept "
-                f"for the answer leaves {budget.total}. Use a larger window or a shorter preset. Nothing was changed.",
+                f"The identity prompt and the preset need {fixed} tokens, and a window of {model.window} with {reply} "
+                f"kept for the answer leaves {budget.total}. Use a larger window or a shorter preset. "
+                "Nothing was changed.",
             )
         return budget
 
@@ -339,7 +343,8 @@ class _Run:
                 if at not in keep
             ]
             noted.append(
-                f"{Code.RETRIEVED_CHUNK_LIMIT.value}: {len(offer.retrieved)} chunks were offered; the best {most} were kept"
+                f"{Code.RETRIEVED_CHUNK_LIMIT.value}: {len(offer.retrieved)} chunks were offered; "
+                f"the best {most} were kept"
             )
             offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
         return offer, unrevealed
@@ -389,9 +394,7 @@ class _Run:
         """Fit, order, place and render; again with less room where the counts did not add up."""
         late = self.recipe.late_joiners if self.request.late_joiners is None else self.request.late_joiners
         for _ in range(_TRIES):
-            fitting = fit(
-                offer, budget, measure, self.recipe, self.before, same_place=self.same_place, fresh=fresh
-            )
+            fitting = fit(offer, budget, measure, self.recipe, self.before, same_place=self.same_place, fresh=fresh)
             order = arrange(fitting.retrieved, self.before, fresh=fresh, late=late)
             fitting.retrieved = order.settled
             placed = place(preset, offer, fitting, order.late, measure, identity)
@@ -461,5 +464,3 @@ def vantage_of(request: Request, view: View) -> Vantage:
     if eyes is Eyes.CHARACTER and not character:
         raise FabulaError(Code.REQUEST_INVALID, "To look through a character's eyes, name the character.")
     return Vantage(eyes, position, character if eyes is Eyes.CHARACTER else None)
-
-

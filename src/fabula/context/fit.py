@@ -94,7 +94,9 @@ def fit(
     spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
     taken = _fit_retrieved(offer.retrieved, max(left, 0) - headings, spare, before, fitting, fresh=fresh)
     left -= taken + headings if taken else 0
-    _settle_history(fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place)
+    _settle_history(
+        fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place
+    )
     if offer.window is not None:
         _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
     fitting.settings = settings.settle(fitting, Layer.SETTINGS)
@@ -138,10 +140,7 @@ def _fit_retrieved(
             fitting.crowded = True
     last = max((rank for rank, _ in kept), default=-1)
     for rank, piece in refused:
-        if piece.tokens > room:
-            reason = Reason.TOO_LARGE
-        else:
-            reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
+        reason = Reason.TOO_LARGE if piece.tokens > room else Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
         fitting.outcomes.append((piece.fragment, reason, piece.tokens, f"{piece.tokens} tokens"))
     if refused:
         fitting.truncated.add(Layer.RETRIEVED)
@@ -187,7 +186,8 @@ class _Heap:
         if over <= 0 or before <= down_to:
             return 0
         order = sorted(range(len(self.kept)), key=lambda at: (self.kept[at].fragment.score, -at))
-        now, gone = before, set()
+        now = before
+        gone: set[int] = set()
         for at in order:
             if now <= max(before - over, 0):
                 break
@@ -242,10 +242,7 @@ class _After:
         kept = {id(piece.fragment): piece for piece in self._kept}
         for piece in self._offered:
             stays = kept.get(id(piece.fragment))
-            if stays is None:
-                reason = Reason.NO_ROOM
-            else:
-                reason = Reason.KEPT if stays.text == piece.text else Reason.SHORTENED
+            reason = Reason.NO_ROOM if stays is None else Reason.KEPT if stays.text == piece.text else Reason.SHORTENED
             if reason is not Reason.KEPT:
                 fitting.truncated.add(Layer.IMMEDIATE)
             fitting.outcomes.append((piece.fragment, reason, stays.tokens if stays else piece.tokens, ""))
@@ -376,11 +373,7 @@ def _settle_history(
     fitting.kept.append(fitting.history)
     best = history.reach(room)
     for at, piece in enumerate(history.pieces[:first]):
-        if at < history.capped:
-            reason = Reason.HISTORY_CAP
-        else:
-            reason = Reason.WINDOW_STEP if at >= best else Reason.NO_ROOM
+        reason = Reason.HISTORY_CAP if at < history.capped else Reason.WINDOW_STEP if at >= best else Reason.NO_ROOM
         fitting.outcomes.append((piece.fragment, reason, piece.tokens, ""))
     if first:
         fitting.truncated.add(Layer.IMMEDIATE)
-

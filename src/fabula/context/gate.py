@@ -13,6 +13,8 @@ from fabula.context.trace import Outcome, Reason
 from fabula.core.fragments import Fragment, Terms
 from fabula.core.story import Eyes, Timeline, Vantage
 
+READER = Eyes.READER.value  # may stand among the characters in `known_to`
+
 
 def gate(
     fragments: Iterable[Fragment], vantage: Vantage, timeline: Timeline
@@ -43,7 +45,8 @@ def gate(
 def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The strictest word on a fragment and on all it was made from; None when nothing is held against it."""
     strictest: Reason | None = None
-    for terms in (fragment, *fragment.derived_from):
+    held: tuple[Terms | Fragment, ...] = (fragment, *fragment.derived_from)
+    for terms in held:
         reason = _judge(terms, vantage, timeline)
         if reason is Reason.NOT_REVEALED:
             strictest = reason
@@ -56,8 +59,11 @@ def _judge(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Rea
     here = vantage.position
     if terms.until is not None and timeline.reached(terms.until, here):
         return Reason.NO_LONGER
-    if vantage.eyes is Eyes.CHARACTER and terms.known_to is not None and vantage.character not in terms.known_to:
-        return Reason.NOT_KNOWN
+    if terms.known_to is not None and vantage.eyes is not Eyes.AUTHOR:
+        # A fact that only some may know is none of the reader's business either, unless it says so.
+        knower = vantage.character if vantage.eyes is Eyes.CHARACTER else READER
+        if knower not in terms.known_to:
+            return Reason.NOT_KNOWN
     if terms.since is not None and not timeline.reached(terms.since, here):
         return Reason.NOT_REVEALED if vantage.eyes is Eyes.AUTHOR else Reason.NOT_YET
     return None

@@ -96,15 +96,12 @@ class Gatherer:
         found = Gathered([], [])
         for source in sources:
             try:
-                if source.waits:
-                    answer = next(pending).wait(deadline)
-                else:
-                    answer = self._listed(source, ask, view)
+                answer = next(pending).wait(deadline) if source.waits else self._listed(source, ask, view)
             except FabulaError as error:
                 if error.code in _REFUSALS:
                     raise
                 found.warnings.append(_warning(source, error.sentence, words))
-            except _Hanging:
+            except _HangingError:
                 why = words.source_late.format(seconds=self._limits.source_seconds)
                 found.warnings.append(_warning(source, why, words))
             except Exception as error:
@@ -153,7 +150,7 @@ class Gatherer:
         return call
 
 
-class _Hanging(Exception):
+class _HangingError(Exception):
     pass
 
 
@@ -167,7 +164,7 @@ class _Call:
 
     def wait(self, deadline: float) -> Sequence[Fragment]:
         if not self.done.wait(max(0.0, deadline - time.monotonic())):
-            raise _Hanging
+            raise _HangingError
         if self.error is not None:
             raise self.error
         return self.answer

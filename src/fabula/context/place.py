@@ -7,7 +7,7 @@ and equals keep the order of the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
 
@@ -42,6 +42,9 @@ class _Injected(Struct):
     slot: Slot
     order: int
     at: int
+
+
+_Inject = Callable[[Slot, Placement | None, int, str], bool]
 
 
 def place(
@@ -129,13 +132,6 @@ def _wished(node: Node, at: int, shape: Shape, inject: _Inject) -> bool:
     return inject(slot, placement, at, node.id or "a preset message")
 
 
-class _Inject:
-    """The signature of `inject`, for the type checker."""
-
-    def __call__(self, slot: Slot, wish: Placement | None, at: int, name: str) -> bool:
-        raise AssertionError
-
-
 def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
     slots.extend(one.slot for one in sorted(injected, key=lambda one: (-one.order, one.at)))
 
@@ -201,9 +197,7 @@ def _conversation(
     role: Role,
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
-    messages = [
-        Slot(_speaker(piece.fragment), "immediate", [_message(piece.text, shape)]) for piece in fitting.history
-    ]
+    messages = [Slot(_speaker(piece.fragment), "immediate", [_message(piece.text, shape)]) for piece in fitting.history]
     closing = [Unit(piece.text + GAP, piece.tokens) for piece in offer.closing]
     if closing:
         messages.append(Slot(role, "immediate", closing))

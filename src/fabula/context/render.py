@@ -18,7 +18,6 @@ from fabula.core.fragments import Layer, Role
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
-
 _OWNERS = ("identity", "preset", *(layer.value for layer in Layer))
 
 
@@ -76,8 +75,9 @@ def _take_turns(slots: Sequence[Slot], shape: Shape) -> list[Slot]:
     if head < len(slots) and slots[head].role == "assistant":
         text = shape.words.first_turn
         turns.append(Slot("user", "preset", [Unit(text + GAP, shape.piece(text))]))
-    for slot in slots[head:]:
-        turns.append(Slot("user", slot.owner, slot.units, slot.stable) if slot.role == "system" else slot)
+    turns += [
+        Slot("user", slot.owner, slot.units, slot.stable) if slot.role == "system" else slot for slot in slots[head:]
+    ]
     return turns
 
 

@@ -85,7 +85,8 @@ class Shape:
         self._gapped = Counts()
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
         self.headings = {
-            name: self.line(getattr(words, name)) for name in ("retrieved", "late", "window", "left_out", "after", "desk")
+            name: self.line(getattr(words, name))
+            for name in ("retrieved", "late", "window", "left_out", "after", "desk")
         }
 
     def piece(self, text: str) -> int:
@@ -283,9 +284,7 @@ def _take_window(offer: Offer, found: Stretch, measure: Shape, out: list[Outcome
         offer.window_tokens = found.cost(measure.tokenizer, found.begin)
 
 
-def _keep_better(
-    pieces: list[Piece], best: dict[str, Piece], twin: Piece, piece: Piece, out: list[Outcome]
-) -> None:
+def _keep_better(pieces: list[Piece], best: dict[str, Piece], twin: Piece, piece: Piece, out: list[Outcome]) -> None:
     """The same fact enters once: the higher ranked of the two, in the place of the first."""
     if piece.fragment.score > twin.fragment.score:
         out.append((twin.fragment, Reason.DUPLICATE, twin.tokens, piece.fragment.source))

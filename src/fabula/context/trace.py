@@ -54,7 +54,7 @@ EXPLAINED: dict[Reason, str] = {
     Reason.NOT_REVEALED: "the author may know it; it is marked as not to be revealed yet",
     Reason.NOT_YET: "the story has not come to it yet",
     Reason.NO_LONGER: "it no longer holds at this point of the story",
-    Reason.NOT_KNOWN: "the character whose eyes we look through does not know it",
+    Reason.NOT_KNOWN: "whoever's eyes we look through here does not know it",
     Reason.EXCLUDED: "it was excluded by hand",
     Reason.DUPLICATE: "the same fact is already in",
     Reason.EMPTY: "it holds no text",
@@ -73,7 +73,9 @@ EXPLAINED: dict[Reason, str] = {
     Reason.NOT_CHOSEN: "other material was nearer",
 }
 
-IN = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING, Reason.DESCRIBED})
+IN = frozenset(
+    {Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING, Reason.DESCRIBED}
+)
 
 
 class Verdict(Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -113,7 +113,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
         return self.title or self.source
 
 
-def flaw(fragment: Fragment) -> str | None:
+def flaw(fragment: Any) -> str | None:
     """What is wrong with a fragment, in words; None when it is sound."""
     if not isinstance(fragment.source, str) or not fragment.source:
         return "it does not say where it comes from"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fabula.core.story import Moment, Timeline
+from fabula.core.view import Language
 from fabula.text.paragraphs import Paragraphs
 
 
@@ -65,11 +66,12 @@ class Direction:
     rules: tuple[str, ...] = ()
     style: str = ""
 
-    def lines(self) -> Iterable[tuple[str, str]]:
+    def lines(self, language: Language) -> Iterable[tuple[str, str]]:
         """Its rules, each with a short id."""
+        chinese = language == "zh"
         if self.kind:
-            yield "kind", self.kind
+            yield "kind", f"作品类型：{self.kind}" if chinese else f"Kind of work: {self.kind}"
         if self.person:
-            yield "person", self.person
+            yield "person", f"叙述人称：{self.person}" if chinese else f"Narration: {self.person}"
         yield from ((f"world-{n}", text) for n, text in enumerate(self.world, start=1))
         yield from ((f"rule-{n}", text) for n, text in enumerate(self.rules, start=1))

@@ -111,8 +111,8 @@ def _document(ask: Ask, view: View) -> Document:
     if request.revision is not None and request.revision != stored.revision:
         raise FabulaError(
             Code.DOCUMENT_STALE,
-            f"You are editing revision {request.revision} of {stored.title or stored.id}, and revision {stored.revision} "
-            "is stored. Send your text along, or load the newer one. Nothing was changed.",
+            f"You are editing revision {request.revision} of {stored.title or stored.id}, and revision "
+            f"{stored.revision} is stored. Send your text along, or load the newer one. Nothing was changed.",
         )
     return stored
 
@@ -181,10 +181,8 @@ class ProjectSource:
         if direction is None:
             return
         project = ask.request.project_id
-        for key, text in direction.lines():
-            yield Fragment(
-                source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project, tier=Tier.PROJECT, title=key
-            )
+        for key, text in direction.lines(ask.language):
+            yield Fragment(source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project, tier=Tier.PROJECT)
         if direction.style:
             yield Fragment(
                 source="project:style", layer=Layer.SETTINGS, text=direction.style, project_id=project, score=1.0
@@ -193,4 +191,3 @@ class ProjectSource:
     def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
         """Everything the project says about itself is offered."""
         return ()
-

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabula.memory.model import Memory
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment
 from fabula.core.view import View
+from fabula.memory.model import Memory
 
 
 class MemorySource:

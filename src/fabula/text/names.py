@@ -60,8 +60,7 @@ class Names:
             if not wide_end and not _ends(text, end):
                 continue
             surface = self._surfaces[pattern]
-            for owner in self._owners[pattern]:
-                hits.append(Hit(owner, surface, start, end))
+            hits.extend([Hit(owner, surface, start, end) for owner in self._owners[pattern]])
         return hits
 
     def _begins_a_word(self, text: str, start: int, end: int) -> bool:

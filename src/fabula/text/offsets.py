@@ -46,9 +46,7 @@ def from_utf16(text: str, units: int) -> int:
             )
     if seen == units:
         return len(text)
-    raise FabulaError(
-        Code.CURSOR_INVALID, f"The cursor stands at unit {units}, but this document has only {seen}."
-    )
+    raise FabulaError(Code.CURSOR_INVALID, f"The cursor stands at unit {units}, but this document has only {seen}.")
 
 
 def through_line_ends(text: str, cursor: int) -> int:

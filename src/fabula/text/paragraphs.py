@@ -7,6 +7,7 @@ first chapter and in the thousandth, in a short book and in a long one.
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
 
@@ -84,9 +85,8 @@ class Paragraphs:
             if (page + 1) * PAGE >= len(self.starts):
                 edges.append(len(self.text))
             total, sums = 0, [0]
-            for start, end in zip(edges, edges[1:], strict=False):
+            for start, end in itertools.pairwise(edges):
                 total += tokenizer.count(self.text[start:end]) if end - start <= HUGE else NEVER
                 sums.append(total)
             pages[page] = sums
         return sums
-

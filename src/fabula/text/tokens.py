@@ -29,7 +29,7 @@ class Tokenizer(Protocol):
     def count(self, text: str) -> int: ...
 
 
-class TokenizerFailure(Exception):
+class TokenizerError(Exception):
     """A tokenizer raised, or answered something that is not a count."""
 
 
@@ -86,7 +86,7 @@ class Encoding:
         try:
             return len(self._encode(text))
         except Exception as error:
-            raise TokenizerFailure(f"{self.name}: {error}") from error
+            raise TokenizerError(f"{self.name}: {error}") from error
 
     def forget(self) -> None:
         """Give back the memory of all counts."""
@@ -110,9 +110,9 @@ class Guarded:
         try:
             count = self._under.count(text)
         except Exception as error:
-            raise TokenizerFailure(f"{self.name}: {error}") from error
+            raise TokenizerError(f"{self.name}: {error}") from error
         if not isinstance(count, int) or count < 0:
-            raise TokenizerFailure(f"{self.name} counted {count!r} tokens")
+            raise TokenizerError(f"{self.name} counted {count!r} tokens")
         return count
 
 

@@ -164,11 +164,9 @@ def shorten(text: str, tokenizer: Tokenizer, room: int, *, gap: str = GAP) -> st
     """The longest beginning of a text that fits: by paragraphs, then sentences; '' if none does."""
     if tokenizer.count(text + gap) <= room:
         return text
-    ends = [found for found in Paragraphs(text).starts[1:]]
+    ends = list(Paragraphs(text).starts[1:])
     for places in (ends, sentence_starts(text)[1:]):
         kept = [at for at in places if tokenizer.count(text[:at].rstrip() + gap) <= room]
         if kept:
             return text[: kept[-1]].rstrip()
     return ""
-
-

@@ -40,9 +40,7 @@ _ROOM = _places(
 _SOURCES = ("editor", "conversation", "skill", "constraints", "project", "codex", "memory", "synopses", "search")
 
 NOVEL = Recipe(name="novel", preset=_DESK, sources=_SOURCES, history_tokens=1000)
-CHAT = Recipe(
-    name="chat", preset=_ROOM, sources=_SOURCES, late_joiners=True, history_tokens=None, history_step=0.75
-)
+CHAT = Recipe(name="chat", preset=_ROOM, sources=_SOURCES, late_joiners=True, history_tokens=None, history_step=0.75)
 CHARACTER_CHAT = Recipe(
     name="character-chat",
     preset=_ROOM,

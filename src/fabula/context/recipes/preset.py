@@ -97,7 +97,11 @@ def _check(nodes: Sequence[Node]) -> None:
     twice = next((name for name in anchors if anchors.count(name) > 1), None)
     if twice:
         raise FabulaError(Code.PRESET_INVALID, f"The anchor {twice!r} stands in this preset twice. Keep one of them.")
-    if _LAYERS[-1] in anchors and "chat_history" in anchors and anchors.index("chat_history") < anchors.index(_LAYERS[-1]):
+    if (
+        _LAYERS[-1] in anchors
+        and "chat_history" in anchors
+        and anchors.index("chat_history") < anchors.index(_LAYERS[-1])
+    ):
         raise FabulaError(
             Code.PRESET_LAYER_ORDER,
             "The conversation belongs to the immediate layer and must stand behind it. Move `chat_history` down.",

@@ -1,0 +1,52 @@
+# Every target does its own set-up; all it takes is Python 3.11 or newer, Node 20 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+PEERS := benchmarks/peers/node_modules/.ready
+DATA ?=
+BENCH_DATA = $(if $(DATA),--data $(DATA),)
+
+.PHONY: run test check bench lock clean
+
+run: $(READY)  ## open a sample story and show an assembled context
+	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
+
+test: $(READY)  ## all tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## lint, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for real novels
+	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.fit
+	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
+
+lock:  ## pin every dependency by hash
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
+	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 pyproject.toml requirements.in -o requirements.lock
+	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 -c requirements.lock requirements-bench.in -o requirements-bench.lock
+
+$(READY): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+$(BENCH_READY): requirements-bench.lock $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	touch $@
+
+$(PEERS): benchmarks/peers/package-lock.json
+	cd benchmarks/peers && npm ci --silent
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock benchmarks/peers/node_modules .mypy_cache .ruff_cache .pytest_cache
