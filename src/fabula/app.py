@@ -16,6 +16,7 @@ from fabula.context.recipes.preset import Preset
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.conversation.source import ConversationSource
+from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.formats.folder import read_project
 from fabula.manuscript.model import Manuscript
@@ -54,7 +55,12 @@ class Fabula:
         """A project folder or text file; `sample:NAME` opens one that comes with the house."""
         name = str(path)
         if name.startswith("sample:"):
-            with as_file(files("fabula") / "samples" / name.removeprefix("sample:")) as folder:
+            sample = name.removeprefix("sample:")
+            if sample not in sample_names():
+                raise FabulaError(
+                    Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
+                )
+            with as_file(files("fabula") / "samples" / sample) as folder:
                 return cls(read_project(folder))
         return cls(read_project(Path(path)))
 

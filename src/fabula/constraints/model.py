@@ -54,6 +54,14 @@ class Constraint(Struct, frozen=True, kw_only=True):
     since: Position | None = None
     until: Position | None = None
 
+    def __post_init__(self) -> None:
+        if not self.id.strip() or not self.text.strip() or not 0 <= self.priority <= 100:
+            raise FabulaError(
+                Code.CONSTRAINT_VALIDATION_ERROR,
+                f"The constraint {self.id!r} was refused: it needs an id, a text and a priority from 0 to 100. "
+                "Nothing was changed.",
+            )
+
 
 class Constraints:
     """A snapshot of all constraints of a project, sorted, with their fragments."""

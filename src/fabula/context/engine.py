@@ -352,17 +352,17 @@ class _Run:
     def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[str]]:
         """Nothing of another project, then the gate."""
         project = self.request.project_id
-        for fragment in group:
-            if fragment.project_id != project:
-                log.error(
-                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
-                )
-                raise FabulaError(
-                    Code.SCOPE_VIOLATION,
-                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
-                    "check the source that offered it.",
-                    source=fragment.source,
-                )
+        if {fragment.project_id for fragment in group} - {project}:
+            stranger = next(fragment for fragment in group if fragment.project_id != project)
+            log.error(
+                "security: project %s was offered %s of project %s", project, stranger.source, stranger.project_id
+            )
+            raise FabulaError(
+                Code.SCOPE_VIOLATION,
+                f"Something of another project was offered ({stranger.source}). Nothing was assembled; "
+                "check the source that offered it.",
+                source=stranger.source,
+            )
         return gate(group, self.vantage, self.view.timeline)
 
     def _check_size(self, offer: Offer, window: int) -> None:

@@ -138,15 +138,21 @@ def _fit_retrieved(
         if fresh or lost:
             kept, refused = _choose(pieces, room, room - spare)
             fitting.crowded = True
-    last = max((rank for rank, _ in kept), default=-1)
+    last = kept[-1][0] if kept else -1
+    outcomes = fitting.outcomes
     for rank, piece in refused:
-        reason = Reason.TOO_LARGE if piece.tokens > room else Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
-        fitting.outcomes.append((piece.fragment, reason, piece.tokens, f"{piece.tokens} tokens"))
-    if refused:
+        if piece.tokens > room:
+            reason = Reason.TOO_LARGE
+        else:
+            reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
+        outcomes.append((piece.fragment, reason, piece.tokens, ""))
+    if not refused:
+        fitting.retrieved = list(pieces)
+    else:
         fitting.truncated.add(Layer.RETRIEVED)
-    stays = {id(piece) for _, piece in kept}
-    fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
-    return sum(piece.tokens for piece in fitting.retrieved)
+        stays = {id(piece) for _, piece in kept}
+        fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
+    return sum([piece.tokens for piece in fitting.retrieved])
 
 
 _Ranked = list[tuple[int, Piece]]
@@ -160,9 +166,13 @@ def _choose(pieces: Sequence[Piece], room: int, welcome: int) -> tuple[_Ranked, 
     spent = 0
     kept: _Ranked = []
     refused: _Ranked = []
-    for rank, piece in enumerate(sorted(pieces, key=lambda piece: -piece.fragment.score)):
-        if spent + piece.tokens <= (room if piece.fragment.score >= NEEDED else welcome):
-            spent += piece.tokens
+    scores = [piece.fragment.score for piece in pieces]
+    ranked = sorted(range(len(pieces)), key=scores.__getitem__, reverse=True)
+    for rank, at in enumerate(ranked):
+        piece = pieces[at]
+        after = spent + piece.tokens
+        if after <= welcome or (after <= room and scores[at] >= NEEDED):
+            spent = after
             kept.append((rank, piece))
         else:
             refused.append((rank, piece))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabula.context.request import Nearby, Request
-from fabula.core.fragments import Fragment, Part
+from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.windows import Stretch
 
 REACH = 500  # characters each side of the cursor
@@ -23,6 +23,8 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     found: list[Nearby] = []
     talk: list[str] = []
     for fragment in desk:
+        if fragment.layer is not Layer.IMMEDIATE:
+            continue
         if isinstance(fragment, Stretch):
             text, end = fragment.paragraphs.text, fragment.end
             start = min(end - REACH, max(fragment.tail_start(), end - PARAGRAPH))

@@ -82,6 +82,8 @@ def held_over(before: Continuity, *, tidy: bool, patience: int) -> tuple[str, ..
 def next_idle(told: Sequence[Piece], before: Continuity) -> dict[str, int]:
     """For how many requests each thing told has not been called for."""
     idle = before.idle
+    if not idle:
+        return dict.fromkeys([piece.fragment.source for piece in told], 0)
     return {
         piece.fragment.source: 0 if piece.fragment.score >= NEEDED else idle.get(piece.fragment.source, -1) + 1
         for piece in told

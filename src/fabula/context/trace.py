@@ -39,7 +39,6 @@ class Reason(StrEnum):
     WINDOW_STEP = "WINDOW_STEP"
     RULES_OVERBUDGET = "RULES_OVERBUDGET"
     ANCHOR_MISSING = "ANCHOR_MISSING"
-    DESCRIBED = "DESCRIBED"
 
     NOT_DETECTED = "NOT_DETECTED"
     LEVEL_MANUAL = "LEVEL_MANUAL"
@@ -66,16 +65,13 @@ EXPLAINED: dict[Reason, str] = {
     Reason.WINDOW_STEP: "left out when the conversation window last stepped, to keep the prompt cacheable",
     Reason.RULES_OVERBUDGET: "rules outgrew their line; more important or more relevant ones were kept",
     Reason.ANCHOR_MISSING: "its anchor is missing, so it stands where it was listed",
-    Reason.DESCRIBED: "the model takes no such attachment, so it is described in words",
     Reason.NOT_DETECTED: "its name does not occur near the cursor, in the instruction or the conversation",
     Reason.LEVEL_MANUAL: "it enters only when pulled in by hand",
     Reason.LEVEL_NEVER: "it is set never to be sent",
     Reason.NOT_CHOSEN: "other material was nearer",
 }
 
-IN = frozenset(
-    {Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING, Reason.DESCRIBED}
-)
+IN = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
 
 
 class Verdict(Struct, frozen=True):
