@@ -24,10 +24,11 @@ from fabula.text.tokens import encoding
 
 PROJECT = "bench"
 LUMPY_BUDGET, LUMP = 2600, 2500
-_WORDS = (
+_SAID = (
     "the harbour lamp was lit at dusk and a boat came in slowly with its sail down while the keeper wrote "
     "figures into the log by the window where his daughter used to sit and count the waves until she slept"
-).split()
+)
+_WORDS = _SAID.split()
 _PEERS = Path(__file__).parent / "peers"
 Items = list[tuple[str, float]]
 

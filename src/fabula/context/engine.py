@@ -299,6 +299,11 @@ class _Run:
             runs += 1
         fixed += runs * model.per_message
         reply = reply_reserve(model.window, profile, self.request.reply_tokens)
+        if not 0 <= reply < max(model.window, 1):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                f"{reply} tokens cannot be kept for the answer in a window of {model.window}. Ask for fewer.",
+            )
         budget = make_budget(model.window, reply, fixed, profile)
         if budget.layers <= 0:
             raise FabulaError(

@@ -68,14 +68,11 @@ def fit(
 
     # What the immediate layer is sure to be offered: its share, and its minimum at the least.
     sure = max(budget.shares[Layer.IMMEDIATE] - fixed - desk.tokens - after.tokens, minimum)
-    if offer.window is None:
-        history.offer(min(sure, room), recipe)
-        core = 0
-    else:
-        history.offer(min(sure // 4, room), recipe)
-        core = min(window.full, max(sure - history.tokens, minimum))
+    talk = sure if offer.window is None else sure // 4
+    history.reserve(talk if recipe.history_tokens is None else min(talk, recipe.history_tokens))
+    core = min(window.full, max(sure - history.reserved, minimum))
 
-    over = settings.tokens + desk.tokens + after.tokens + history.tokens + core - room
+    over = settings.tokens + desk.tokens + after.tokens + history.reserved + core - room
     if over > 0:
         over -= settings.shed(over, budget.profile.settings.minimum)
         over -= desk.shed(over, 0)
@@ -88,7 +85,7 @@ def fit(
         over -= settings.shed(over, 0)
         core -= max(over, 0)
         core = max(core, 0)
-    left = room - (settings.tokens + desk.tokens + after.tokens + history.tokens + core)
+    left = room - (settings.tokens + desk.tokens + after.tokens + history.reserved + core)
 
     headings = shape.headings["retrieved"] + shape.headings["late"]
     spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
@@ -141,11 +138,8 @@ def _fit_retrieved(
     last = kept[-1][0] if kept else -1
     outcomes = fitting.outcomes
     for rank, piece in refused:
-        if piece.tokens > room:
-            reason = Reason.TOO_LARGE
-        else:
-            reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
-        outcomes.append((piece.fragment, reason, piece.tokens, ""))
+        reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
+        outcomes.append((piece.fragment, Reason.TOO_LARGE if piece.tokens > room else reason, piece.tokens, ""))
     if not refused:
         fitting.retrieved = list(pieces)
     else:
@@ -310,17 +304,23 @@ def _settle_window(
 
 
 class _History:
-    """Messages of the conversation, oldest first; the oldest give way first."""
+    """Messages of the conversation, oldest first; the oldest give way first.
 
-    def __init__(self, pieces: Sequence[Piece], recipe: Recipe) -> None:
-        self.pieces = list(pieces)
-        self.sums = [0]
-        for piece in reversed(self.pieces):
-            self.sums.append(self.sums[-1] + piece.tokens)
-        self.first = 0  # the oldest message that is kept
+    `reserved` is the room kept for them; where in it they begin is settled at the end.
+    """
+
+    __slots__ = ("_sums", "capped", "pieces", "reserved")
+
+    def __init__(self, pieces: list[Piece], recipe: Recipe) -> None:
+        self.pieces = pieces
+        self._sums = [0]
+        for piece in reversed(pieces):
+            self._sums.append(self._sums[-1] + piece.tokens)
         self.capped = self._caps(recipe)
+        self.reserved = 0
 
     def _caps(self, recipe: Recipe) -> int:
+        """The oldest message that caps other than tokens let in."""
         first = 0
         if recipe.history_messages is not None:
             first = max(first, len(self.pieces) - recipe.history_messages)
@@ -333,38 +333,33 @@ class _History:
         return first
 
     def cost(self, first: int) -> int:
-        return self.sums[len(self.pieces) - first]
-
-    @property
-    def tokens(self) -> int:
-        return self.cost(self.first)
+        """What the messages from `first` on cost."""
+        return self._sums[len(self.pieces) - first]
 
     def reach(self, room: int) -> int:
         """The oldest message from which all fit."""
-        return max(len(self.pieces) - (bisect_right(self.sums, room) - 1), self.capped)
+        return max(len(self.pieces) - (bisect_right(self._sums, max(room, 0)) - 1), self.capped)
+
+    def reserve(self, room: int) -> None:
+        self.reserved = min(self.cost(self.capped), max(room, 0))
+
+    def shed(self, over: int) -> int:
+        given = min(max(over, 0), self.reserved)
+        self.reserved -= given
+        return given
 
     def step(self, room: int, given_up: float) -> int:
         """Where the window begins after a step: well inside the room, so that it need not move again soon."""
         spare = int((len(self.pieces) - self.capped) * given_up) if self.capped else 0
         first = max(self.reach(int(room * (1 - given_up))), self.capped + spare)
-        return min(first, max(len(self.pieces) - 1, 0)) if self.reach(room) < len(self.pieces) else len(self.pieces)
-
-    def offer(self, room: int, recipe: Recipe) -> None:
-        cap = room if recipe.history_tokens is None else min(room, recipe.history_tokens)
-        self.first = self.reach(max(cap, 0))
-
-    def shed(self, over: int) -> int:
-        if over <= 0:
-            return 0
-        before = self.tokens
-        self.first = max(self.first, self.reach(max(before - over, 0)))
-        return before - self.tokens
+        best = self.reach(room)
+        return first if first < len(self.pieces) or best == len(self.pieces) else len(self.pieces) - 1
 
 
 def _settle_history(
     fitting: Fitting, history: _History, left: int, recipe: Recipe, before: Continuity, *, same_place: bool
 ) -> None:
-    room = history.tokens + left
+    room = history.reserved + left
     if recipe.history_tokens is not None:
         room = min(room, recipe.history_tokens)
     fitting.history_room = room

@@ -8,6 +8,7 @@ assembly.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +24,8 @@ from fabula.context.words import Words
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment
 from fabula.core.view import View
+
+log = logging.getLogger("fabula.context")
 
 # Refusals that a source may decide: they are about the request, not about the source.
 _REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
@@ -102,8 +105,7 @@ class Gatherer:
                     raise
                 found.warnings.append(_warning(source, error.sentence, words))
             except _HangingError:
-                why = words.source_late.format(seconds=self._limits.source_seconds)
-                found.warnings.append(_warning(source, why, words))
+                found.warnings.append(_warning(source, f"no answer in {self._limits.source_seconds:g} s", words))
             except Exception as error:
                 found.warnings.append(_warning(source, type(error).__name__, words))
             else:
@@ -171,6 +173,7 @@ class _Call:
 
 
 def _warning(source: Source, why: str, words: Words) -> str:
+    log.warning("source %s left out: %s", source.name, why)
     code = source.failing
     sentence = words.unavailable.get(code, words.unavailable[Code.SOURCE_UNAVAILABLE])
-    return f"{code.value}: " + words.source_failed.format(sentence=sentence, name=source.name, why=why)
+    return f"{code.value}: {sentence.format(name=source.name)}"

@@ -19,7 +19,7 @@ from fabula.text.tokens import Counts, Tokenizer
 from fabula.text.windows import GAP, Stretch, stretch
 
 _BLOCKS = 256  # rendered lists kept
-_SHAPED = 50_000  # shaped fragments kept
+_SHAPED = 10_000  # shaped fragments kept
 
 
 class Piece(Struct, eq=False, gc=False):

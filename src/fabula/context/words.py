@@ -28,8 +28,6 @@ class Words(Struct, frozen=True, kw_only=True):
     image: str
     file: str
     unavailable: Mapping[Code, str]
-    source_failed: str
-    source_late: str
 
 
 _ENGLISH = Words(
@@ -57,10 +55,8 @@ _ENGLISH = Words(
         Code.MEMORY_UNAVAILABLE: "memory could not be read and was left out",
         Code.RETRIEVAL_UNAVAILABLE: "search did not answer and was left out",
         Code.EDITOR_UNAVAILABLE: "the text being edited could not be read and was left out",
-        Code.SOURCE_UNAVAILABLE: "this source could not be read and was left out",
+        Code.SOURCE_UNAVAILABLE: "the source {name} could not be read and was left out",
     },
-    source_failed="{sentence} ({name}: {why})",
-    source_late="no answer within {seconds:g} s",
 )
 
 _CHINESE = Words(
@@ -87,10 +83,8 @@ _CHINESE = Words(
         Code.MEMORY_UNAVAILABLE: "记忆数据未注入",
         Code.RETRIEVAL_UNAVAILABLE: "检索结果未注入",
         Code.EDITOR_UNAVAILABLE: "编辑器内容未注入",
-        Code.SOURCE_UNAVAILABLE: "该来源的数据未注入",
+        Code.SOURCE_UNAVAILABLE: "来源 {name} 的数据未注入",
     },
-    source_failed="{sentence}（{name}：{why}）",
-    source_late="{seconds:g} 秒内没有回应",
 )
 
 WORDS: Mapping[Language, Words] = {"en": _ENGLISH, "zh": _CHINESE}

@@ -14,7 +14,7 @@ from math import ceil
 from typing import Protocol
 
 _LETTERS = bytes(range(65, 91)) + bytes(range(97, 123))
-KEPT_CHARACTERS = 16_000_000  # a generation of remembered counts; two are kept
+KEPT_CHARACTERS = 8_000_000  # a generation of remembered counts; two are kept
 
 
 class Tokenizer(Protocol):

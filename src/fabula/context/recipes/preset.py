@@ -61,21 +61,18 @@ def available_anchors(preset: Preset) -> tuple[str, ...]:
 
 
 def prepare(preset: Preset, skeleton: Preset) -> Preset:
-    """A preset made complete: layers, profile and conversation each stand in it exactly once."""
+    """A preset made complete: the four layers and the conversation each stand in it exactly once."""
     nodes = [node for node in preset.nodes if node.enabled]
     _check(nodes)
-    anchors = [node.anchor for node in nodes]
-    missing = [node for node in skeleton.nodes if node.anchor and node.anchor not in anchors]
-    if "chat_history" not in anchors:
-        nodes.append(next(node for node in skeleton.nodes if node.type == "chat_history"))
-    for node in missing:
-        if node.type != "chat_history":
+    here = {node.anchor for node in nodes}
+    for node in reversed(skeleton.nodes):
+        if node.anchor in _NEEDED and node.anchor not in here:
             nodes.insert(_seat(nodes, node, skeleton), node)
     return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
 
 
 def _seat(nodes: Sequence[Node], node: Node, skeleton: Preset) -> int:
-    """Behind what precedes it in the skeleton, else before the next thing that follows it there."""
+    """Right before whatever follows it in the skeleton and is here already."""
     order = [known.anchor for known in skeleton.nodes]
     place = order.index(node.anchor)
     here = [known.anchor for known in nodes]
@@ -109,3 +106,4 @@ def _check(nodes: Sequence[Node]) -> None:
 
 
 _LAYERS = [layer.value for layer in Layer]
+_NEEDED = frozenset({*_LAYERS, "chat_history"})
