@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.context.attachments import attach
 from fabula.context.budget import Budget, Limits, Profile, make_budget, reply_reserve
@@ -227,6 +228,7 @@ class _Run:
         desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
         near = nearby(request, desk)
         fresh = self._fresh(desk, measure)
+        self.vantage = _placed(self.vantage, desk)
         # A new chapter is the time to tidy up, if the retrieved layer has outgrown its share.
         tidy = not self.same_place and before.retrieved_tokens > budget.shares[Layer.RETRIEVED]
         while True:
@@ -456,6 +458,15 @@ def _view_of(request: Request, view: View | None) -> View:
             f"This is the project {view.project.id!r}, and the request asks for {request.project_id!r}.",
         )
     return view
+
+
+def _placed(vantage: Vantage, desk: Sequence[Fragment]) -> Vantage:
+    """A cursor nobody gave stands at the end of the text, once the desk has shown where that is."""
+    here = vantage.position
+    if here is None or here.offset != _END:
+        return vantage
+    end = next((fragment.end for fragment in desk if isinstance(fragment, Stretch)), None)
+    return vantage if end is None else replace(vantage, position=Position(here.document, end))
 
 
 def vantage_of(request: Request, view: View) -> Vantage:

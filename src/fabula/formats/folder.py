@@ -31,7 +31,7 @@ from fabula.text.offsets import normalise
 
 MOST_BYTES = 64_000_000
 CONVERSATION = "desk"
-_HEADING = re.compile(r"^#{1,2}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
 _WIDE = re.compile(r"[\u3400-\u9fff]")
 T = TypeVar("T")
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import log
 
 from msgspec import Struct
 
 from fabula.text.paragraphs import Paragraphs
+from fabula.text.sentences import sentence_starts
 
 SIZE = 700  # characters a passage aims at
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
@@ -50,7 +52,7 @@ def terms(text: str) -> list[str]:
 
 def cut(document: str, title: str, text: str) -> list[Passage]:
     """A document in passages, along its paragraphs."""
-    starts = [*Paragraphs(text).starts, len(text)]
+    starts = [*_starts(text), len(text)]
     passages: list[Passage] = []
     first = starts[0]
     for end in starts[1:]:
@@ -60,6 +62,16 @@ def cut(document: str, title: str, text: str) -> list[Passage]:
                 passages.append(Passage(document, title, len(passages), first, end, body))
             first = end
     return passages
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Paragraphs, and the sentences of those that are too long for one passage."""
+    paragraphs = Paragraphs(text).starts
+    for start, end in pairwise([*paragraphs, len(text)]):
+        if end - start <= 2 * SIZE:
+            yield start
+        else:
+            yield from (start + at for at in sentence_starts(text[start:end]))
 
 
 class Passages:

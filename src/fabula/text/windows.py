@@ -145,6 +145,9 @@ def window(
     begin = max(begin, paragraphs.starts[0])
     if cursor - begin > reach:
         begin = paragraphs.starts[paragraphs.index(cursor - reach)]
+        if cursor - begin > 2 * reach:  # one endless paragraph: begin with a sentence of it
+            far = cursor - reach
+            begin = far + next(iter(sentence_starts(paragraphs.text[far:cursor])[1:]), 0)
     begin = min(begin, cursor)
     return Stretch(
         source=source,
