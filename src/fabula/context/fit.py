@@ -289,7 +289,9 @@ def _settle_window(
     elif start is not None and stretch.begin <= start < stretch.end and window.cost(start) <= room:
         cut = Cut(start, window.cost(start))
     else:
-        target = max(min(minimum, room), int(room * (1 - recipe.window_step)))
+        # With nothing to follow on from there is no prefix to keep: fill the room.
+        given_up = recipe.window_step if before is not NOTHING else 0.0
+        target = max(min(minimum, room), int(room * (1 - given_up)))
         cut = window.fit(target) or window.fit(room)
         fitting.stepped = start is not None
     fitting.cut = cut
@@ -371,7 +373,7 @@ def _settle_history(
     elif known is not None and known >= history.capped and history.cost(known) <= room:
         first = known
     else:
-        first = history.step(room, recipe.history_step)
+        first = history.step(room, recipe.history_step if before is not NOTHING else 0.0)
         stepped = start is not None
     fitting.stepped = fitting.stepped or stepped
     fitting.history = history.pieces[first:]

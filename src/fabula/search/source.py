@@ -36,11 +36,14 @@ class SearchSource:
             return
         scores = self._behind(passages, passages.scores(terms(" ".join(near.text for near in ask.near))), ask, view)
         held = [passages.by_source[source] for source in ask.held if source in passages.by_source]
-        stays = frozenset(held)
-        best = nlargest(MOST, scores, key=lambda at: (scores[at] * (STAYS if at in stays else 1.0), -at))
+        best = nlargest(MOST, scores, key=lambda at: (scores[at], -at))
         if held and not ask.fresh:
             limit = max(scores.get(at, 0.0) for at in held)
             best = [*held, *(at for at in best[:1] if at not in held and scores[at] > BETTER * limit)]
+        elif held:
+            stays = frozenset(held)
+            rank = {at: scores.get(at, 0.0) * (STAYS if at in stays else 1.0) for at in (*best, *held)}
+            best = sorted(rank, key=lambda at: (-rank[at], at))
         top = max((scores.get(at, 0.0) for at in best), default=0.0)
         room = int(ask.room[Layer.RETRIEVED] * SHARE)
         for at in self._filling(passages, best, room, ask):
