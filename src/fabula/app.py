@@ -6,6 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from fabula.codex.source import CodexSource
 from fabula.constraints.source import ConstraintsSource
@@ -15,6 +16,7 @@ from fabula.context.gather import Source
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Request
 from fabula.context.result import Result
+from fabula.context.wire import read_request
 from fabula.conversation.source import ConversationSource
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
@@ -76,6 +78,17 @@ class Fabula:
         if skill is not None and skill.eyes is not None:
             filled.setdefault("eyes", skill.eyes)
         return msgspec.convert(filled, Request, from_attributes=True)
+
+    def read_request(self, data: bytes) -> Request:
+        """A request from a JSON door; cursors count UTF-16 units there."""
+        manuscript = self.view.room(Manuscript) or Manuscript()
+
+        def text_of(document: str) -> str | None:
+            found = manuscript.by_id.get(document)
+            return None if found is None else found.text
+
+        request = read_request(data, text_of)
+        return request if request.preset is not None else replace(request, preset=self.view.room(Preset))
 
     def assemble(self, request: Request) -> Result:
         """The prompt for a request, following on from the last one of its kind."""

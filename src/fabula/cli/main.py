@@ -41,6 +41,7 @@ TALK = Annotated[str, typer.Option("--conversation", help="The conversation to f
 INCLUDE = Annotated[list[str] | None, typer.Option(help="Pull in an entry by its id.")]
 EXCLUDE = Annotated[list[str] | None, typer.Option(help="Leave something out, by source or title.")]
 LATE = Annotated[bool | None, typer.Option("--late/--no-late", help="Late joiners behind the window.")]
+ASKED = Annotated[str | None, typer.Option("--request", help="A whole request as JSON (a file, or - for stdin).")]
 JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")]
 
 
@@ -65,6 +66,7 @@ def assemble(
     include: INCLUDE = None,
     exclude: EXCLUDE = None,
     late: LATE = None,
+    asked: ASKED = None,
     as_json: JSON = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
 ) -> None:
@@ -99,6 +101,7 @@ def inspect(
     include: INCLUDE = None,
     exclude: EXCLUDE = None,
     late: LATE = None,
+    asked: ASKED = None,
     as_json: JSON = False,
 ) -> None:
     """Look inside: every fragment, in or out, and why."""
@@ -131,6 +134,7 @@ def why(
     include: INCLUDE = None,
     exclude: EXCLUDE = None,
     late: LATE = None,
+    asked: ASKED = None,
     as_json: JSON = False,
 ) -> None:
     """Why is this (not) in the prompt?"""
@@ -170,6 +174,8 @@ def _open(project: str, options: dict[str, Any]) -> tuple[Fabula, Request]:
     from fabula.app import Fabula
 
     house = Fabula.open(project if project.startswith("sample:") else Path(project))
+    if options["asked"] is not None:
+        return house, house.read_request(_read(options["asked"]))
     request = house.request(
         document_id=options["document"],
         cursor=options["cursor"],
@@ -186,6 +192,15 @@ def _open(project: str, options: dict[str, Any]) -> tuple[Fabula, Request]:
         late_joiners=options["late"],
     )
     return house, request
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise FabulaError(Code.REQUEST_INVALID, f"{name} could not be read ({error.strerror}).") from error
 
 
 def _print_json(data: object) -> None:

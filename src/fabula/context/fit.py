@@ -282,18 +282,19 @@ def _settle_window(
     stretch = offer.window
     assert stretch is not None
     fitting.window_room = room
+    # With nothing to follow on from there is no prefix to keep: fill the room.
+    given_up = recipe.window_step if before is not NOTHING else 0.0
+    stepped_to = max(min(minimum, room), int(room * (1 - given_up)))
     start = before.window_start if same_place else None
-    if window.full <= room:
+    holds = start is not None and stretch.begin <= start < stretch.end and window.cost(start) <= room
+    # A window that stepped goes back to the beginning only where it need not step again soon.
+    if window.full <= (stepped_to if holds else room):
         cut: Cut | None = Cut(stretch.begin, window.full)
-        fitting.stepped = start not in (None, stretch.begin)
-    elif start is not None and stretch.begin <= start < stretch.end and window.cost(start) <= room:
+    elif holds and start is not None:
         cut = Cut(start, window.cost(start))
     else:
-        # With nothing to follow on from there is no prefix to keep: fill the room.
-        given_up = recipe.window_step if before is not NOTHING else 0.0
-        target = max(min(minimum, room), int(room * (1 - given_up)))
-        cut = window.fit(target) or window.fit(room)
-        fitting.stepped = start is not None
+        cut = window.fit(stepped_to) or window.fit(room)
+    fitting.stepped = start is not None and cut is not None and cut.start != start
     fitting.cut = cut
     if cut is None:
         fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
