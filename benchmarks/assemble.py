@@ -17,6 +17,7 @@ from benchmarks.novels import PROJECT, chapters, project, sentences
 from fabula.app import all_sources
 from fabula.context import Ask, Called, Engine, Fragment, Layer, Limits, Recipe, Request, Settings
 from fabula.context.recipes import NOVEL
+from fabula.context.render import prefix_hash
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.text.tokens import encoding
@@ -106,6 +107,22 @@ def burst(engine: Engine, view: View, number: int = 500, workers: int = 8) -> li
     return [(end - start) * 1000 for end in ends]
 
 
+def looking(engine: Engine, view: View, number: int = 200) -> list[float]:
+    """Times of dry runs, every verdict written out."""
+    return timed([partial(_look, engine, request, view) for request in requests(view, number, 5)])
+
+
+def _look(engine: Engine, request: Request, view: View) -> int:
+    return sum(verdict.included for verdict in engine.inspect(request, view).trace)
+
+
+def hashing(engine: Engine, view: View, number: int = 500) -> list[float]:
+    """Times of hashing a stable prefix as rendered."""
+    message = engine.assemble(requests(view, 1, 6)[0], view).messages[0]
+    prefix = message.content[: message.stable]
+    return timed([partial(prefix_hash, [prefix])] * number)
+
+
 def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     texts = chapters(options.data)
@@ -122,6 +139,7 @@ def main() -> None:
     limit = capacity(texts)
     bursts = burst(engine, views[1_000_000])
     crowd = burst(engine, views[1_000_000], workers=500)
+    seen, hashed = looking(engine, views[1_000_000]), hashing(engine, views[1_000_000])
     rows = [(f"warm, {size:,} characters", *_row(times)) for size, times in sizes.items()]
     rows += [
         ("cold, 1,000,000", *_row(opened)),
@@ -129,6 +147,7 @@ def main() -> None:
         ("500 at once, 8 threads", *_row(bursts)),
     ]
     rows.append(("500 at once, 500 threads", *_row(crowd)))
+    rows += [("inspect", *_row(seen)), ("prefix hash", *_row(hashed))]
     show("assemble, milliseconds", ("workload", "p50", "p95", "p99"), rows)
     small = min(percentile(sizes[100_000], 0.5), percentile(again[100_000], 0.5))
     large = min(percentile(sizes[10_000_000], 0.5), percentile(again[10_000_000], 0.5))
@@ -141,6 +160,8 @@ def main() -> None:
             "capacity_p50_ms": percentile(limit, 0.5),
             "burst500_p95_ms": percentile(bursts, 0.95),
             "growth_ratio": large / small,
+            "inspect_p95_ms": percentile(seen, 0.95),
+            "hash_p95_ms": percentile(hashed, 0.95),
         },
         as_json=options.json,
     )

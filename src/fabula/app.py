@@ -74,9 +74,6 @@ class Fabula:
             filled["document_id"] = manuscript.documents[-1].id
         filled["preset"] = self.view.room(Preset)
         filled.update({key: value for key, value in wishes.items() if value is not None})
-        skill = SKILLS.get(str(filled["skill_id"]))
-        if skill is not None and skill.eyes is not None:
-            filled.setdefault("eyes", skill.eyes)
         return msgspec.convert(filled, Request, from_attributes=True)
 
     def read_request(self, data: bytes) -> Request:
@@ -92,6 +89,7 @@ class Fabula:
 
     def assemble(self, request: Request) -> Result:
         """The prompt for a request, following on from the last one of its kind."""
+        request = _through_the_skills_eyes(request)
         before = self._continuities.before(request, vantage_of(request, self.view))
         return self.engine.assemble(request, self.view, continuity=before)
 
@@ -101,8 +99,17 @@ class Fabula:
 
     def inspect(self, request: Request) -> Result:
         """The same without consequences, and with a reason for everything that stayed out."""
+        request = _through_the_skills_eyes(request)
         before = self._continuities.before(request, vantage_of(request, self.view))
         return self.engine.inspect(request, self.view, continuity=before)
+
+
+def _through_the_skills_eyes(request: Request) -> Request:
+    """A skill may look through other eyes than the reader's; what the request itself asks for comes first."""
+    skill = SKILLS.get(request.skill_id)
+    if skill is None or skill.eyes is None or request.eyes is not None:
+        return request
+    return replace(request, eyes=skill.eyes)
 
 
 def sample_names() -> list[str]:

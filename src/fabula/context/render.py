@@ -123,8 +123,12 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
     total += shape.model.per_reply
     if not additive:
         total = extra + overhead + recount(messages, shape.tokenizer)
-    prefix = hashlib.sha256("\x1e".join(stable_texts).encode()).hexdigest()
-    return Rendered(messages, total, owners, overhead, prefix)
+    return Rendered(messages, total, owners, overhead, prefix_hash(stable_texts))
+
+
+def prefix_hash(texts: Sequence[str]) -> str:
+    """SHA-256 of the stable prefix: every byte of it and nothing else, so free of times, ids and nonces."""
+    return hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
 
 
 def recount(messages: Sequence[Message], tokenizer: Tokenizer) -> int:
