@@ -83,6 +83,11 @@ class Codex:
         self._language = language
         self._rendered: dict[tuple[str, float], tuple[Fragment, ...]] = {}
 
+    def called(self, name: str) -> list[Entry]:
+        """The entries of that id, source or name."""
+        found = self.by_id.get(name.removeprefix("codex:entity:"))
+        return [found] if found is not None else [entry for entry in self.entries if entry.name == name]
+
     @cached_property
     def names(self) -> Names:
         """Every name by which an entry may be noticed."""

@@ -65,6 +65,8 @@ class CodexSource:
         scores: dict[str, float] = {}
         for near in ask.near:
             for hit in codex.names.find(near.text):
+                if not near.holds(hit.start, hit.end):
+                    continue
                 nearness = round(near.nearness(hit.start, hit.end) * _STEPS) / _STEPS
                 score = within(DETECTED, nearness)
                 if score > scores.get(hit.owner, 0.0):
@@ -76,9 +78,9 @@ class CodexSource:
                 if entry is not None and entry.level is Level.WHEN_DETECTED:
                     scores.setdefault(entry.id, KEPT)
         for wanted in ask.request.include:
-            entry = codex.by_id.get(wanted.removeprefix("codex:entity:"))
-            if entry is not None and entry.level is not Level.NEVER:
-                scores[entry.id] = PULLED_IN
+            for entry in codex.called(wanted):
+                if entry.level is not Level.NEVER:
+                    scores[entry.id] = PULLED_IN
         return scores
 
     def _related(self, codex: Codex, scores: dict[str, float]) -> None:

@@ -229,6 +229,7 @@ class _Run:
         near = nearby(request, desk)
         fresh = self._fresh(desk, measure)
         self.vantage = _placed(self.vantage, desk)
+        shown = _shown(self.vantage, desk, measure, budget.layers)
         # A new chapter is the time to tidy up, if the retrieved layer has outgrown its share.
         tidy = not self.same_place and before.retrieved_tokens > budget.shares[Layer.RETRIEVED]
         while True:
@@ -241,6 +242,7 @@ class _Run:
                 room=ask.room,
                 window=ask.window,
                 near=near,
+                shown=shown,
                 held=held,
                 fresh=fresh,
             )
@@ -461,12 +463,23 @@ def _view_of(request: Request, view: View | None) -> View:
 
 
 def _placed(vantage: Vantage, desk: Sequence[Fragment]) -> Vantage:
-    """A cursor nobody gave stands at the end of the text, once the desk has shown where that is."""
+    """Our position in the stored text, once the desk has shown which text is being edited."""
     here = vantage.position
-    if here is None or here.offset != _END:
+    shown = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
+    if here is None or shown is None:
         return vantage
-    end = next((fragment.end for fragment in desk if isinstance(fragment, Stretch)), None)
-    return vantage if end is None else replace(vantage, position=Position(here.document, end))
+    offset = shown.end if shown.stored_end is None else shown.stored_end
+    return vantage if offset == here.offset else replace(vantage, position=Position(here.document, offset))
+
+
+def _shown(vantage: Vantage, desk: Sequence[Fragment], measure: Shape, room: int) -> Position | None:
+    """Where the window would begin if it had all the room there is."""
+    stretch = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
+    if stretch is None or vantage.position is None:
+        return None
+    cut = stretch.fit(measure.tokenizer, room)
+    start = stretch.end if cut is None else cut.start
+    return Position(vantage.position.document, vantage.position.offset - (stretch.end - start))
 
 
 def vantage_of(request: Request, view: View) -> Vantage:

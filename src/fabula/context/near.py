@@ -13,6 +13,7 @@ from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.windows import Stretch
 
 REACH = 500  # characters each side of the cursor
+MARGIN = 24  # more characters, so that a word at the edge is seen whole
 PARAGRAPH = 3000  # a longer paragraph is looked at no further than this
 TALK = 4  # messages of the conversation
 
@@ -20,6 +21,7 @@ TALK = 4  # messages of the conversation
 def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     """What is near, from what the desk offers."""
     before = after = ""
+    first, last = 0, 0
     found: list[Nearby] = []
     talk: list[str] = []
     for fragment in desk:
@@ -27,18 +29,23 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
             continue
         if isinstance(fragment, Stretch):
             text, end = fragment.paragraphs.text, fragment.end
-            start = min(end - REACH, max(fragment.tail_start(), end - PARAGRAPH))
-            before = text[max(start, fragment.begin) : end]
+            start = max(min(end - REACH, max(fragment.tail_start(), end - PARAGRAPH)), fragment.begin)
+            before = text[max(start - MARGIN, 0) : end]
+            first = start - max(start - MARGIN, 0)
+            after = text[end : end + REACH + MARGIN]
+            last = min(len(after), REACH)
         elif fragment.part is Part.WINDOW:
-            before = fragment.text[-REACH:]
-        elif fragment.part is Part.AFTER:
-            after = fragment.text[:REACH]
+            before = fragment.text[-REACH - MARGIN :]
+            first = max(len(before) - REACH, 0)
+        elif fragment.part is Part.AFTER and not after:
+            after = fragment.text[: REACH + MARGIN]
+            last = min(len(after), REACH)
         elif fragment.part is Part.HISTORY:
             talk.append(fragment.text)
         elif fragment.source == "editor:selection":
             found.append(Nearby(fragment.text))
     if before or after:
-        found.insert(0, Nearby(before + after, len(before)))
+        found.insert(0, Nearby(before + after, len(before), first, len(before) + last))
     found.extend(Nearby(text) for text in talk[-TALK:])
     if request.additional_input:
         found.append(Nearby(request.additional_input))

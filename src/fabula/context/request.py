@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from fabula.context.recipes.preset import Preset
 from fabula.core.fragments import Layer
-from fabula.core.story import Eyes, Vantage
+from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language
 from fabula.text.tokens import Tokenizer
 
@@ -62,10 +62,19 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Nearby(Struct, frozen=True):
-    """Text close to where the writer is: what sources look for names and subjects in."""
+    """Text close to where the writer is: what sources look for names and subjects in.
+
+    A little more is shown at either end than is near, so that a cut word is not taken for a name.
+    """
 
     text: str
     cursor: int | None = None  # where in the text the cursor stands; None: all of it is near
+    first: int = 0
+    last: int | None = None
+
+    def holds(self, start: int, end: int) -> bool:
+        """Does a stretch of the text lie within what is near?"""
+        return start >= self.first and (self.last is None or end <= self.last)
 
     def nearness(self, start: int, end: int) -> float:
         """From 0 (at the far edge) to 1 (at the cursor)."""
@@ -85,5 +94,6 @@ class Ask(Struct, frozen=True, kw_only=True):
     room: Mapping[Layer, int]
     window: int
     near: tuple[Nearby, ...] = ()
+    shown: Position | None = None  # the window may show everything of this document from here on
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request

@@ -214,7 +214,7 @@ def _sort(
 ) -> set[str]:
     shaped, touched = measure.shaped, set()
     for fragment in fragments:
-        if excluded and (fragment.source in excluded or fragment.title in excluded):
+        if excluded and not excluded.isdisjoint(_names(fragment)):
             out.append((fragment, Reason.EXCLUDED, 0, ""))
             continue
         if fragment.part is _WINDOW:
@@ -237,6 +237,12 @@ def _sort(
             touched.add(seat)
         seats[seat].append(piece)
     return touched
+
+
+def _names(fragment: Fragment) -> tuple[str, str, str, str]:
+    """All that a person may call it by: its source, the thing that belongs to, its id, its title."""
+    owner = fragment.source.partition("#")[0]
+    return fragment.source, owner, owner.rpartition(":")[2], fragment.title
 
 
 def _bundle(group: tuple[Fragment, ...], measure: Shape) -> Bundle | None:

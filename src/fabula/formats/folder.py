@@ -10,10 +10,7 @@ A single `.md` or `.txt` file is a project too: its headings become chapters.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -24,16 +21,15 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.core.view import Language, Project, View
+from fabula.formats.rows import Row, read_text, read_toml, refuse
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Note, Preference
 from fabula.search.passages import Passages
 from fabula.text.offsets import normalise
 
-MOST_BYTES = 64_000_000
 CONVERSATION = "desk"
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
 _WIDE = re.compile(r"[\u3400-\u9fff]")
-T = TypeVar("T")
 
 
 def read_project(path: Path) -> View:
@@ -44,7 +40,7 @@ def read_project(path: Path) -> View:
 
 
 def _read_file(path: Path) -> View:
-    text = _text(path)
+    text = read_text(path)
     language: Language = "zh" if len(_WIDE.findall(text[:4000])) > 200 else "en"
     marks = list(_HEADING.finditer(text))
     edges = [mark.start() for mark in marks] + [len(text)]
@@ -53,41 +49,40 @@ def _read_file(path: Path) -> View:
         documents.append(Document("ch-00", path.stem, text[: edges[0]].strip("\n")))
     for number, (mark, end) in enumerate(zip(marks, edges[1:], strict=True), start=1):
         documents.append(Document(f"ch-{number:02}", mark[1], text[mark.end() : end].strip("\n")))
-    project = Project(id=path.stem, title=path.stem, language=language)
-    return _view(project, Manuscript(tuple(documents)), {})
+    return _view(Project(id=path.stem, title=path.stem, language=language), Manuscript(tuple(documents)), {})
 
 
 def _read_folder(root: Path) -> View:
-    head = _toml(root / "project.toml")
-    language: Language = "zh" if _get(head, "language", str, "en", "project.toml") == "zh" else "en"
-    where = "project.toml"
+    head = read_toml(root / "project.toml", root)
+    language: Language = "zh" if head.text("language", "en") == "zh" else "en"
     project = Project(
-        id=_get(head, "id", str, root.name, where),
-        title=_get(head, "title", str, root.name, where),
+        id=head.text("id") if "id" in head else root.resolve().name,
+        title=head.text("title", root.resolve().name),
         language=language,
-        identity=_get(head, "identity", str, "", where),
+        identity=head.text("identity", ""),
     )
     manuscript = Manuscript(tuple(_chapters(root, head)))
+    direction = Direction(
+        kind=head.text("type", ""),
+        person=head.text("person", ""),
+        world=head.texts("world"),
+        rules=head.texts("rules"),
+        style=head.text("style", ""),
+    )
+    rooms: dict[type, object] = {Direction: direction}
     place = _Places(manuscript)
-    rooms: dict[type, object] = {
-        Direction: Direction(
-            kind=_get(head, "type", str, "", where),
-            person=_get(head, "person", str, "", where),
-            world=_strings(head, "world", where),
-            rules=_strings(head, "rules", where),
-            style=_get(head, "style", str, "", where),
-        )
-    }
     if (root / "codex.toml").exists():
-        rooms[Codex] = Codex(project.id, language, _entries(_toml(root / "codex.toml"), place))
+        rooms[Codex] = Codex(project.id, language, _entries(read_toml(root / "codex.toml", root), place))
     if (root / "constraints.toml").exists():
-        rooms[Constraints] = Constraints(project.id, _constraints(_toml(root / "constraints.toml"), place))
+        rows = _constraints(read_toml(root / "constraints.toml", root), place)
+        rooms[Constraints] = Constraints(project.id, rows)
     if (root / "memory.toml").exists():
-        rooms[Memory] = _memory(project.id, _toml(root / "memory.toml"))
+        rooms[Memory] = _memory(project.id, read_toml(root / "memory.toml", root))
     if (root / "preset.toml").exists():
-        rooms[Preset] = _preset(_toml(root / "preset.toml"))
+        rooms[Preset] = _preset(read_toml(root / "preset.toml", root))
     if (root / "conversation.jsonl").exists():
-        rooms[Conversations] = Conversations(project.id, {CONVERSATION: _messages(root / "conversation.jsonl")})
+        messages = _messages(root / "conversation.jsonl", root)
+        rooms[Conversations] = Conversations(project.id, {CONVERSATION: messages})
     return _view(project, manuscript, rooms)
 
 
@@ -96,33 +91,20 @@ def _view(project: Project, manuscript: Manuscript, rooms: dict[type, object]) -
     return View(project, manuscript.timeline(), {Manuscript: manuscript, Passages: passages, **rooms})
 
 
-def _chapters(root: Path, head: Mapping[str, Any]) -> list[Document]:
-    documents, seen = [], set()
-    for row in _rows(head, "chapters", "project.toml"):
-        where = "project.toml, chapters"
-        file = root / _get(row, "file", str, None, where)
-        if not file.resolve().is_relative_to(root.resolve()):
-            _bad(where, f"{row['file']!r} lies outside the project folder")
-        ident = _get(row, "id", str, None, where)
-        if ident in seen:
-            _bad(where, f"the id {ident!r} is used twice")
-        seen.add(ident)
-        text = _text(file)
+def _chapters(root: Path, head: Row) -> list[Document]:
+    documents = []
+    for ident, row in head.named("chapters"):
+        text = read_text(root / row.text("file"), root)
         heading = _HEADING.match(text)
-        if heading:
-            text = text[heading.end() :]
-        when = row.get("when")
-        if when is not None and (isinstance(when, bool) or not isinstance(when, int | float)):
-            _bad(where, f"`when` of {ident!r} must be a number")
         documents.append(
             Document(
                 id=ident,
-                title=_get(row, "title", str, heading[1] if heading else ident, where),
-                text=text.strip("\n"),
-                pov=_get(row, "pov", str, "", where) or None,
-                when=None if when is None else float(when),
-                synopsis=_get(row, "synopsis", str, "", where).strip(),
-                beats=_strings(row, "beats", where),
+                title=row.text("title", heading[1] if heading else ident),
+                text=(text[heading.end() :] if heading else text).strip("\n"),
+                pov=row.text("pov", "") or None,
+                when=row.number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
+                synopsis=row.text("synopsis", "").strip(),
+                beats=row.texts("beats"),
             )
         )
     return documents
@@ -134,192 +116,109 @@ class _Places:
     def __init__(self, manuscript: Manuscript) -> None:
         self._documents = manuscript.by_id
 
-    def __call__(self, mark: object, where: str) -> Position | None:
+    def __call__(self, row: Row, key: str) -> Position | None:
+        mark = row.raw(key)
         if mark is None:
             return None
         chapter = mark.get("chapter") if isinstance(mark, dict) else mark
         document = self._documents.get(chapter) if isinstance(chapter, str) else None
         if document is None:
-            _bad(where, f"there is no chapter {chapter!r}")
+            refuse(row.where, f"there is no chapter {chapter!r}")
         phrase = mark.get("after") if isinstance(mark, dict) else None
         if phrase is None:
             return Position(document.id, 0)
-        if not isinstance(phrase, str) or document.text.count(phrase) != 1:
-            _bad(where, f"the words {phrase!r} must stand exactly once in {document.id}")
+        if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
+            refuse(row.where, f"the words {phrase!r} must stand exactly once in {document.id}")
         return Position(document.id, document.text.index(phrase) + len(phrase))
 
 
-def _entries(data: Mapping[str, Any], place: _Places) -> list[Entry]:
-    entries, seen = [], set()
-    for row in _rows(data, "entry", "codex.toml"):
-        ident = _get(row, "id", str, None, "codex.toml")
-        where = f"codex.toml, {ident}"
-        if ident in seen:
-            _bad(where, "this id is used twice")
-        seen.add(ident)
-        steps = tuple(
-            Progression(
-                _get(step, "text", str, None, where),
-                place(step.get("since"), where) or _bad(where, "a progression must say since when it holds"),
-                _known_to(step, where),
-            )
-            for step in _rows(row, "progression", where)
+def _entries(data: Row, place: _Places) -> list[Entry]:
+    return [
+        Entry(
+            id=ident,
+            type=row.text("type", "other"),
+            name=row.text("name"),
+            aliases=row.texts("aliases"),
+            level=row.choice("level", Level, "when_detected"),
+            description=row.text("description", "").strip(),
+            details=dict(row.table("details").items()),
+            tags=row.texts("tags"),
+            notes=row.text("notes", ""),
+            relations=tuple(Relation(r.text("to"), r.text("kind", "")) for r in row.rows("relations")),
+            known_to=_known_to(row),
+            since=place(row, "since"),
+            progressions=tuple(_progression(step, place) for step in row.rows("progression")),
         )
-        relations = tuple(
-            Relation(_get(r, "to", str, None, where), _get(r, "kind", str, "", where))
-            for r in _rows(row, "relations", where)
-        )
-        details = row.get("details", {})
-        if not isinstance(details, dict):
-            _bad(where, "`details` must be a table")
-        name = _get(row, "name", str, None, where)
-        if not name.strip():
-            _bad(where, "an entry needs a name")
-        entries.append(
-            Entry(
-                id=ident,
-                type=_get(row, "type", str, "other", where),
-                name=name,
-                aliases=_strings(row, "aliases", where),
-                level=_choice(Level, row.get("level", "when_detected"), where),
-                description=_get(row, "description", str, "", where).strip(),
-                details={str(key): str(value) for key, value in details.items()},
-                tags=_strings(row, "tags", where),
-                notes=_get(row, "notes", str, "", where),
-                relations=relations,
-                known_to=_known_to(row, where),
-                since=place(row.get("since"), where),
-                progressions=steps,
-            )
-        )
-    return entries
-
-
-def _constraints(data: Mapping[str, Any], place: _Places) -> list[Constraint]:
-    found = []
-    for row in _rows(data, "constraint", "constraints.toml"):
-        ident = _get(row, "id", str, None, "constraints.toml")
-        where = f"constraints.toml, {ident}"
-        found.append(
-            Constraint(
-                id=ident,
-                text=_get(row, "text", str, None, where),
-                kind=_choice(Kind, row.get("kind", "style"), where),
-                origin=_choice(Origin, row.get("origin", "user"), where),
-                priority=_get(row, "priority", int, 50, where),
-                made=str(row.get("made", "")),
-                since=place(row.get("since"), where),
-                until=place(row.get("until"), where),
-            )
-        )
-    return found
-
-
-def _memory(project_id: str, data: Mapping[str, Any]) -> Memory:
-    where = "memory.toml"
-
-    def notes(key: str) -> list[Note]:
-        return [
-            Note(_get(row, "id", str, None, where), _get(row, "text", str, None, where).strip())
-            for row in _rows(data, key, where)
-        ]
-
-    preferences = [
-        Preference(
-            _get(row, "id", str, None, where),
-            _get(row, "text", str, None, where),
-            float(_get(row, "confidence", (int, float), 0.5, where)),
-        )
-        for row in _rows(data, "preference", where)
+        for ident, row in data.named("entry")
     ]
-    working = data.get("working", {})
-    recent = _strings(working, "recent", where) if isinstance(working, dict) else ()
+
+
+def _progression(row: Row, place: _Places) -> Progression:
+    since = place(row, "since")
+    if since is None:
+        refuse(row.where, "a progression must say since when it holds")
+    return Progression(row.text("text"), since, _known_to(row))
+
+
+def _known_to(row: Row) -> frozenset[str] | None:
+    return frozenset(row.texts("known_to")) if "known_to" in row else None
+
+
+def _constraints(data: Row, place: _Places) -> list[Constraint]:
+    return [
+        Constraint(
+            id=ident,
+            text=row.text("text"),
+            kind=row.choice("kind", Kind, "style"),
+            origin=row.choice("origin", Origin, "user"),
+            priority=int(row.number("priority", 50, low=0, high=100)),
+            made=str(row.raw("made") or ""),
+            since=place(row, "since"),
+            until=place(row, "until"),
+        )
+        for ident, row in data.named("constraint")
+    ]
+
+
+def _memory(project_id: str, data: Row) -> Memory:
+    def notes(key: str) -> list[Note]:
+        return [Note(ident, row.text("text").strip()) for ident, row in data.named(key)]
+
     return Memory(
         project_id,
-        preferences=preferences,
+        preferences=[
+            Preference(ident, row.text("text"), row.number("confidence", 0.5, low=0, high=1))
+            for ident, row in data.named("preference")
+        ],
         style_samples=notes("style_sample"),
         episodes=notes("episode"),
-        recent=recent,
+        recent=data.table("working").texts("recent"),
     )
 
 
-def _preset(data: Mapping[str, Any]) -> Preset:
+def _preset(data: Row) -> Preset:
     nodes = []
-    for row in _rows(data, "node", "preset.toml"):
-        plain = {key: value for key, value in row.items() if key not in Injection.__struct_encode_fields__}
-        wish = {key: value for key, value in row.items() if key in Injection.__struct_encode_fields__}
-        if wish:
-            plain["injectionStrategy"] = wish
+    wishes = Injection.__struct_encode_fields__
+    for row in data.rows("node"):
+        plain = {key: row.raw(key) for key in Node.__struct_encode_fields__ if key in row}
+        wish = {key: row.raw(key) for key in wishes if key in row}
         try:
-            nodes.append(msgspec.convert(plain, Node))
+            nodes.append(msgspec.convert({**plain, "injectionStrategy": wish} if wish else plain, Node))
         except msgspec.ValidationError as error:
-            _bad("preset.toml", str(error))
+            refuse(data.where, str(error))
     return Preset(nodes=tuple(nodes))
 
 
-def _messages(path: Path) -> list[Message]:
-    found = []
-    for number, line in enumerate(_text(path).splitlines(), start=1):
-        if line.strip():
-            try:
-                found.append(msgspec.json.decode(line, type=Message))
-            except msgspec.MsgspecError as error:
-                _bad(f"{path.name}, line {number}", str(error))
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            _bad(path.name, f"it is larger than {MOST_BYTES // 1_000_000} MB")
-        return normalise(path.read_text("utf-8-sig"))
-    except UnicodeDecodeError:
-        _bad(path.name, "it is not UTF-8 text")
-    except OSError as error:
-        _bad(path.name, f"it could not be read ({error.strerror})")
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        _bad(path.name, str(error))
-
-
-def _rows(data: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    rows = data.get(key, [])
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        _bad(where, f"`{key}` must be a list of tables")
-    return rows
-
-
-def _strings(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    values = data.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        _bad(where, f"`{key}` must be a list of texts")
-    return tuple(values)
-
-
-def _known_to(data: Mapping[str, Any], where: str) -> frozenset[str] | None:
-    return frozenset(_strings(data, "known_to", where)) if "known_to" in data else None
-
-
-def _get(data: Mapping[str, Any], key: str, kind: Any, default: Any, where: str) -> Any:
-    value = data.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, kind):
-        _bad(where, f"`{key}` is missing" if key not in data else f"`{key}` must be {_NAMES.get(kind, 'a number')}")
-    return value
-
-
-_NAMES = {str: "a text", int: "a whole number"}
-
-
-def _choice(kind: Callable[[Any], T], value: object, where: str) -> T:
-    try:
-        return kind(value)
-    except ValueError:
-        _bad(where, f"{value!r} is none of the known values")
-
-
-def _bad(where: str, problem: str) -> NoReturn:
-    raise FabulaError(Code.PROJECT_INVALID, f"{where}: {problem}. The project was not opened; nothing was changed.")
+def _messages(path: Path, root: Path) -> list[Message]:
+    found: dict[str, Message] = {}
+    for number, line in enumerate(read_text(path, root).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            message = msgspec.json.decode(line, type=Message)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            refuse(f"{path.name}, line {number}", str(error))
+        if not message.id or message.id in found:
+            refuse(f"{path.name}, line {number}", f"the id {message.id!r} is empty or used twice")
+        found[message.id] = msgspec.structs.replace(message, content=normalise(message.content))
+    return list(found.values())

@@ -12,7 +12,7 @@ from fabula.core.scale import KEPT, SYNOPSIS, within
 from fabula.core.story import Position
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript
-from fabula.text.offsets import check_cursor, normalise
+from fabula.text.offsets import carried_back, check_cursor, normalise
 from fabula.text.windows import LONGEST_TOKEN, Stretch, window
 
 AFTER = 500  # characters behind the cursor
@@ -63,7 +63,7 @@ class EditorSource:
 
         if document.title:
             yield offer("editor:scene", say["scene"].format(title=document.title), Part.SCENE, document.title)
-        yield self._window(document, cursor, ask)
+        yield self._window(document, cursor, ask, view)
         if cursor:
             where = "new" if text[cursor - 1] == "\n" else "inside"
             percent = round(100 * cursor / len(text))
@@ -72,7 +72,7 @@ class EditorSource:
             first, last = (check_cursor(edge, len(text)) for edge in request.selection)
             yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
         if cursor < len(text):
-            yield offer("editor:after", text[cursor : cursor + AFTER], Part.AFTER)
+            yield offer("editor:after", _whole_words(text, cursor, cursor + AFTER), Part.AFTER)
         if document.beats:
             yield offer("outline:beats", say["beats"].format(beats="; ".join(document.beats)), Part.DESK)
 
@@ -81,7 +81,7 @@ class EditorSource:
         return ()
 
     @staticmethod
-    def _window(document: Document, cursor: int, ask: Ask) -> Stretch:
+    def _window(document: Document, cursor: int, ask: Ask, view: View) -> Stretch:
         return window(
             document.paragraphs,
             cursor,
@@ -89,7 +89,24 @@ class EditorSource:
             project_id=ask.request.project_id,
             reach=max(ask.window, 1) * LONGEST_TOKEN,
             title=document.title,
+            stored_cursor=_stored(ask, view, document, cursor),
         )
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """A stretch of text that does not end in the middle of a word, where words can be told apart."""
+    piece = text[start:end]
+    if end >= len(text) or not (text[end - 1].isalnum() and text[end].isalnum()):
+        return piece
+    shorter, space, _ = piece.rpartition(" ")
+    return shorter if space and len(shorter) > len(piece) - 40 else piece
+
+
+def _stored(ask: Ask, view: View, document: Document, cursor: int) -> int | None:
+    """Where the cursor stands in the stored text, if another text is being edited."""
+    manuscript = view.room(Manuscript)
+    stored = manuscript.by_id.get(document.id) if manuscript is not None else None
+    return None if stored is None or stored is document else carried_back(stored.text, document.text, cursor)
 
 
 def _document(ask: Ask, view: View) -> Document:

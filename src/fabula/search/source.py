@@ -16,7 +16,6 @@ from fabula.search.passages import Passage, Passages, terms
 
 SHARE = 0.5  # of the retrieved layer's room
 MOST = 12
-CHARACTERS = 4  # a token, where it only matters how far the window may reach
 STAYS = 1.5  # how much better than its score a passage told before stands, when all are chosen anew
 BETTER = 1.25  # how much a newcomer must beat the best held passage by
 
@@ -58,11 +57,11 @@ class SearchSource:
     def _behind(passages: Passages, scores: dict[int, float], ask: Ask, view: View) -> dict[int, float]:
         """Without what the window shows anyway; ranked among what is behind us, since the gate stops the rest."""
         here, knows_all = ask.vantage.position, ask.vantage.eyes is Eyes.AUTHOR
-        shown = ask.window * CHARACTERS
+        shown = ask.shown
         kept: dict[int, float] = {}
         for at, score in scores.items():
             passage = passages.all[at]
-            if here is not None and passage.document == here.document and passage.end > here.offset - shown:
+            if shown is not None and passage.document == shown.document and passage.end > shown.offset:
                 continue
             if knows_all or view.timeline.reached(Position(passage.document, passage.end), here):
                 kept[at] = score

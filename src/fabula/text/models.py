@@ -43,6 +43,8 @@ _K = 1024
 FAMILIES: tuple[Model, ...] = (
     Model("gpt-5", 400_000, "o200k_base", images=True),
     Model("gpt-4.1", 1_047_576, "o200k_base", images=True),
+    Model("gpt-4.5", 128_000, "o200k_base", images=True),
+    Model("chatgpt-4o", 128_000, "o200k_base", images=True),
     Model("gpt-4o", 128_000, "o200k_base", images=True),
     Model("gpt-4-turbo", 128_000, "cl100k_base", images=True),
     Model("gpt-4-32k", 32_768, "cl100k_base"),

@@ -6,6 +6,8 @@ JavaScript count UTF-16 units, and may send `\\r\\n`: both are translated once, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fabula.core.errors import Code, FabulaError
 
 
@@ -52,3 +54,30 @@ def from_utf16(text: str, units: int) -> int:
 def through_line_ends(text: str, cursor: int) -> int:
     """Where an offset into a text as sent falls once its line ends are normalised."""
     return cursor - text.count("\r\n", 0, cursor)
+
+
+def carried_back(stored: str, edited: str, cursor: int) -> int:
+    """Where a cursor in an edited text stands in the text as stored.
+
+    Positions in the story are places in stored text. Words typed or deleted further up must not move
+    us past a revelation or back before it; a cursor inside the edit stands where the edit begins.
+    """
+    shortest = min(len(stored), len(edited))
+    head = _alike(shortest, lambda size: stored[:size] == edited[:size])
+    if cursor <= head:
+        return cursor
+    tail = _alike(shortest - head, lambda size: stored[len(stored) - size :] == edited[len(edited) - size :])
+    behind = len(edited) - cursor
+    return len(stored) - behind if behind <= tail else head
+
+
+def _alike(most: int, same: Callable[[int], bool]) -> int:
+    """The largest size up to `most` for which `same` holds (it holds for every smaller one)."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if same(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

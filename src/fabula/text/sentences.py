@@ -6,7 +6,7 @@ import re
 
 # A stop, perhaps with closing quotes, then space and something that can begin a sentence;
 # or a full-width stop with its closing quotes, which needs no space.
-_BREAK = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?=["'“‘(\[]*[^\sa-z])|[。！？…!?]+[”’」』）"']*\s*(?=\S)""")
+_BREAK = re.compile(r"""(?<=[.!?…])["'”’)\]]*+\s++(?=["'“‘(\[]*+[^\sa-z])|[。！？…]++["'”’」』）]*+\s*+(?=\S)""")
 
 
 def sentence_starts(text: str) -> list[int]:

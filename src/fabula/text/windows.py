@@ -32,6 +32,7 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
     paragraphs: Paragraphs
     begin: int
     end: int
+    stored_end: int | None = None  # the cursor's place in the text as stored, where that differs
 
     def __post_init__(self) -> None:
         """Sound by construction: the document it is a part of was normalised when it was read."""
@@ -76,8 +77,14 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
                 start = whole.starts[first]
                 if start <= self.begin:
                     return self.full(tokenizer)
-                return Cut(start, cost + spent)
-        return self._inside(tokenizer, tail_start, edge, room)
+                whole_ones = Cut(start, cost + spent)
+                if whole_ones.tokens * 2 >= room:
+                    return whole_ones
+                # One long paragraph stands in front of short ones: its last sentences fill the room.
+                before = max(whole.starts[first - 1], self.begin)
+                more = self._inside(tokenizer, before, start, room - whole_ones.tokens, ending="")
+                return whole_ones if more is None else Cut(more.start, more.tokens + whole_ones.tokens)
+        return self._inside(tokenizer, tail_start, edge, room, ending=GAP)
 
     def tail_start(self) -> int:
         """Where the paragraph begins in which the cursor stands."""
@@ -94,20 +101,21 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
         start = max(self.paragraphs.starts[tail], self.begin)
         return tokenizer.count(self.paragraphs.text[start:edge] + GAP)
 
-    def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int) -> Cut | None:
+    def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int, *, ending: str) -> Cut | None:
+        """The longest end of one paragraph that fits: by sentences, then by characters."""
         start = max(start, edge - max(room, 1) * LONGEST_TOKEN)
         text = self.paragraphs.text[start:edge]
         for places in (sentence_starts(text)[1:], range(1, len(text))):
-            found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + GAP), room)
-            if found is not None:
+            found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + ending), room)
+            if found is not None and _safe(text[found:]):
                 at = len(text) - len(_safe(text[found:]))
-                return Cut(start + at, tokenizer.count(text[at:] + GAP))
+                return Cut(start + at, tokenizer.count(text[at:] + ending))
         return None
 
 
 def _safe(text: str) -> str:
     """Without what must not stand at the beginning of a counted piece."""
-    return text.lstrip().lstrip("/")
+    return text.lstrip()
 
 
 def _first_fitting(places: Sequence[int], cost: Callable[[int], int], room: int) -> int | None:
@@ -139,10 +147,10 @@ def window(
     project_id: str,
     reach: int,
     title: str = "",
-    begin: int = 0,
+    stored_cursor: int | None = None,
 ) -> Stretch:
     """The text before a cursor, at most `reach` characters of it, beginning with a paragraph."""
-    begin = max(begin, paragraphs.starts[0])
+    begin = paragraphs.starts[0]
     if cursor - begin > reach:
         begin = paragraphs.starts[paragraphs.index(cursor - reach)]
         if cursor - begin > 2 * reach:  # one endless paragraph: begin with a sentence of it
@@ -160,6 +168,7 @@ def window(
         paragraphs=paragraphs,
         begin=begin,
         end=cursor,
+        stored_end=stored_cursor,
     )
 
 
