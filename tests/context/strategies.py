@@ -232,12 +232,13 @@ def attachments(draw: st.DrawFn) -> tuple[Attachment, ...]:
 @st.composite
 def requests(draw: st.DrawFn, *, recipes: Sequence[str] = tuple(ALL_RECIPES)) -> Request:
     """Any model, window, recipe and preset."""
+    window = draw(windows)
     return Request(
         project_id=PROJECT,
         document_id="d",
         model=draw(st.sampled_from(MODELS)),
-        window=draw(windows),
-        reply_tokens=draw(st.none() | st.integers(0, 200)),
+        window=window,
+        reply_tokens=draw(st.none() | st.integers(0, min(200, window - 1))),
         recipe=draw(st.sampled_from(list(recipes))),
         preset=draw(st.none() | presets()),
         late_joiners=draw(st.none() | st.booleans()),

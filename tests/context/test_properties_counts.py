@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,9 @@ ADDITIVE = (
     "gemma3",
     "phi4",
 )
-documents = (texts(6) | long_texts(30) | st.text(st.sampled_from("\n\n /　a林.\t「1\u00a0"), max_size=40)).map(normalise)
+documents = (texts(6) | long_texts(30) | st.text(st.sampled_from("\n\n /　a林.\t「1\u00a0"), max_size=40)).map(
+    normalise
+)
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
@@ -85,7 +89,7 @@ def test_searches_agree_across_pages_of_many_paragraphs(many: int, name: str, da
     text = "".join(f"第{at}段，雪还在下。\n" for at in range(many))
     paragraphs = Paragraphs(text)
     assert len(paragraphs.starts) == many
-    each = [plain_count(name, text[a:b]) for a, b in zip(paragraphs.starts, [*paragraphs.starts[1:], len(text)])]
+    each = [plain_count(name, text[a:b]) for a, b in pairwise([*paragraphs.starts, len(text)])]
     first = data.draw(st.integers(0, many))
     last = data.draw(st.integers(first, many))
     assert paragraphs.tokens(encoding(name), first, last) == sum(each[first:last])

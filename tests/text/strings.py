@@ -19,15 +19,15 @@ SPECIAL = (
     "<end_of_turn>",
     "<｜begin▁of▁sentence｜>",
 )
-ENGLISH = (
-    *"the of and Mara lamp harbour Keeper's don't I'LL we've it's naïve café fiancée Straße 3.14 12345 1,000".split(),
-    *". , ; : ! ? … — – “ ” ‘ ’ ( )".split(),
-)
+_WORDS = "the of and Mara lamp harbour Keeper's don't I'LL we've it's naïve café fiancée Straße 3.14 12345 1,000"
+_MARKS = ". , ; : ! ? … — – “ ” ‘ ’ ( )"
+_SIGNS = "{ } => != === // /* */ 0x1F a_b camelCase HTTPServer </div> &nbsp; $x %s #!/bin/sh \\n -> ::"
+ENGLISH = (*_WORDS.split(), *_MARKS.split())
 CHINESE = tuple("林远走过树林远处的雾港灯塔一二三她他说好听船声灭亮，。！？；：「」『』《》“”…—　的了着")
 EMOJI = ("😀", "👩‍👩‍👧‍👦", "🇫🇷", "🏴‍☠️", "❤️", "🧑🏽‍🚀", "☠", "🀄", "👍🏿")
 CODE = (
     "def f(x):\n    return x ** 2\n",
-    *"{ } => != === // /* */ 0x1F a_b camelCase HTTPServer </div> &nbsp; $x %s #!/bin/sh \\n -> ::".split(),
+    *_SIGNS.split(),
     "\t",
     "        ",
 )

@@ -64,7 +64,7 @@ def test_counts_are_those_of_an_independent_implementation(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
 def test_long_texts_are_counted_like_short_ones(name: str) -> None:
-    text = "\n\n".join(STRINGS)
+    text = "\n\n".join(STRINGS[:1500])
     assert encoding(name).count(text) == len(independent(name).encode_ordinary(text))
 
 

@@ -21,7 +21,7 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.core.view import Language, Project, View
-from fabula.formats.rows import Row, read_text, read_toml, refuse
+from fabula.formats.rows import Row, inside, read_text, read_toml, refuse
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Note, Preference
 from fabula.search.passages import Passages
@@ -94,7 +94,7 @@ def _view(project: Project, manuscript: Manuscript, rooms: dict[type, object]) -
 def _chapters(root: Path, head: Row) -> list[Document]:
     documents = []
     for ident, row in head.named("chapters"):
-        text = read_text(root / row.text("file"), root)
+        text = read_text(inside(root / row.text("file"), root, row.where))
         heading = _HEADING.match(text)
         documents.append(
             Document(
@@ -171,7 +171,7 @@ def _constraints(data: Row, place: _Places) -> list[Constraint]:
             text=row.text("text"),
             kind=row.choice("kind", Kind, "style"),
             origin=row.choice("origin", Origin, "user"),
-            priority=int(row.number("priority", 50, low=0, high=100)),
+            priority=row.whole_number("priority", 50, low=0, high=100),
             made=str(row.raw("made") or ""),
             since=place(row, "since"),
             until=place(row, "until"),
@@ -211,7 +211,7 @@ def _preset(data: Row) -> Preset:
 
 def _messages(path: Path, root: Path) -> list[Message]:
     found: dict[str, Message] = {}
-    for number, line in enumerate(read_text(path, root).split("\n"), start=1):
+    for number, line in enumerate(read_text(inside(path, root, path.name)).split("\n"), start=1):
         if not line.strip():
             continue
         try:

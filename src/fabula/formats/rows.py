@@ -54,6 +54,13 @@ class Row:
             refuse(self.where, f"`{key}` must lie between {low:g} and {high:g}")
         return value
 
+    def whole_number(self, key: str, default: int, *, low: int, high: int) -> int:
+        """A whole number within bounds."""
+        value = self._data.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            refuse(self.where, f"`{key}` must be a whole number")
+        return int(self.number(key, default, low=low, high=high))
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, perhaps empty."""
         values = self._data.get(key, [])
@@ -99,11 +106,19 @@ class Row:
             refuse(self.where, f"`{key}` is {value!r}, which is none of the known values")
 
 
-def read_text(path: Path, root: Path | None = None) -> str:
-    """A text file with normalised line ends; one outside of `root` is refused."""
+def inside(path: Path, root: Path, where: str) -> Path:
+    """The path, if it lies in the project folder, links followed."""
     try:
-        if root is not None and not path.resolve().is_relative_to(root.resolve()):
-            refuse(path.name, "it lies outside the project folder")
+        if path.resolve().is_relative_to(root.resolve()):
+            return path
+    except (OSError, ValueError):
+        refuse(where, "no file can have the name given there")
+    refuse(where, f"{path.name} lies outside the project folder")
+
+
+def read_text(path: Path) -> str:
+    """A text file with normalised line ends."""
+    try:
         if path.stat().st_size > MOST_BYTES:
             refuse(path.name, f"it is larger than {MOST_BYTES // 1_000_000} MB")
         return normalise(path.read_text("utf-8-sig"))
@@ -111,13 +126,11 @@ def read_text(path: Path, root: Path | None = None) -> str:
         refuse(path.name, "it is not UTF-8 text")
     except OSError as error:
         refuse(path.name, f"it could not be read ({error.strerror})")
-    except ValueError:
-        refuse(path.name.replace("\0", "?"), "its name cannot be a file's")
 
 
 def read_toml(path: Path, root: Path) -> Row:
     """A TOML file as a table."""
-    text = read_text(path, root)
+    text = read_text(inside(path, root, path.name))
     try:
         return Row(tomllib.loads(text), path.name)
     except (ValueError, RecursionError) as error:

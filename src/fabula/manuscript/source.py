@@ -149,6 +149,7 @@ class SynopsesSource:
             return
         latest = manuscript.before(ask.request.document_id, LATEST)
         told = {source.removeprefix("synopsis:") for source in ask.held if source.startswith("synopsis:")}
+        told.discard(ask.request.document_id)  # the chapter itself is on the desk
         near = {document.id: n for n, document in enumerate(latest, start=1)}
         if told - near.keys():
             wanted = [document for document in manuscript.documents if document.id in near or document.id in told]

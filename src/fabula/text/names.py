@@ -1,15 +1,17 @@
 """Finding known names in running text.
 
-One automaton finds every name at once, longest first; the few hits are then checked. In scripts
-with spaces a name must be a whole word, perhaps with a plural or a possessive at its end. In
-Chinese there are no spaces to lean on: a hit counts when its beginning is the edge of a word,
-judged by a segmenter that knows the names, so that 树林远处 does not mention 林远.
+One automaton finds every name at once; the few hits are then checked, and of those that stand the
+longest wins. In scripts with spaces a name must be a whole word, perhaps with a plural or a
+possessive at its end; in Korean it must begin one. In Chinese there are no spaces to lean on: a hit
+counts when its beginning is the edge of a word, judged by a segmenter that knows the names, so that
+树林远处 does not mention 林远.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from functools import cached_property
 
 from ahocorasick_rs import AhoCorasick, MatchKind
@@ -17,8 +19,18 @@ from msgspec import Struct
 from rjieba import Jieba
 
 NEAR = 24  # characters each side of a hit that the segmenter is shown
-_ENDING = re.compile(r"(?:['’]s|s['’]|es|s)?(?!\w)")
+_ENDING = re.compile(r"(?:['’]s|s['’]|es|s)?(?![^\W_])")
 _NAME_FREQUENCY = 1000
+
+
+class Script(IntEnum):
+    """How words are told apart."""
+
+    SPACED = 0
+    HAN = 1
+    KATAKANA = 2
+    HANGUL = 3
+    OTHER = 4  # nothing to go by: hiragana and the like
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -40,9 +52,9 @@ class Names:
                 if surface.strip():
                     owners.setdefault(surface.strip(), []).append(owner)
         self._surfaces = list(owners)
-        self._owners = list(owners.values())
-        self._wide = [(_unspaced(surface[0]), _unspaced(surface[-1])) for surface in owners]
-        self._automaton = AhoCorasick(self._surfaces, matchkind=MatchKind.LeftmostLongest)
+        self._owners = [list(dict.fromkeys(those)) for those in owners.values()]
+        self._scripts = [(script_of(surface[0]), script_of(surface[-1])) for surface in owners]
+        self._automaton = AhoCorasick(self._surfaces, matchkind=MatchKind.Standard)
 
     def __len__(self) -> int:
         return len(self._surfaces)
@@ -50,18 +62,31 @@ class Names:
     def find(self, text: str) -> list[Hit]:
         """Every mention, in order; a name that several own is a mention of each."""
         hits: list[Hit] = []
-        for pattern, start, end in self._automaton.find_matches_as_indexes(text):
-            wide_start, wide_end = self._wide[pattern]
-            if wide_start:
-                if not self._begins_a_word(text, start, end):
-                    continue
-            elif start and text[start - 1].isalnum() and not _unspaced(text[start - 1]):
-                continue
-            if not wide_end and not _ends(text, end):
-                continue
-            surface = self._surfaces[pattern]
-            hits.extend([Hit(owner, surface, start, end) for owner in self._owners[pattern]])
+        found = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        if len(found) > 1:
+            found.sort(key=_leftmost_longest)
+        past = 0
+        for pattern, start, end in found:
+            if start >= past and self._stands(text, pattern, start, end):
+                surface = self._surfaces[pattern]
+                hits.extend([Hit(owner, surface, start, end) for owner in self._owners[pattern]])
+                past = end
         return hits
+
+    def _stands(self, text: str, pattern: int, start: int, end: int) -> bool:
+        """Is this a name standing by itself, or a piece of other words?"""
+        first, last = self._scripts[pattern]
+        if last == Script.SPACED:
+            if not _ends(text, end):
+                return False
+        elif last == Script.KATAKANA and end < len(text) and script_of(text[end]) == Script.KATAKANA:
+            return False
+        if first == Script.HAN:
+            return self._begins_a_word(text, start, end)
+        if not start or first == Script.OTHER:
+            return True
+        before = text[start - 1]
+        return script_of(before) != first or not before.isalnum()
 
     def _begins_a_word(self, text: str, start: int, end: int) -> bool:
         left = max(0, start - NEAR)
@@ -75,10 +100,14 @@ class Names:
     @cached_property
     def _segmenter(self) -> Jieba:
         segmenter = Jieba()
-        for surface in self._surfaces:
-            if _unspaced(surface[0]):
+        for surface, (first, _) in zip(self._surfaces, self._scripts, strict=True):
+            if first == Script.HAN:
                 segmenter.add_word(surface, _NAME_FREQUENCY, "nr")
         return segmenter
+
+
+def _leftmost_longest(found: tuple[int, int, int]) -> tuple[int, int]:
+    return found[1], -found[2]
 
 
 def _ends(text: str, end: int) -> bool:
@@ -86,11 +115,21 @@ def _ends(text: str, end: int) -> bool:
     if end == len(text):
         return True
     following = text[end]
-    if not (following.isalnum() or following in "_'’"):
+    if not (following.isalnum() or following in "'’" or following > "\u02ff"):
         return True
-    return _ENDING.match(text, end) is not None or _unspaced(following)
+    return _ENDING.match(text, end) is not None or script_of(following) != Script.SPACED
 
 
-def _unspaced(character: str) -> bool:
-    """Is this a character of a script written without spaces between words?"""
-    return "\u2e80" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af" or character > "\U0001ffff"
+def script_of(character: str) -> Script:
+    """The script a character belongs to, as far as finding words in it goes."""
+    if character < "\u0300":
+        return Script.SPACED
+    if "\u4e00" <= character <= "\u9fff" or "\u3400" <= character <= "\u4dbf" or character > "\U0001ffff":
+        return Script.HAN
+    if "\u30a0" <= character <= "\u30ff" or "\uff66" <= character <= "\uff9f":
+        return Script.KATAKANA
+    if "\uac00" <= character <= "\ud7af":
+        return Script.HANGUL
+    if "\u2e80" <= character <= "\u33ff" or character in "々〆":
+        return Script.OTHER
+    return Script.SPACED

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import whole
 
 
 def normalise(text: str) -> str:
     """One kind of line end; half characters replaced, so that the text can be sent at all."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.isascii():
-        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if not whole(text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 

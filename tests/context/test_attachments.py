@@ -1,0 +1,107 @@
+"""Attachments: sent where the model takes them, described where it does not, dropped with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.context import Attachment, Code, Layer, Reason, Result
+from tests.context.builders import ask, engine, holds, sized, story, verdicts, warned
+
+IMAGE = Attachment(
+    id="map",
+    kind="image",
+    name="水道图",
+    description="一张手绘的水道图，第七段被涂黑。",
+    reference="file:map.png",
+    tokens=765,
+)
+FILE = Attachment(id="log", kind="file", name="日志.txt", text="第七日。水位两尺三寸。无人。")
+
+
+def assembled(*attachments: Attachment, model: str = "gpt-4o", window: int = 8192) -> Result:
+    result = engine().assemble(ask(attachments=attachments, model=model, window=window), story())
+    assert result.token_count <= result.budget.total
+    return result
+
+
+def test_an_image_is_sent_with_the_last_message_and_counted() -> None:
+    result, without = assembled(IMAGE), assembled()
+    assert result.messages[-1].attachments == ("file:map.png",)
+    assert not any(message.attachments for message in result.messages[:-1])
+    assert "第七段被涂黑" not in result.prompt
+    assert result.token_count >= without.token_count + IMAGE.tokens
+    assert verdicts(result)["attachment:map"].included
+    assert verdicts(result)["attachment:map"].tokens == IMAGE.tokens
+    assert result.warnings == ()
+
+
+def test_an_image_is_described_to_a_model_that_takes_none() -> None:
+    result = assembled(IMAGE, model="gpt-4")
+    assert "[图片：水道图] 一张手绘的水道图，第七段被涂黑。" in result.prompt
+    assert not any(message.attachments for message in result.messages)
+    assert verdicts(result)["attachment:map"].included
+    holds(result)
+
+
+def test_an_image_that_is_too_large_to_send_is_described() -> None:
+    large = Attachment(id="map", kind="image", name="图", description="一张图。", reference="file:x", tokens=50_000)
+    result = assembled(large)
+    assert "[图片：图] 一张图。" in result.prompt
+    assert not any(message.attachments for message in result.messages)
+
+
+def test_a_file_is_quoted() -> None:
+    result = assembled(FILE)
+    assert "[文件：日志.txt] 第七日。水位两尺三寸。无人。" in result.prompt
+    assert verdicts(result)["attachment:log"].layer is Layer.IMMEDIATE
+    holds(result)
+
+
+def test_an_image_without_a_description_is_dropped_where_it_cannot_be_sent() -> None:
+    blind = Attachment(id="photo", kind="image", name="照片", reference="file:photo.png")
+    result = assembled(blind, model="gpt-4")
+    assert "照片" in warned(Code.ATTACHMENT_DROPPED, result)
+    assert verdicts(result)["attachment:photo"].reason is Reason.EMPTY
+    assert not verdicts(result)["attachment:photo"].included
+
+
+def test_a_file_that_does_not_fit_is_dropped_with_a_reason() -> None:
+    large = Attachment(id="book", kind="file", name="整本书", text=sized(6000))
+    result = assembled(large)
+    assert "整本书" in warned(Code.ATTACHMENT_DROPPED, result)
+    assert verdicts(result)["attachment:book"].reason is Reason.NO_ROOM
+    holds(result)
+
+
+def test_attachments_are_taken_in_their_order_as_far_as_the_room_reaches() -> None:
+    images = [
+        Attachment(id=f"i{n}", kind="image", name=f"图{n}", description=f"第{n}张。", reference=f"file:{n}", tokens=700)
+        for n in range(5)
+    ]
+    result = assembled(*images)
+    sent = result.messages[-1].attachments
+    assert sent == tuple(f"file:{n}" for n in range(len(sent)))
+    assert 0 < len(sent) < 5
+    assert f"[图片：图{len(sent)}] 第{len(sent)}张。" in result.prompt
+    assert all(verdicts(result)[f"attachment:i{n}"].included for n in range(5))
+
+
+def test_attachments_leave_the_stable_prefix_alone() -> None:
+    assert assembled(IMAGE, FILE).stable_prefix_hash == assembled().stable_prefix_hash
+
+
+def test_attachments_leave_the_chapter_its_room() -> None:
+    images = [
+        Attachment(id=f"i{n}", kind="image", reference=f"file:{n}", description="一张图。", tokens=300)
+        for n in range(20)
+    ]
+    result = assembled(*images)
+    assert result.layers[Layer.IMMEDIATE].tokens > 500
+    assert "[光标之前的正文]" in result.prompt
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_an_empty_file_is_dropped_and_said_so(text: str) -> None:
+    result = assembled(Attachment(id="none", kind="file", name="空", text=text))
+    warned(Code.ATTACHMENT_DROPPED, result)
+    assert "[文件：空]" not in result.prompt

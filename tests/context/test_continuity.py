@@ -1,0 +1,297 @@
+"""Continuity: what one request hands to the next, and what follows when it is kept, lost or wrong."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fabula.app import Fabula
+from fabula.codex.model import Entry, Level
+from fabula.context import (
+    NOTHING,
+    Continuities,
+    Continuity,
+    Engine,
+    Fragment,
+    Layer,
+    Reason,
+    Request,
+    Result,
+    continuity_key,
+    vantage_of,
+)
+from fabula.manuscript.model import Document
+from tests.context.builders import (
+    ENTRIES,
+    PROJECT,
+    ask,
+    chapters,
+    chunk,
+    engine,
+    holds,
+    included,
+    prose,
+    said,
+    story,
+    verdicts,
+)
+
+LIN = "　　林远把灯放下，什么也没有说。"
+SHEN = "　　沈默从闸门后面走出来，手里拎着灯。"
+LATE = "[本场景另外涉及]"
+
+
+VIEW = story()
+
+
+def typed(*texts: str, house: Engine | None = None, **wishes: object) -> list[Result]:
+    """A chapter growing from request to request, each following on from the last."""
+    house, before, results = house or engine(), NOTHING, list[Result]()
+    for text in texts:
+        result = house.assemble(ask(unsaved_text=text, **wishes), VIEW, continuity=before)
+        holds(result)
+        before = result.continuity
+        results.append(result)
+    return results
+
+
+def test_a_late_joiner_stands_behind_the_window_and_the_window_does_not_move() -> None:
+    one, two = typed(LIN, LIN + "\n\n" + SHEN, late_joiners=True)
+    assert LATE not in one.prompt
+    assert two.prompt.index(LATE) > two.prompt.index("沈默从闸门后面走出来")
+    assert two.prompt.index("守闸人，话极少") > two.prompt.index(LATE)
+    assert verdicts(two)["codex:entity:shenmo"].reason is Reason.LATE
+    assert verdicts(two)["codex:entity:shenmo"].layer is Layer.RETRIEVED
+    assert two.prompt.startswith(one.prompt.split("（光标")[0].rstrip())
+
+
+def test_without_late_joiners_a_newcomer_joins_at_the_end_of_its_layer() -> None:
+    _, two = typed(LIN, LIN + "\n\n" + SHEN)
+    assert LATE not in two.prompt
+    assert two.prompt.index("守闸人，话极少") < two.prompt.index("[光标之前的正文]")
+    retrieved = two.continuity.retrieved
+    assert retrieved[-1] == "codex:entity:shenmo"
+
+
+def test_late_joiners_are_off_in_the_novel_recipe_and_on_in_the_chat_recipes() -> None:
+    def noticed(recipe: str, *, late: bool | None) -> bool:
+        house, view = engine(), story()
+        one = house.assemble(ask(unsaved_text=LIN, recipe=recipe, late_joiners=late, conversation_id="t"), view)
+        two = house.assemble(
+            ask(unsaved_text=LIN + "\n\n" + SHEN, recipe=recipe, late_joiners=late, conversation_id="t"),
+            view,
+            continuity=one.continuity,
+        )
+        return LATE in two.prompt
+
+    assert not noticed("novel", late=None)
+    assert noticed("chat", late=None)
+    assert noticed("character-chat", late=None)
+    assert noticed("novel", late=True)
+    assert not noticed("chat", late=False)
+
+
+def test_what_was_told_keeps_its_place_when_it_is_no_longer_near() -> None:
+    far = "\n\n".join([LIN, SHEN, *(f"　　雨落在第{n}级石阶上，没有人走过，也没有灯。" for n in range(60))])
+    one, two = typed(LIN + "\n\n" + SHEN, far)
+    assert "codex:entity:shenmo" in included(two)
+    assert verdicts(two)["codex:entity:shenmo"].score < verdicts(one)["codex:entity:shenmo"].score
+
+
+def test_the_same_request_with_the_same_continuity_gives_the_same_bytes() -> None:
+    one, two = typed(LIN, LIN + "\n\n" + SHEN)
+    again = engine().assemble(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
+    assert again.messages == two.messages
+    assert again.continuity == two.continuity
+
+
+def test_inspecting_commits_nothing() -> None:
+    (one,) = typed(LIN)
+    house = engine()
+    looked = house.inspect(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
+    assert looked.continuity == one.continuity
+    assert house.inspect(ask(), story()).continuity == NOTHING
+    assembled = house.assemble(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
+    assert assembled.messages == looked.messages
+
+
+def test_inspecting_a_sample_leaves_its_thread_alone() -> None:
+    house = Fabula.open("sample:wugang")
+    request = house.request(document_id="ch-02", window=8192)
+    house.inspect(request)
+    assert not house.assemble(request).stable_prefix_unchanged
+
+
+def test_only_a_recorded_answer_moves_the_thread() -> None:
+    house = Fabula.open("sample:wugang")
+    request = house.request(document_id="ch-02", window=8192)
+    house.assemble(request)
+    result = house.assemble(request)
+    assert not result.stable_prefix_unchanged
+    house.commit(request, result)
+    assert house.assemble(request).stable_prefix_unchanged
+
+
+def test_inspecting_says_also_what_was_never_offered() -> None:
+    manual = Entry(id="m", type="item", name="手帕", level=Level.MANUAL, description="旧手帕。")
+    never = Entry(id="n", type="lore", name="水道谣", level=Level.NEVER, description="不外传。")
+    entries = (*ENTRIES, manual, never)
+    looked = engine().inspect(ask(unsaved_text=LIN + "手帕。水道谣。"), story(entries=entries))
+    found = verdicts(looked)
+    assert found["codex:entity:shenmo"].reason is Reason.NOT_DETECTED
+    assert found["codex:entity:m"].reason is Reason.LEVEL_MANUAL
+    assert found["codex:entity:n"].reason is Reason.LEVEL_NEVER
+    assert all(verdict.sentence for verdict in looked.trace)
+
+
+def test_every_fragment_has_one_verdict_with_a_reason_in_words() -> None:
+    looked = engine().inspect(ask(), story())
+    sources = [verdict.source for verdict in looked.trace]
+    assert len(sources) == len(set(sources))
+    assert all(verdict.sentence and verdict.layer in Layer for verdict in looked.trace)
+
+
+def test_another_chapter_chooses_the_retrieved_layer_anew() -> None:
+    house, view = engine(), story()
+    one = house.assemble(ask(document_id="ch-05"), view)
+    two = house.assemble(ask(document_id="ch-09"), view, continuity=one.continuity)
+    assert "synopsis:ch-08" in included(two)
+    assert two.stable_prefix_unchanged
+    holds(two)
+
+
+def test_a_continuity_of_another_world_does_no_harm() -> None:
+    strange = Continuity(
+        prefix_hash="0" * 64,
+        document="ch-10",
+        window_start=10**9,
+        window_room=-5,
+        history_start="history:nobody",
+        history_room=-1,
+        retrieved=("codex:entity:nobody", "search:nowhere#3", "synopsis:ch-99", "rubbish"),
+        late=("x:y",),
+        rules_left_out=("constraint:nobody",),
+    )
+    result = engine().assemble(ask(), story(), continuity=strange)
+    plain = engine().assemble(ask(), story())
+    assert not result.stable_prefix_unchanged
+    assert result.stable_prefix_hash == plain.stable_prefix_hash
+    assert included(result) == included(plain)
+    holds(result)
+
+
+def test_windows_move_in_steps_and_not_with_every_paragraph() -> None:
+    """While a chapter outgrows its window, most requests begin the window where the last one did."""
+    texts = [prose(10, n) for n in range(100, 140)]
+    starts = [result.continuity.window_start for result in typed(*texts)]
+    moves = sum(one != two for one, two in pairwise(starts))
+    assert 0 < moves < len(texts) / 4
+
+
+def test_the_window_ends_at_the_cursor_however_it_begins() -> None:
+    texts = [prose(10, n) for n in (150, 151)]
+    for text, result in zip(texts, typed(*texts), strict=True):
+        body = result.prompt.split("[光标之前的正文]\n")[1].split("（光标")[0].strip()
+        assert text.rstrip().endswith(body.removeprefix("[……]\n"))
+        assert result.layers[Layer.IMMEDIATE].truncated
+
+
+def test_a_conversation_gives_up_its_oldest_first_and_in_steps() -> None:
+    def at(n: int, before: Continuity) -> Result:
+        talk = [said(m, f"第{m}句话，{'又' * 60}说了一遍。") for m in range(1, n + 1)]
+        request = Request(project_id=PROJECT, recipe="chat", window=4096, conversation_id="t")
+        return Engine().assemble(request, fragments=talk, continuity=before)
+
+    before, starts = NOTHING, list[str | None]()
+    for n in range(40, 70):
+        result = at(n, before)
+        before = result.continuity
+        holds(result)
+        shown = [verdict.source for verdict in result.trace if verdict.included]
+        assert shown == [f"history:{m}" for m in range(n - len(shown) + 1, n + 1)]
+        starts.append(before.history_start)
+    moves = sum(one != two for one, two in pairwise(starts))
+    assert 0 < moves < 10
+
+
+def test_rules_once_reduced_stay_reduced_while_the_cursor_moves() -> None:
+    many = tuple(
+        Entry(
+            id=f"e-{n:03}",
+            type="character",
+            name=f"看守{n:03}",
+            level=Level.ALWAYS,
+            description="换班的时候才说话。" * 3,
+        )
+        for n in range(100)
+    )
+    house, view = engine(), story(entries=many, documents=chapters(10, last=30))
+    before, hashes = NOTHING, set[str]()
+    for cursor in range(100, 900, 100):
+        result = house.assemble(ask(cursor=cursor), view, continuity=before)
+        before = result.continuity
+        hashes.add(result.stable_prefix_hash)
+    assert len(hashes) == 1
+
+
+def test_rules_left_out_come_back_when_they_are_needed() -> None:
+    many = tuple(
+        Entry(
+            id=f"e-{n:03}",
+            type="character",
+            name=f"看守{n:03}",
+            level=Level.ALWAYS,
+            description="换班的时候才说话。" * 3,
+        )
+        for n in range(100)
+    )
+    text = prose(10, 4)
+    view = story(entries=many, documents=[*chapters(9), Document("ch-10", "第10章", text)])
+    house = engine()
+    one = house.assemble(ask(), view)
+    out = next(source for source in one.continuity.rules_left_out if source.startswith("codex:"))
+    name = f"看守{out[-3:]}"
+    two = house.assemble(ask(unsaved_text=f"{text}\n\n　　{name}推门进来。"), view, continuity=one.continuity)
+    assert out in included(two)
+    holds(two)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_the_keeper_of_continuities_has_a_bound(most: int) -> None:
+    keeper = Continuities(most)
+    view = story()
+    for n in range(20):
+        request = ask(document_id=f"d-{n}")
+        keeper.commit(request, vantage_of(request, view), Continuity(document=f"d-{n}"))
+    kept = [
+        n for n in range(20) if keeper.before(ask(document_id=f"d-{n}"), vantage_of(ask(), view)).document == f"d-{n}"
+    ]
+    assert len(kept) <= most
+
+
+def test_continuities_are_kept_apart_by_place_recipe_model_and_eyes() -> None:
+    view = story()
+    requests = [
+        ask(),
+        ask(document_id="ch-09"),
+        ask(conversation_id="t"),
+        ask(recipe="chat"),
+        ask(model="gpt-4"),
+        ask(character="shenmo"),
+    ]
+    keys = {continuity_key(request, vantage_of(request, view)) for request in requests}
+    assert len(keys) == len(requests)
+    assert continuity_key(ask(skill_id="rewrite"), vantage_of(ask(), view)) in keys
+
+
+def test_the_engine_itself_remembers_nothing() -> None:
+    house, view = engine(), story()
+    first = house.assemble(ask(), view)
+    extra: list[Fragment] = [chunk(f"第{n}段。", 0.9, source=f"x:{n}") for n in range(50)]
+    house.assemble(ask(document_id="ch-03", model="gpt-4"), view, fragments=extra)
+    house.assemble(ask(exclude=("林远",), eyes=None), view)
+    again = house.assemble(ask(), view)
+    assert again.messages == first.messages
+    assert again.continuity == first.continuity
+    assert again.stable_prefix_unchanged is False

@@ -1,0 +1,360 @@
+"""What gives way, in which order, and what remains of the manuscript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from fabula.context import (
+    Code,
+    Engine,
+    FabulaError,
+    Fragment,
+    Layer,
+    Limits,
+    Part,
+    Profile,
+    Reason,
+    Request,
+    Result,
+    Settings,
+    Share,
+    Tier,
+    Verdict,
+)
+from fabula.context.words import WORDS
+from fabula.text.paragraphs import Paragraphs
+from fabula.text.windows import window
+from tests.context.strategies import PROJECT, engine, long_texts, plain_count, scores, tag, tame_texts, texts
+
+IMMEDIATE_MINIMUM = Profile().immediate.minimum
+CLOSING = Fragment(
+    source="input", layer=Layer.IMMEDIATE, part=Part.CLOSING, text="Go on with the scene.", project_id=PROJECT
+)
+MARK = Fragment(source="mark", layer=Layer.IMMEDIATE, part=Part.MARK, text="⟦cursor⟧", project_id=PROJECT)
+GONE = {Reason.NO_ROOM, Reason.TOO_LARGE, Reason.PASSED_OVER}
+
+
+def some(
+    kind: str, layer: Layer, part: Part = Part.PLAIN, *, most: int = 6, longest: int = 30
+) -> st.SearchStrategy[list[Fragment]]:
+    """A few fragments of one kind, of ordinary prose, no two alike."""
+    rows = st.lists(st.tuples(tame_texts(1, longest), scores), max_size=most)
+    return rows.map(
+        lambda found: [
+            Fragment(
+                source=f"{kind}:{at}",
+                layer=layer,
+                part=part,
+                text=f"{text} {tag(at)}{kind}",
+                project_id=PROJECT,
+                score=score,
+            )
+            for at, (text, score) in enumerate(found)
+        ]
+    )
+
+
+retrieved = some("codex", Layer.RETRIEVED)
+preferences = some("memory", Layer.SETTINGS, longest=6)
+history = some("history", Layer.IMMEDIATE, Part.HISTORY, longest=12)
+after = some("after", Layer.IMMEDIATE, Part.AFTER, most=1)
+before = some("editor", Layer.IMMEDIATE, Part.WINDOW, most=1, longest=300)
+sizes = st.integers(500, 6000)
+
+
+def assemble(size: int, fragments: Sequence[Fragment], here: Engine | None = None, recipe: str = "chat") -> Result:
+    """A prompt in a window of that size, nothing kept for the answer."""
+    request = Request(project_id=PROJECT, document_id="d", model="gpt-4", window=size, reply_tokens=0, recipe=recipe)
+    try:
+        return (here or engine()).assemble(request, fragments=fragments)
+    except FabulaError as refusal:
+        assert refusal.code in (Code.RULES_TOO_LARGE, Code.INPUT_TOO_LARGE)  # noqa: PT017
+        assume(False)
+        raise
+
+
+def kept(result: Result, kind: str) -> dict[str, Verdict]:
+    """What of one kind is in the prompt."""
+    return {v.source: v for v in result.trace if v.included and v.source.startswith(f"{kind}:")}
+
+
+def out(result: Result, kind: str) -> dict[str, Verdict]:
+    """What of one kind is not."""
+    return {v.source: v for v in result.trace if not v.included and v.source.startswith(f"{kind}:")}
+
+
+# What remains of the manuscript
+
+
+def shown_before_the_mark(result: Result) -> str | None:
+    """The manuscript as it stands in the prompt, between its heading and the mark of the cursor."""
+    heading = WORDS["en"].window + "\n"
+    content = next((message.content for message in result.messages if heading in message.content), None)
+    if content is None:
+        return None
+    return content.partition(heading)[2].partition(MARK.text)[0]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(texts(6) | long_texts(), st.data(), st.integers(250, 4000), st.booleans(), st.sampled_from(("gpt-4", "llama-2")))
+def test_what_remains_of_the_manuscript_ends_at_the_cursor(
+    text: str, data: st.DataObject, size: int, plain: bool, model: str
+) -> None:
+    cursor = data.draw(st.integers(0, len(text)))
+    told = text[:cursor]
+    shown: Fragment = (
+        Fragment(source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text=told, project_id=PROJECT)
+        if plain
+        else window(
+            Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=data.draw(st.integers(1, 2 * len(text) + 1))
+        )
+    )
+    request = Request(project_id=PROJECT, document_id="d", model=model, window=size, reply_tokens=0)
+    result = engine().assemble(request, fragments=[shown, MARK])
+    verdict = next(iter(result.why("w")))
+    found = shown_before_the_mark(result)
+    assert (found is not None) == verdict.included
+    if found is None:
+        assert verdict.reason in (Reason.EMPTY, Reason.NO_ROOM)
+        return
+    if verdict.reason is Reason.SHORTENED:
+        left_out = WORDS["en"].left_out + "\n"
+        assert found.startswith(left_out)
+        found = found.removeprefix(left_out)
+    assert found.strip()
+    assert told.rstrip().endswith(found.rstrip())
+    assert found.endswith("\n\n")
+    if verdict.reason is Reason.KEPT and plain:
+        assert found.strip() == told.strip()
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(before, retrieved, preferences, history, after, st.integers(3500, 9000))
+def test_the_manuscript_keeps_its_minimum_while_anything_else_can_give_way(
+    text: list[Fragment],
+    found: list[Fragment],
+    liked: list[Fragment],
+    said: list[Fragment],
+    following: list[Fragment],
+    size: int,
+) -> None:
+    """Paragraphs here are shorter than 40 tokens, so whole paragraphs come that near (ctx-3)."""
+    assume(text)
+    result = assemble(size, [*text, *found, *liked, *said, *following, CLOSING], recipe="novel")
+    verdict = next(iter(result.why(text[0].source)))
+    full = plain_count("cl100k_base", text[0].text)
+    assert verdict.tokens >= min(full, IMMEDIATE_MINIMUM - 40)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(st.lists(st.integers(1, 250), min_size=1, max_size=6), st.integers(3500, 9000))
+@example([400, 1], 3500)
+def test_the_manuscript_keeps_its_minimum_whatever_the_length_of_its_paragraphs(lengths: list[int], size: int) -> None:
+    """Whole paragraphs, then sentences (bud-3); at least 2000 tokens where they exist (ctx-3)."""
+    told = "\n".join("".join(f"The rain had stopped by {n} o'clock. " for n in range(length)) for length in lengths)
+    fragment = Fragment(source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text=told, project_id=PROJECT)
+    result = assemble(size, [fragment, CLOSING], recipe="novel")
+    verdict = next(iter(result.why("w")))
+    assert verdict.tokens >= min(plain_count("cl100k_base", told.rstrip()), IMMEDIATE_MINIMUM - 40)
+
+
+# The order of giving way
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, after, before, st.sampled_from(("novel", "chat")))
+def test_at_or_under_the_budget_nothing_is_trimmed(
+    found: list[Fragment],
+    liked: list[Fragment],
+    said: list[Fragment],
+    following: list[Fragment],
+    text: list[Fragment],
+    recipe: str,
+) -> None:
+    """The conversation is kept under its own cap (cnv-2) so that only the budget could cost it anything."""
+    if recipe == "novel":
+        said = [replace(one, text=one.text[-150:]) for one in said]
+    fragments = [*found, *liked, *said, *following, *text, CLOSING]
+    whole = assemble(200_000, fragments, recipe=recipe)
+    tight = assemble(whole.token_count + 120, fragments, recipe=recipe)
+    assert all(verdict.included for verdict in whole.trace)
+    assert {v.source: v.reason for v in tight.trace} == {v.source: v.reason for v in whole.trace}
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, after, before, sizes)
+def test_what_is_retrieved_never_costs_a_preference_its_place(
+    found: list[Fragment],
+    liked: list[Fragment],
+    said: list[Fragment],
+    following: list[Fragment],
+    text: list[Fragment],
+    size: int,
+) -> None:
+    rest = [*liked, *said, *following, *text, CLOSING]
+    assert kept(assemble(size, [*found, *rest]), "memory") == kept(assemble(size, rest), "memory")
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, after, sizes)
+def test_what_is_retrieved_never_costs_the_conversation_within_its_share_or_the_text_after_the_cursor_anything(
+    found: list[Fragment], liked: list[Fragment], said: list[Fragment], following: list[Fragment], size: int
+) -> None:
+    rest = [*liked, *said, *following, CLOSING]
+    without = assemble(size, rest)
+    both = assemble(size, [*found, *rest])
+    assert kept(both, "after") == kept(without, "after")
+    whole = assemble(200_000, rest)
+    if whole.layers[Layer.IMMEDIATE].tokens <= both.budget.shares[Layer.IMMEDIATE]:
+        assert kept(both, "history") == kept(without, "history")
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, after, sizes)
+def test_preferences_go_before_the_conversation_except_for_their_minimum(
+    found: list[Fragment], liked: list[Fragment], said: list[Fragment], following: list[Fragment], size: int
+) -> None:
+    """bud-3: settings not below their minimum *while immediate is above its own*.
+
+    So a message that was given up while a preference stayed was given up by an immediate layer that
+    was above its minimum.
+    """
+    result = assemble(size, [*found, *liked, *said, *following, CLOSING])
+    lost = [verdict for verdict in out(result, "history").values() if verdict.reason is Reason.NO_ROOM]
+    if kept(result, "memory") and lost and not any(v.reason in GONE for v in out(result, "after").values()):
+        assert result.layers[Layer.IMMEDIATE].tokens + lost[-1].tokens > IMMEDIATE_MINIMUM
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(preferences, history, after, sizes)
+def test_without_minimums_preferences_never_cost_the_conversation_within_its_share_anything(
+    liked: list[Fragment], said: list[Fragment], following: list[Fragment], size: int
+) -> None:
+    profile = Profile(settings=Share(0.1, 0), immediate=Share(0.5, 0))
+    here = Engine(settings=Settings(profile=profile))
+    rest = [*said, *following, CLOSING]
+    whole = assemble(200_000, rest, here)
+    result = assemble(size, [*liked, *rest], here)
+    assume(whole.layers[Layer.IMMEDIATE].tokens <= result.budget.shares[Layer.IMMEDIATE])
+    without = assemble(size, rest, here)
+    assert kept(result, "history") == kept(without, "history")
+    assert kept(result, "after") == kept(without, "after")
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(history, after, sizes)
+def test_the_conversation_goes_before_the_text_after_the_cursor(
+    said: list[Fragment], following: list[Fragment], size: int
+) -> None:
+    both = assemble(size, [*said, *following, CLOSING])
+    assert kept(both, "after") == kept(assemble(size, [*following, CLOSING]), "after")
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(history, before, sizes, st.sampled_from(("novel", "chat")))
+def test_the_oldest_messages_go_first(said: list[Fragment], text: list[Fragment], size: int, recipe: str) -> None:
+    result = assemble(size, [*said, *text, CLOSING], recipe=recipe)
+    stays = [fragment.source in kept(result, "history") for fragment in said]
+    assert stays == sorted(stays)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(after, before, sizes)
+def test_the_text_after_the_cursor_gives_way_at_its_end(
+    following: list[Fragment], text: list[Fragment], size: int
+) -> None:
+    result = assemble(size, [*following, *text, CLOSING], recipe="novel")
+    for fragment in following:
+        verdict = next(iter(result.why(fragment.source)))
+        if verdict.included:
+            heading = WORDS["en"].after + "\n"
+            block = result.prompt.partition(heading)[2].partition(CLOSING.text)[0].strip()
+            assert fragment.text.startswith(block)
+            assert (block == fragment.text.strip()) == (verdict.reason is Reason.KEPT)
+
+
+# Ranks
+
+
+def ranked(fragments: Sequence[Fragment]) -> list[Fragment]:
+    """The best first; equals in the order in which they were offered."""
+    return sorted(fragments, key=lambda fragment: -fragment.score)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(some("codex", Layer.RETRIEVED, most=10), history, before, st.integers(400, 3000))
+def test_a_lower_ranked_thing_stays_only_where_a_higher_ranked_one_could_not_have_fitted(
+    found: list[Fragment], said: list[Fragment], text: list[Fragment], size: int
+) -> None:
+    result = assemble(size, [*found, *said, *text, CLOSING])
+    inside, outside = kept(result, "codex"), out(result, "codex")
+    order = [fragment.source for fragment in ranked(found)]
+    for place, source in enumerate(order):
+        if source not in outside:
+            continue
+        lower = [inside[other].tokens for other in order[place + 1 :] if other in inside]
+        assert outside[source].tokens > sum(lower)
+        if lower:
+            assert outside[source].reason in (Reason.PASSED_OVER, Reason.TOO_LARGE)
+        else:
+            assert outside[source].reason in (Reason.NO_ROOM, Reason.TOO_LARGE)
+        spare = 0 if text or said else result.budget.total - result.token_count
+        assert outside[source].tokens + 80 > spare  # nothing is left out beside room that would hold it
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(some("memory", Layer.SETTINGS, most=10, longest=6), history, before, st.integers(400, 3000))
+def test_of_the_preferences_the_least_certain_go_first(
+    liked: list[Fragment], said: list[Fragment], text: list[Fragment], size: int
+) -> None:
+    result = assemble(size, [*liked, *said, *text, CLOSING])
+    stays = [fragment.source in kept(result, "memory") for fragment in ranked(liked)]
+    assert stays == sorted(stays, reverse=True)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(some("codex", Layer.RETRIEVED, most=12, longest=2), st.integers(0, 8))
+def test_of_more_chunks_than_the_limit_the_best_are_kept(found: list[Fragment], most: int) -> None:
+    here = Engine(settings=Settings(limits=Limits(retrieved_chunks=most)))
+    result = assemble(50_000, [*found, CLOSING], here)
+    order = [fragment.source for fragment in ranked(found)]
+    assert set(kept(result, "codex")) == set(order[:most])
+    assert {verdict.reason for verdict in out(result, "codex").values()} <= {Reason.CHUNK_LIMIT}
+    assert (len(found) > most) == any(w.startswith(Code.RETRIEVED_CHUNK_LIMIT.value) for w in result.warnings)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(Tier)), st.integers(1, 25), st.sampled_from((0.0, 0.5)), st.booleans()),
+        max_size=12,
+    ),
+    st.integers(1200, 4000),
+)
+def test_rules_go_in_their_order_of_origin(rows: list[tuple[Tier, int, float, bool]], size: int) -> None:
+    """bud-4: entries that are not relevant here first, then graph, learned, (relevant entries,) project."""
+    rules = [
+        Fragment(
+            source=f"rule:{at}",
+            layer=Layer.RULES,
+            part=Part.CONSTRAINT if numbered else Part.PLAIN,
+            text=f"Rule {at}: " + "nobody names the harbour. " * words,
+            project_id=PROJECT,
+            tier=tier,
+            score=score,
+        )
+        for at, (tier, words, score, numbered) in enumerate(rows)
+    ]
+    result = assemble(size, [*rules, CLOSING])
+    inside = kept(result, "rule")
+    by_tier = {fragment.source: fragment.tier for fragment in rules}
+    dropped = [by_tier[source] for source in out(result, "rule")]
+    for gone, keeps in ((Tier.LEARNED, Tier.GRAPH), (Tier.PROJECT, Tier.LEARNED), (Tier.FIXED, Tier.PROJECT)):
+        if gone in dropped:
+            assert keeps not in [by_tier[source] for source in inside]
+    if dropped:
+        assert any(warning.startswith(Code.RULES_OVERBUDGET.value) for warning in result.warnings)

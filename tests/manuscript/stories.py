@@ -1,0 +1,80 @@
+"""Small stories, opened as an application would open them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fabula.app import Fabula
+from fabula.codex.model import Codex, Entry
+from fabula.constraints.model import Constraint, Constraints
+from fabula.context.result import Result
+from fabula.context.trace import Reason
+from fabula.conversation.model import Conversations, Message
+from fabula.core.view import Language, Project, View
+from fabula.manuscript.model import Direction, Document, Manuscript
+from fabula.memory.model import Memory
+from fabula.search.passages import Passages
+
+PROJECT = "story"
+
+
+def story(
+    *documents: Document,
+    entries: Sequence[Entry] = (),
+    constraints: Sequence[Constraint] = (),
+    memory: Memory | None = None,
+    direction: Direction | None = None,
+    talk: Sequence[Message] = (),
+    language: Language = "en",
+) -> Fabula:
+    """A project of these things and no others."""
+    manuscript = Manuscript(documents)
+    rooms: dict[type, object] = {
+        Manuscript: manuscript,
+        Passages: Passages((document.id, document.title, document.text) for document in documents),
+        Codex: Codex(PROJECT, language, entries),
+        Constraints: Constraints(PROJECT, constraints),
+        Conversations: Conversations(PROJECT, {"desk": talk}),
+    }
+    if memory is not None:
+        rooms[Memory] = memory
+    if direction is not None:
+        rooms[Direction] = direction
+    return Fabula(View(Project(id=PROJECT, language=language), manuscript.timeline(), rooms))
+
+
+def chapter(number: int, text: str, **fields: Any) -> Document:
+    """Chapter `number`, called `ch-1` and "Chapter 1"."""
+    return Document(f"ch-{number}", f"Chapter {number}", text, **fields)
+
+
+def ask(fabula: Fabula, **wishes: object) -> Result:
+    """A dry run; its prompt is that of a real one."""
+    result = fabula.inspect(fabula.request(**wishes))
+    assert result.prompt == fabula.assemble(fabula.request(**wishes)).prompt
+    return result
+
+
+def everything(result: Result) -> str:
+    """All that is sent, in whatever form."""
+    return "\n".join([result.prompt, *(message.content for message in result.messages)])
+
+
+def sources(result: Result, beginning: str = "") -> list[str]:
+    """What is in the prompt, by source."""
+    return [verdict.source for verdict in result.trace if verdict.included and verdict.source.startswith(beginning)]
+
+
+def reason(result: Result, source: str) -> Reason:
+    """Why one source is in or out."""
+    found = [verdict.reason for verdict in result.trace if verdict.source == source]
+    assert len(found) == 1, (source, found)
+    return found[0]
+
+
+def filler(words: int, seed: str = "wave") -> str:
+    """Prose that mentions nobody, in paragraphs of a few dozen words."""
+    pool = f"the {seed} came in over grey stones and went out again while nothing at all was said about it".split()
+    text = [pool[n % len(pool)] + (".\n\n" if n % 40 == 39 else "") for n in range(words)]
+    return " ".join(text).replace("\n ", "\n")

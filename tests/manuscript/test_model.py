@@ -1,0 +1,37 @@
+"""Documents in reading order."""
+
+from __future__ import annotations
+
+from fabula.core.story import Position
+from fabula.manuscript.model import Direction, Document, Manuscript
+
+BOOK = Manuscript(tuple(Document(f"ch-{n}", f"Chapter {n}", f"Text {n}.") for n in range(1, 6)))
+
+
+def test_documents_are_found_by_id_and_by_place() -> None:
+    assert BOOK.by_id["ch-3"].title == "Chapter 3"
+    assert [BOOK.places[document.id] for document in BOOK.documents] == [0, 1, 2, 3, 4]
+
+
+def test_the_documents_just_before_one_stand_nearest_last() -> None:
+    assert [document.id for document in BOOK.before("ch-4", 2)] == ["ch-2", "ch-3"]
+    assert [document.id for document in BOOK.before("ch-2", 3)] == ["ch-1"]
+    assert BOOK.before("ch-1", 3) == []
+
+
+def test_the_timeline_keeps_reading_order_story_time_and_point_of_view() -> None:
+    book = Manuscript((Document("a", "A", ""), Document("b", "B", "", pov="mara", when=0.5), Document("c", "C", "")))
+    timeline = book.timeline()
+    assert [moment.document for moment in timeline.moments] == ["a", "b", "c"]
+    flashback = timeline.moment("b")
+    assert flashback is not None
+    assert (flashback.pov, flashback.when) == ("mara", 0.5)
+    assert not timeline.reached(Position("a"), Position("b"))
+    assert timeline.reached(Position("b"), Position("c"))
+
+
+def test_a_project_says_its_rules_in_its_language_and_in_order() -> None:
+    direction = Direction(kind="novel", person="first", world=("No magic.",), rules=("Short.", "Quiet."))
+    assert [name for name, _ in direction.lines("en")] == ["kind", "person", "world-1", "rule-1", "rule-2"]
+    assert dict(direction.lines("zh"))["person"] == "叙述人称：first"
+    assert list(Direction().lines("en")) == []
