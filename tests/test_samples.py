@@ -25,6 +25,7 @@ from fabula.codex.model import Codex, Level
 from fabula.constraints.model import Constraints
 from fabula.context import Eyes, Position, Reason, Result, Verdict
 from fabula.manuscript.model import Document, Manuscript
+from fabula.memory.model import Memory
 from fabula.search.passages import Passages
 from tests.context.builders import holds
 
@@ -89,8 +90,10 @@ class Oracle:
         self.since: dict[str, list[Position]] = {}
         self.until: dict[str, Position] = {}
         self.known_to: dict[str, frozenset[str]] = {}
+        told = {d.id: frozenset({d.pov, "reader"}) if d.pov else None for d in documents}
         for document in documents:
-            self.since[f"synopsis:{document.id}"] = [Position(document.id, len(document.text))]
+            end = Position(document.id, len(document.text))
+            self._note(f"synopsis:{document.id}", end, told[document.id])
         for entry in codex(sample).entries:
             self._note(entry.source, entry.since, entry.known_to)
             for n, step in enumerate(entry.progressions, start=1):
@@ -99,7 +102,11 @@ class Oracle:
         passages = house(sample).view.room(Passages)
         assert passages is not None
         for passage in passages.all:
-            self.since[passage.source] = [Position(passage.document, passage.end)]
+            self._note(passage.source, Position(passage.document, passage.end), told[passage.document])
+        memory = house(sample).view.room(Memory)
+        assert memory is not None
+        for fragment in memory.fragments:
+            self._note(fragment.source, fragment.since, None)
         constraints = house(sample).view.room(Constraints)
         assert constraints is not None
         for constraint in constraints.constraints:

@@ -74,7 +74,10 @@ class Fabula:
             filled["document_id"] = manuscript.documents[-1].id
         filled["preset"] = self.view.room(Preset)
         filled.update({key: value for key, value in wishes.items() if value is not None})
-        return msgspec.convert(filled, Request, from_attributes=True)
+        try:
+            return msgspec.convert(filled, Request, from_attributes=True)
+        except msgspec.ValidationError as error:
+            raise FabulaError(Code.REQUEST_INVALID, f"The request does not make sense: {error}.") from error
 
     def read_request(self, data: bytes) -> Request:
         """A request from a JSON door; cursors count UTF-16 units there."""

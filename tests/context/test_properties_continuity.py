@@ -32,6 +32,7 @@ NOT_FITTING = {Reason.NO_ROOM, Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.CHUN
 HIDDEN = {Reason.NOT_YET, Reason.NOT_KNOWN, Reason.NO_LONGER}
 KINDS = ("codex", "search", "lore")
 THINGS = 9
+LATER = Position("e", 1_000_000)
 VIEW = View(Project(id=PROJECT), Timeline([Moment("d"), Moment("e")]))
 
 
@@ -83,14 +84,19 @@ def thing(number: int, score: float, size: int, secret: bool) -> Fragment:
         text=f"{tag(number)} " + "林远 has known the sluice for years. " * size,
         project_id=PROJECT,
         score=score,
-        since=Position("e", 50) if secret else None,
+        since=LATER if secret else None,
     )
+
+
+def written(step: Step) -> tuple[str, int]:
+    """The text as far as it has grown, and where in it the cursor stands."""
+    text = "".join(f"Line {at}: the water rose again, 水又涨了。\n" for at in range(step.grown))
+    return text, max(len(text) - step.cursor_back, 0)
 
 
 def offered(step: Step, sitting: Sitting, before: Continuity, *, secrets: bool = False) -> list[Fragment]:
     """The text before the cursor, what is noticed now, and what was told last time if it is held."""
-    text = "".join(f"Line {at}: the water rose again, 水又涨了。\n" for at in range(step.grown))
-    cursor = max(len(text) - step.cursor_back, 0)
+    text, cursor = written(step)
     last = (*before.retrieved, *before.late) if sitting.held else ()
     found: list[Fragment] = [window(Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=100_000)]
     for number in range(THINGS):
@@ -108,7 +114,7 @@ def request_of(step: Step, sitting: Sitting) -> Request:
     return Request(
         project_id=PROJECT,
         document_id=step.document,
-        cursor=10,
+        cursor=written(step)[1],
         model="gpt-4",
         window=sitting.size,
         reply_tokens=0,

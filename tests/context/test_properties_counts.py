@@ -33,7 +33,7 @@ documents = (texts(6) | long_texts(30) | st.text(st.sampled_from("\n\n /　a林.
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_counts_by_paragraph_add_up_to_the_count_of_the_whole(name: str) -> None:
-    @settings(max_examples=120, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=70, deadline=None, derandomize=True, database=None)
     @given(documents)
     def check(text: str) -> None:
         paragraphs = Paragraphs(text)
@@ -45,7 +45,7 @@ def test_counts_by_paragraph_add_up_to_the_count_of_the_whole(name: str) -> None
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_a_window_costs_what_its_text_costs_counted_whole(name: str) -> None:
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=40, deadline=None, derandomize=True, database=None)
     @given(documents, st.data())
     def check(text: str, data: st.DataObject) -> None:
         cursor = data.draw(st.integers(0, len(text)))

@@ -16,7 +16,7 @@ MEMORY = Memory(
     ],
     style_samples=[Note("s1", "The lamp was the first thing.")],
     episodes=[Note("e1", "Once asked for a shorter scene.")],
-    recent=["Chapter 2 was open.", "The ending was edited."],
+    recent=[Note("1", "Chapter 2 was open."), Note("2", "The ending was edited.")],
 )
 
 
@@ -51,7 +51,9 @@ def test_working_memory_is_offered_behind_the_text_as_possibly_irrelevant() -> N
 
 def test_preferences_belong_to_the_stable_prefix_and_episodes_do_not() -> None:
     plain = ask(story(chapter(1, "One."), memory=Memory(PROJECT, preferences=[Preference("a", "Likes sea.")])))
-    more = Memory(PROJECT, preferences=[Preference("a", "Likes sea.")], episodes=[Note("e", "Once.")], recent=["x"])
+    more = Memory(
+        PROJECT, preferences=[Preference("a", "Likes sea.")], episodes=[Note("e", "Once.")], recent=[Note("1", "x")]
+    )
     other = Memory(PROJECT, preferences=[Preference("a", "Likes land.")])
     assert ask(story(chapter(1, "One."), memory=more)).stable_prefix_hash == plain.stable_prefix_hash
     assert ask(story(chapter(1, "One."), memory=other)).stable_prefix_hash != plain.stable_prefix_hash

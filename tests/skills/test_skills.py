@@ -24,7 +24,9 @@ FULL = story(
         Entry(id="zora", type="character", name="Zora", description="All about Zora.", level=Level.ALWAYS),
     ],
     constraints=[Constraint(id="a", text="Be brief.")],
-    memory=Memory(PROJECT, preferences=[Preference("p", "Likes fog.")], episodes=[Note("e", "Once.")], recent=["x"]),
+    memory=Memory(
+        PROJECT, preferences=[Preference("p", "Likes fog.")], episodes=[Note("e", "Once.")], recent=[Note("1", "x")]
+    ),
     direction=Direction(kind="a sea story", style="Plain."),
     talk=[Message(id="m1", role="user", content="Earlier talk."), Message(id="m2", role="assistant", content="Yes.")],
 )

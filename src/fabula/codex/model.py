@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from fabula.core.fragments import Fragment, Layer, Tier
-from fabula.core.story import Position
+from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.text.names import Names
 
@@ -75,12 +75,15 @@ _TYPES_ZH = {
 class Codex:
     """A snapshot of all entries, with the automaton and the rendered fragments that hang off it."""
 
-    def __init__(self, project_id: str, language: Language, entries: Sequence[Entry]) -> None:
+    def __init__(
+        self, project_id: str, language: Language, entries: Sequence[Entry], timeline: Timeline | None = None
+    ) -> None:
         self.entries = tuple(sorted(entries, key=lambda e: (e.level is not Level.ALWAYS, e.type, e.name, e.id)))
         self.by_id = {entry.id: entry for entry in self.entries}
         self.place = {entry.id: place for place, entry in enumerate(self.entries)}
         self._project_id = project_id
         self._language = language
+        self._timeline = timeline or Timeline()
         self._rendered: dict[tuple[str, float], tuple[Fragment, ...]] = {}
 
     def called(self, name: str) -> list[Entry]:
@@ -140,17 +143,28 @@ class Codex:
             known_to = step.known_to
             if entry.known_to is not None:
                 known_to = entry.known_to if known_to is None else known_to & entry.known_to
-            name = f"{entry.name}（此后）：" if self._language == "zh" else f"{entry.name}, by now: "
-            found.append(fragment(f"{entry.source}#{number}", name + step.text, step.since, known_to))
+            text = f"{self._since(entry, step)}{step.text}"
+            found.append(fragment(f"{entry.source}#{number}", text, step.since, known_to))
         return found
+
+    def _since(self, entry: Entry, step: Progression) -> str:
+        """Whose it is and since when, so that a later one is seen to supersede an earlier one."""
+        chapter = self._timeline.place(step.since.document)
+        if self._language == "zh":
+            return f"{entry.name}（第{chapter}章起）：" if chapter else f"{entry.name}（此后）："
+        return f"{entry.name} (from chapter {chapter} on): " if chapter else f"{entry.name} (by now): "
 
     def _portrait(self, entry: Entry) -> str:
         """`Mara Venn (character; also Mara): …`; relations and details follow."""
         if self._language == "zh":
             also = f"，又名{'、'.join(entry.aliases)}" if entry.aliases else ""
             head = f"{entry.name}（{_TYPES_ZH.get(entry.type, entry.type)}{also}）：{entry.description}"
-            bits = [f"{key}：{value}" for key, value in entry.details.items()]
-            return head + "".join(f" {bit}。" for bit in bits)
+            return head + "".join(f"{key}：{_closed(value, '。')}" for key, value in entry.details.items())
         also = f"; also {', '.join(entry.aliases)}" if entry.aliases else ""
         head = f"{entry.name} ({entry.type}{also}): {entry.description}"
-        return head + "".join(f" {key.capitalize()}: {value}." for key, value in entry.details.items())
+        return head + "".join(f" {key.capitalize()}: {_closed(value, '.')}" for key, value in entry.details.items())
+
+
+def _closed(text: str, stop: str) -> str:
+    """A text that ends like a sentence."""
+    return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else text + stop

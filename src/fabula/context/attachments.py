@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from fabula.context.request import Attachment
 from fabula.context.shape import Shape
 from fabula.context.trace import Outcome, Reason
-from fabula.core.errors import Code
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
 
 
@@ -32,6 +32,12 @@ def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, roo
     done = Attached()
     sent: list[str] = []
     for item in attachments:
+        if item.tokens < 0:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                f"The attachment {item.name or item.id} is said to cost {item.tokens} tokens. "
+                "Give what it costs, from 0 up.",
+            )
         words = _words(item, shape)
         fragment = Fragment(
             source=f"attachment:{item.id}",

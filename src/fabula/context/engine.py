@@ -128,8 +128,8 @@ class Engine:
         try:
             return run.result(measure, self._profile, warnings)
         except TokenizerError as failure:
-            warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({failure})")
-            log.warning("tokenizer failed: %s", failure)
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failure}, so counts are cautious")
+            log.warning("%s", failure)
             fallback = Shape(Cautious(), measure.words, measure.model)
             return run.result(fallback, Profile(), warnings)
 
@@ -152,8 +152,12 @@ class Engine:
             if not isinstance(tokenizer, Encoding | Scaled | Cautious):
                 tokenizer = Guarded(tokenizer)
             known = Shape(tokenizer, WORDS[language], model)
+        except FabulaError:
+            raise
         except Exception as error:
-            warnings.append(f"{Code.BUDGET_FALLBACK.value}: the tokenizer failed, so counts are cautious ({error})")
+            failed = f"the tokenizer failed ({type(error).__name__})"
+            log.warning("%s", failed)
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failed}, so counts are cautious")
             return Shape(Cautious(), WORDS[language], model)
         if len(self._shapes) > 32:
             self._shapes.clear()
@@ -338,7 +342,7 @@ class _Run:
         self, offered: Sequence[Sequence[Fragment]], measure: Shape, outcomes: list[Outcome], noted: list[str]
     ) -> tuple[Offer, set[str]]:
         """Scope, gate, shape and the limits on what may be asked of one prompt."""
-        excluded = frozenset(self.request.exclude)
+        excluded = frozenset(name for name in self.request.exclude if name)
         offer, dropped, unrevealed = shape(offered, self.request.project_id, self._pass, measure, excluded)
         outcomes += dropped
         self._check_size(offer, measure.model.window)
@@ -443,8 +447,12 @@ class _Run:
     def _absent(self, ask: Ask) -> list[Verdict]:
         absent: list[Verdict] = []
         for source in self.sources:
-            if not source.waits:
+            if source.waits:
+                continue
+            try:
                 absent.extend(source.absent(ask, self.view))
+            except Exception as error:
+                log.warning("source %s could not say what it left out: %s", source.name, type(error).__name__)
         return absent
 
 
@@ -457,7 +465,8 @@ def _view_of(request: Request, view: View | None) -> View:
         log.error("security: a request for project %s met a view of %s", request.project_id, view.project.id)
         raise FabulaError(
             Code.SCOPE_VIOLATION,
-            f"This is the project {view.project.id!r}, and the request asks for {request.project_id!r}.",
+            f"This is the project {view.project.id!r}, and the request asks for {request.project_id!r}. "
+            "Open that project, or correct the request. Nothing was assembled.",
         )
     return view
 

@@ -55,9 +55,9 @@ def fit(
     fitting = Fitting()
     fixed = _fixed(offer, shape)
     room = budget.layers - fixed
-    room -= fit_rules(offer, fitting, budget, shape, room, before if same_place else None)
     if room < 0:
-        raise _too_much(offer, fixed, budget)
+        raise _too_much(fixed, budget)
+    room -= fit_rules(offer, fitting, budget, shape, room, before if same_place else None)
 
     minimum = budget.profile.immediate.minimum
     settings = _Heap(offer.settings, shape.bulleted(shape.words.settings, ()).tokens + 1 if offer.settings else 0)
@@ -111,7 +111,7 @@ def _fixed(offer: Offer, shape: Shape) -> int:
     return fixed
 
 
-def _too_much(offer: Offer, fixed: int, budget: Budget) -> FabulaError:
+def _too_much(fixed: int, budget: Budget) -> FabulaError:
     return FabulaError(
         Code.INPUT_TOO_LARGE,
         f"The instruction and the selection need {fixed} tokens, and this window leaves {max(budget.layers, 0)}. "

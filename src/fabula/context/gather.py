@@ -142,8 +142,10 @@ class Gatherer:
         def run() -> None:
             try:
                 call.answer = self._listed(source, ask, view)
-            except BaseException as error:
+            except Exception as error:
                 call.error = error
+            except BaseException as error:  # an exit is the source's own affair, not the caller's
+                call.error = RuntimeError(type(error).__name__)
             with self._lock:
                 self._hanging[source.name] -= 1
             call.done.set()
@@ -162,7 +164,7 @@ class _Call:
     def __init__(self) -> None:
         self.done = threading.Event()
         self.answer: Sequence[Fragment] = ()
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
     def wait(self, deadline: float) -> Sequence[Fragment]:
         if not self.done.wait(max(0.0, deadline - time.monotonic())):

@@ -89,6 +89,9 @@ def place(
             slot = Slot(piece.fragment.role or "system", owner, [_unit(piece.text, shape)])
             if inject(slot, piece.fragment.placement, at, piece.fragment.source):
                 pieces = [other for other in pieces if other is not piece]
+            else:
+                plain = Piece(piece.fragment, piece.text, shape.piece(piece.text))
+                pieces = [plain if other is piece else other for other in pieces]
         return pieces
 
     retrieved, settings = staying(fitting.retrieved, "retrieved"), staying(fitting.settings, "settings")

@@ -89,6 +89,7 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
     stable_texts: list[str] = []
     total = extra
     additive = shape.tokenizer.additive
+    untouched = True  # so far, everything belongs to the stable prefix
     for group in tidy(slots, recipe, shape):
         texts: list[str] = []
         stable = tokens = 0
@@ -99,7 +100,8 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
                 subtotal += cost
             owners[slot.owner] += subtotal
             tokens += subtotal
-            if slot.stable:
+            untouched = untouched and slot.stable
+            if untouched:
                 stable = len(texts)
         last = group[-1].units[-1]
         bare = last.bare

@@ -1,7 +1,7 @@
 """Rules over their line: which of them go.
 
 Rules are never cut as text and what a user made never goes at all. The rest goes in a fixed order:
-codex entries that are not relevant here, graph and learned constraints, entries that are relevant,
+all codex entries that are not relevant here, graph and learned constraints, entries that are relevant,
 the project's own; fixed prompts only where they cannot fit at all. The reduced set is sticky: it is
 kept until something left out is needed or the chapter changes, because each change of it would
 throw the cached prefix away.
@@ -99,7 +99,7 @@ def _reduce(pieces: list[Piece], cost: int, line: int) -> set[int]:
         key=lambda piece: (_rank(piece), piece.fragment.score, -places[id(piece)]),
     )
     for piece in order:
-        if cost <= line:
+        if cost <= line and _rank(piece) != 0:
             break
         gone.add(id(piece))
         cost -= piece.tokens

@@ -103,7 +103,8 @@ class Shape:
         if not text:
             return Piece(fragment, "", 0)
         if marked:
-            text = self.words.not_yet + text
+            mark = self.words.not_yet
+            text = mark + text.replace(GAP, GAP + mark)
         if seat in ("constraints", "settings"):
             text = " ".join(text.split("\n"))
         own_place = fragment.placement is not None
@@ -199,7 +200,18 @@ def shape(
     for name in _ONCE:
         if name in mixed:
             setattr(offer, name, _once(seats[name], out))
+    if offer.rules and offer.constraints:
+        _without_repeats(offer, out)
     return offer, out, unrevealed
+
+
+def _without_repeats(offer: Offer, out: list[Outcome]) -> None:
+    """A project rule that says what a constraint says already stands once, as the constraint."""
+    said = {piece.text: piece for piece in offer.constraints}
+    repeated = [piece for piece in offer.rules if piece.text in said]
+    if repeated:
+        out += [(p.fragment, Reason.DUPLICATE, p.tokens, said[p.text].fragment.source) for p in repeated]
+        offer.rules = [piece for piece in offer.rules if piece.text not in said]
 
 
 def _sort(

@@ -129,7 +129,30 @@ def flaw(fragment: Any) -> str | None:
     count = fragment.token_count
     if count is not None and (not isinstance(count, int) or count < 0):
         return f"its token count is {count!r}"
-    return None if whole(fragment.text) else "its text holds half a character (a lone surrogate)"
+    return _odd(fragment) or (None if whole(fragment.text) else "its text holds half a character (a lone surrogate)")
+
+
+def _odd(fragment: Any) -> str | None:
+    """A field of the wrong kind. Most fragments leave these at their defaults, so this is quick."""
+    if not isinstance(fragment.title, str):
+        return "its title is not a text"
+    if type(fragment.part) is not Part:
+        return f"{fragment.part!r} is not a part of a layer"
+    if not isinstance(fragment.tier, int) or not Tier.ENTRY <= fragment.tier <= Tier.USER:
+        return f"{fragment.tier!r} is not a tier"
+    if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
+        return f"{fragment.role!r} is not a role"
+    for mark in (fragment.since, fragment.until):
+        if mark is not None and not isinstance(mark, Position):
+            return f"{mark!r} is not a position in the story"
+    if fragment.known_to is not None and not isinstance(fragment.known_to, frozenset):
+        return "`known_to` is not a frozenset of ids"
+    if not isinstance(fragment.derived_from, tuple) or not all(isinstance(t, Terms) for t in fragment.derived_from):
+        return "`derived_from` is not a tuple of terms"
+    wish = fragment.placement
+    if wish is not None and (not isinstance(wish, Placement) or (wish.depth is not None and wish.depth < 0)):
+        return "its placement is not one: depths count from 0"
+    return None
 
 
 def whole(text: str) -> bool:

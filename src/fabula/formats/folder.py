@@ -54,6 +54,8 @@ def _read_file(path: Path) -> View:
 
 def _read_folder(root: Path) -> View:
     head = read_toml(root / "project.toml", root)
+    if head.text("language", "en") not in ("en", "zh"):
+        refuse(head.where, "`language` must be en or zh")
     language: Language = "zh" if head.text("language", "en") == "zh" else "en"
     project = Project(
         id=head.text("id") if "id" in head else root.resolve().name,
@@ -72,12 +74,13 @@ def _read_folder(root: Path) -> View:
     rooms: dict[type, object] = {Direction: direction}
     place = _Places(manuscript)
     if (root / "codex.toml").exists():
-        rooms[Codex] = Codex(project.id, language, _entries(read_toml(root / "codex.toml", root), place))
+        entries = _entries(read_toml(root / "codex.toml", root), place)
+        rooms[Codex] = Codex(project.id, language, entries, manuscript.timeline())
     if (root / "constraints.toml").exists():
         rows = _constraints(read_toml(root / "constraints.toml", root), place)
         rooms[Constraints] = Constraints(project.id, rows)
     if (root / "memory.toml").exists():
-        rooms[Memory] = _memory(project.id, read_toml(root / "memory.toml", root))
+        rooms[Memory] = _memory(project, read_toml(root / "memory.toml", root), place)
     if (root / "preset.toml").exists():
         rooms[Preset] = _preset(read_toml(root / "preset.toml", root))
     if (root / "conversation.jsonl").exists():
@@ -87,7 +90,8 @@ def _read_folder(root: Path) -> View:
 
 
 def _view(project: Project, manuscript: Manuscript, rooms: dict[type, object]) -> View:
-    passages = Passages((d.id, d.title, d.text) for d in manuscript.documents)
+    documents = manuscript.documents
+    passages = Passages(((d.id, d.title, d.text) for d in documents), {d.id: d.witnesses for d in documents})
     return View(project, manuscript.timeline(), {Manuscript: manuscript, Passages: passages, **rooms})
 
 
@@ -105,6 +109,7 @@ def _chapters(root: Path, head: Row) -> list[Document]:
                 when=row.number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
                 synopsis=row.text("synopsis", "").strip(),
                 beats=row.texts("beats"),
+                known_to=_known_to(row),
             )
         )
     return documents
@@ -180,19 +185,21 @@ def _constraints(data: Row, place: _Places) -> list[Constraint]:
     ]
 
 
-def _memory(project_id: str, data: Row) -> Memory:
+def _memory(project: Project, data: Row, place: _Places) -> Memory:
     def notes(key: str) -> list[Note]:
-        return [Note(ident, row.text("text").strip()) for ident, row in data.named(key)]
+        return [Note(ident, row.text("text").strip(), place(row, "since")) for ident, row in data.named(key)]
 
+    sitting = data.table("working")
     return Memory(
-        project_id,
+        project.id,
+        language=project.language,
         preferences=[
             Preference(ident, row.text("text"), row.number("confidence", 0.5, low=0, high=1))
             for ident, row in data.named("preference")
         ],
         style_samples=notes("style_sample"),
         episodes=notes("episode"),
-        recent=data.table("working").texts("recent"),
+        recent=[Note(str(n), text, place(sitting, "since")) for n, text in enumerate(sitting.texts("recent"), start=1)],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fabula.core.story import Moment, Timeline
+from fabula.core.story import Eyes, Moment, Timeline
 from fabula.core.view import Language
 from fabula.text.paragraphs import Paragraphs
 
@@ -23,6 +23,14 @@ class Document:
     when: float | None = None
     synopsis: str = ""
     beats: tuple[str, ...] = ()
+    known_to: frozenset[str] | None = None
+
+    @property
+    def witnesses(self) -> frozenset[str] | None:
+        """Who knows what this chapter tells: as said by hand, else whoever it is told through, and the reader."""
+        if self.known_to is not None or self.pov is None:
+            return self.known_to
+        return frozenset({self.pov, Eyes.READER.value})
 
     @cached_property
     def paragraphs(self) -> Paragraphs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
@@ -24,7 +25,8 @@ _SAYS: dict[Language, dict[str, str]] = {
         "selection": "[Selected text]\n{text}",
         "new": "(The cursor stands at the start of a new paragraph, {percent} % into {title}.)",
         "inside": "(The cursor stands right behind these words, {percent} % into {title}.)",
-        "beats": "What should happen in this chapter: {beats}",
+        "beats": "What should happen in this chapter: {beats}.",
+        "between": "; ",
         "synopsis": "[{title}, in short] {text}",
     },
     "zh": {
@@ -32,7 +34,8 @@ _SAYS: dict[Language, dict[str, str]] = {
         "selection": "[选中的文字]\n{text}",
         "new": "（光标位于新段落的开头，《{title}》的 {percent}% 处。）",
         "inside": "（光标紧接在以上文字之后，《{title}》的 {percent}% 处。）",
-        "beats": "本章应当发生：{beats}",
+        "beats": "本章应当发生：{beats}。",
+        "between": "；",
         "synopsis": "[{title}·梗概] {text}",
     },
 }
@@ -69,12 +72,13 @@ class EditorSource:
             percent = round(100 * cursor / len(text))
             yield offer("editor:cursor", say[where].format(percent=percent, title=document.title), Part.MARK)
         if request.selection is not None:
-            first, last = (check_cursor(edge, len(text)) for edge in request.selection)
+            first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
             yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
         if cursor < len(text):
             yield offer("editor:after", _whole_words(text, cursor, cursor + AFTER), Part.AFTER)
         if document.beats:
-            yield offer("outline:beats", say["beats"].format(beats="; ".join(document.beats)), Part.DESK)
+            beats = say["between"].join(beat.rstrip(".。;；") for beat in document.beats)
+            yield offer("outline:beats", say["beats"].format(beats=beats), Part.DESK)
 
     def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
         """Everything on the desk is offered."""
@@ -118,7 +122,7 @@ def _document(ask: Ask, view: View) -> Document:
         if stored is not None and stored.text == text:
             return stored
         kept = stored or Document(request.document_id, "", "")
-        return Document(kept.id, kept.title, text, kept.revision, kept.pov, kept.when, kept.synopsis, kept.beats)
+        return replace(kept, text=text)
     if stored is None:
         raise FabulaError(
             Code.DOCUMENT_UNKNOWN,
@@ -181,7 +185,7 @@ class SynopsesSource:
             project_id=ask.request.project_id,
             title=document.title,
             score=score,
-            derived_from=(Terms(f"document:{document.id}", since=end),),
+            derived_from=(Terms(f"document:{document.id}", since=end, known_to=document.witnesses),),
         )
 
 

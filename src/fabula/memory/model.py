@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.scale import EPISODE
+from fabula.core.story import Position
+from fabula.core.view import Language
 
 
 class Preference(Struct, frozen=True):
@@ -19,10 +21,17 @@ class Preference(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """An episode or a style sample: a text with an id."""
+    """An episode, a style sample or a note of this sitting; `since` when it speaks of some point of the story."""
 
     id: str
     text: str
+    since: Position | None = None
+
+
+_SAYS: dict[Language, dict[str, str]] = {
+    "en": {"style": "A passage in the writer's own voice: “{text}”", "episode": "[From earlier work together] {text}"},
+    "zh": {"style": "作者本人的文字，供参考语感：“{text}”", "episode": "[以往的合作] {text}"},
+}
 
 
 class Memory:
@@ -32,21 +41,29 @@ class Memory:
         self,
         project_id: str,
         *,
+        language: Language = "en",
         preferences: Sequence[Preference] = (),
         style_samples: Sequence[Note] = (),
         episodes: Sequence[Note] = (),
-        recent: Sequence[str] = (),
+        recent: Sequence[Note] = (),
     ) -> None:
-        def fragment(source: str, text: str, layer: Layer, score: float, part: Part = Part.PLAIN) -> Fragment:
-            return Fragment(source=source, layer=layer, text=text, project_id=project_id, score=score, part=part)
+        say = _SAYS[language]
+
+        def fragment(source: str, note: Note | Preference, text: str, layer: Layer, score: float) -> Fragment:
+            return Fragment(
+                source=f"{source}:{note.id}",
+                layer=layer,
+                text=text,
+                project_id=project_id,
+                score=score,
+                part=Part.DESK if layer is Layer.IMMEDIATE else Part.PLAIN,
+                since=note.since if isinstance(note, Note) else None,
+            )
 
         ordered = sorted(preferences, key=lambda p: (-p.confidence, p.id))
         self.fragments = (
-            *(fragment(f"memory:{p.id}", p.text, Layer.SETTINGS, p.confidence) for p in ordered),
-            *(fragment(f"style:{s.id}", s.text, Layer.SETTINGS, 0.5) for s in style_samples),
-            *(fragment(f"memory:{e.id}", e.text, Layer.RETRIEVED, EPISODE[0]) for e in episodes),
-            *(
-                fragment(f"working:{n}", text, Layer.IMMEDIATE, 0.5, Part.DESK)
-                for n, text in enumerate(recent, start=1)
-            ),
+            *(fragment("memory", p, p.text, Layer.SETTINGS, p.confidence) for p in ordered),
+            *(fragment("style", s, say["style"].format(text=s.text), Layer.SETTINGS, 0.5) for s in style_samples),
+            *(fragment("memory", e, say["episode"].format(text=e.text), Layer.RETRIEVED, EPISODE[0]) for e in episodes),
+            *(fragment("working", n, n.text, Layer.IMMEDIATE, 0.5) for n in recent),
         )

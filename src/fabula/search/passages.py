@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log
 
@@ -21,6 +21,7 @@ SIZE = 700  # characters a passage aims at
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+")
 K1, B = 1.2, 0.5
+_EVERYBODY: Mapping[str, frozenset[str] | None] = {}
 
 
 class Passage(Struct, frozen=True):
@@ -32,6 +33,7 @@ class Passage(Struct, frozen=True):
     start: int
     end: int
     text: str
+    known_to: frozenset[str] | None = None
 
     @property
     def source(self) -> str:
@@ -50,7 +52,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def cut(document: str, title: str, text: str) -> list[Passage]:
+def cut(document: str, title: str, text: str, known_to: frozenset[str] | None = None) -> list[Passage]:
     """A document in passages, along its paragraphs."""
     starts = [*_starts(text), len(text)]
     passages: list[Passage] = []
@@ -59,7 +61,7 @@ def cut(document: str, title: str, text: str) -> list[Passage]:
         if end - first >= SIZE or end == len(text):
             body = text[first:end].strip()
             if body:
-                passages.append(Passage(document, title, len(passages), first, end, body))
+                passages.append(Passage(document, title, len(passages), first, end, body, known_to))
             first = end
     return passages
 
@@ -77,8 +79,13 @@ def _starts(text: str) -> Iterator[int]:
 class Passages:
     """A snapshot of all passages, with its index."""
 
-    def __init__(self, documents: Iterable[tuple[str, str, str]]) -> None:
-        self.all = tuple(passage for document in documents for passage in cut(*document))
+    def __init__(
+        self, documents: Iterable[tuple[str, str, str]], known_to: Mapping[str, frozenset[str] | None] = _EVERYBODY
+    ) -> None:
+        """From each document's id, title and text; `known_to` says who may know what a document tells."""
+        self.all = tuple(
+            passage for name, title, text in documents for passage in cut(name, title, text, known_to.get(name))
+        )
         self.by_source = {passage.source: at for at, passage in enumerate(self.all)}
         self._postings: dict[str, list[tuple[int, float]]] = {}
         counted = [Counter(terms(passage.text)) for passage in self.all]

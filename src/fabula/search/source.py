@@ -88,4 +88,5 @@ class SearchSource:
             title=f"{passage.title} #{passage.number}",
             score=score,
             since=Position(passage.document, passage.end),
+            known_to=passage.known_to,
         )

@@ -10,6 +10,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.view import View
 from fabula.skills.model import SKILLS, Skill
+from fabula.text.offsets import normalise
 
 
 class SkillSource:
@@ -49,7 +50,7 @@ class SkillSource:
             if skill.says[ask.language]:
                 yield closing(f"skill:{skill.id}", skill.says[ask.language])
         if request.additional_input.strip():
-            yield closing("input", request.additional_input)
+            yield closing("input", normalise(request.additional_input))
 
     def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
         """A skill offers all it has."""

@@ -34,7 +34,9 @@ def check_cursor(cursor: object, length: int) -> int:
 def from_utf16(text: str, units: int) -> int:
     """The code point offset of a UTF-16 offset; half-way through a character is refused."""
     if isinstance(units, bool) or not isinstance(units, int) or units < 0:
-        raise FabulaError(Code.CURSOR_INVALID, f"{units!r} is not a place in a text.")
+        raise FabulaError(
+            Code.CURSOR_INVALID, f"{units!r} is not a place in a text. Give the cursor as a whole number from 0 up."
+        )
     if text.isascii():
         return check_cursor(units, len(text))
     seen = 0
@@ -49,7 +51,10 @@ def from_utf16(text: str, units: int) -> int:
             )
     if seen == units:
         return len(text)
-    raise FabulaError(Code.CURSOR_INVALID, f"The cursor stands at unit {units}, but this document has only {seen}.")
+    raise FabulaError(
+        Code.CURSOR_INVALID,
+        f"The cursor stands at unit {units}, but this document has only {seen}. Send the text you are editing along.",
+    )
 
 
 def through_line_ends(text: str, cursor: int) -> int:

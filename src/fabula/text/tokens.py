@@ -9,9 +9,12 @@ Encodings without it say so (`additive`), and the engine counts their prompts ag
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import lru_cache
 from math import ceil
 from typing import Protocol
+
+from fabula.core.errors import Code, FabulaError
 
 KEPT_CHARACTERS = 8_000_000  # a generation of remembered counts; two are kept
 
@@ -85,7 +88,7 @@ class Encoding:
         try:
             return len(self._encode(text))
         except Exception as error:
-            raise TokenizerError(f"{self.name}: {error}") from error
+            raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
 
     def forget(self) -> None:
         """Give back the memory of all counts."""
@@ -109,9 +112,9 @@ class Guarded:
         try:
             count = self._under.count(text)
         except Exception as error:
-            raise TokenizerError(f"{self.name}: {error}") from error
+            raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
         if not isinstance(count, int) or count < 0:
-            raise TokenizerError(f"{self.name} counted {count!r} tokens")
+            raise TokenizerError(f"the tokenizer {self.name} gave no count")
         return count
 
 
@@ -147,7 +150,32 @@ class Cautious:
         return len(text.encode("utf-8", "replace")) + 1 if text else 0
 
 
-@lru_cache(maxsize=16)
+ENCODINGS = (
+    "o200k_base",
+    "cl100k_base",
+    "llama2",
+    "llama3",
+    "qwen2",
+    "qwen3",
+    "deepseek_v3",
+    "glm4",
+    "kimi_k2",
+    "mistral_v1",
+    "mistral_v2",
+    "mistral_v3",
+    "gemma2",
+    "gemma3",
+    "phi4",
+    "olmo2",
+)
+
+
+@lru_cache(maxsize=len(ENCODINGS))
 def encoding(name: str) -> Encoding:
     """A vocabulary by its name, loaded once a process (it never changes)."""
+    if name not in ENCODINGS:
+        near = get_close_matches(name, ENCODINGS, n=3, cutoff=0.4) or ENCODINGS
+        raise FabulaError(
+            Code.MODEL_UNKNOWN, f"No encoding called {name!r} is known here. Try {', '.join(near)}.", nearest=near
+        )
     return Encoding(name)

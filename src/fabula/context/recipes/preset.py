@@ -61,12 +61,13 @@ def available_anchors(preset: Preset) -> tuple[str, ...]:
 
 
 def prepare(preset: Preset, skeleton: Preset) -> Preset:
-    """A preset made complete: the four layers and the conversation each stand in it exactly once."""
+    """A preset made complete: every built-in anchor stands in it once, unless it was switched off."""
     nodes = [node for node in preset.nodes if node.enabled]
     _check(nodes)
     here = {node.anchor for node in nodes}
+    switched_off = {node.anchor for node in preset.nodes if not node.enabled} - _NEEDED
     for node in reversed(skeleton.nodes):
-        if node.anchor in _NEEDED and node.anchor not in here:
+        if node.anchor not in here and node.anchor not in switched_off:
             nodes.insert(_seat(nodes, node, skeleton), node)
     return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
 
@@ -89,6 +90,11 @@ def _check(nodes: Sequence[Node]) -> None:
             Code.PRESET_LAYER_ORDER,
             f"This preset puts the layers in the order {', '.join(layers)}. Their order is fixed: "
             f"{', '.join(_LAYERS)}. Move the placeholders back, or leave them out.",
+        )
+    deep = next((n for n in nodes if n.injection_strategy and (n.injection_strategy.depth or 0) < 0), None)
+    if deep is not None:
+        raise FabulaError(
+            Code.PRESET_INVALID, f"The message {deep.id!r} has a depth below 0. Depths count messages, from 0 up."
         )
     anchors = [node.anchor for node in nodes if node.anchor]
     twice = next((name for name in anchors if anchors.count(name) > 1), None)
