@@ -124,12 +124,13 @@ def test_any_model_will_do_with_a_window_and_an_encoding() -> None:
     holds(result)
 
 
-def test_an_unknown_encoding_falls_back_to_a_cautious_count() -> None:
+def test_an_unknown_encoding_is_refused_with_the_nearest_names() -> None:
     house = engine()
-    result = house.assemble(ask(model="my-own", encoding="no_such_base"), SAME)
-    assert "no_such_base" in warned(Code.BUDGET_FALLBACK, result)
-    assert not result.exact
-    assert result.token_count <= result.budget.total
+    with pytest.raises(FabulaError) as caught:
+        house.assemble(ask(model="my-own", encoding="o200k"), SAME)
+    assert caught.value.code is Code.MODEL_UNKNOWN
+    assert "o200k_base" in caught.value.sentence
+    helpful(caught.value.sentence)
     unharmed(house)
 
 
@@ -749,10 +750,10 @@ def test_a_negative_depth_is_refused_or_placed_and_never_lost() -> None:
     unharmed(house)
 
 
-def test_a_fragment_at_a_negative_depth_is_not_reported_as_in_and_left_out() -> None:
-    lost = replace(chunk("深度是负数的词条。", 0.9, source="x:lost"), placement=Placement(depth=-1))
-    result = engine().assemble(GOOD, SAME, fragments=[lost])
-    assert verdicts(result)["x:lost"].included is ("深度是负数的词条。" in result.prompt)
+def test_a_fragment_at_a_negative_depth_is_refused_when_it_is_made() -> None:
+    with pytest.raises(FabulaError) as caught:
+        replace(chunk("深度是负数的词条。", 0.9, source="x:lost"), placement=Placement(depth=-1))
+    assert caught.value.code is Code.FRAGMENT_INVALID
 
 
 def test_a_missing_anchor_warns_and_the_message_stays_where_it_is_listed() -> None:

@@ -340,7 +340,7 @@ class _Run:
 
     def _sift(
         self, offered: Sequence[Sequence[Fragment]], measure: Shape, outcomes: list[Outcome], noted: list[str]
-    ) -> tuple[Offer, set[str]]:
+    ) -> tuple[Offer, set[int]]:
         """Scope, gate, shape and the limits on what may be asked of one prompt."""
         excluded = frozenset(name for name in self.request.exclude if name)
         offer, dropped, unrevealed = shape(offered, self.request.project_id, self._pass, measure, excluded)
@@ -362,7 +362,7 @@ class _Run:
             offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
         return offer, unrevealed
 
-    def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[str]]:
+    def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
         """Nothing of another project, then the gate."""
         project = self.request.project_id
         if {fragment.project_id for fragment in group} - {project}:
@@ -486,7 +486,7 @@ def _shown(vantage: Vantage, desk: Sequence[Fragment], measure: Shape, room: int
     stretch = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
     if stretch is None or vantage.position is None:
         return None
-    cut = stretch.fit(measure.tokenizer, room)
+    cut = stretch.fit(measure.tokenizer, room, paragraphs_only=True)
     start = stretch.end if cut is None else cut.start
     return Position(vantage.position.document, vantage.position.offset - (stretch.end - start))
 

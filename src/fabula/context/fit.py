@@ -75,16 +75,17 @@ def fit(
     over = settings.tokens + desk.tokens + after.tokens + history.reserved + core - room
     if over > 0:
         over -= settings.shed(over, budget.profile.settings.minimum)
-        over -= desk.shed(over, 0)
-        over -= history.shed(over)
-        over -= after.shed(over)
-        least = max(minimum - fixed, 0)
-        if over > 0 and core > least:
-            given = min(over, core - least)
-            core, over = core - given, over - given
-        over -= settings.shed(over, 0)
-        core -= max(over, 0)
-        core = max(core, 0)
+        immediate = fixed + desk.tokens + history.reserved + after.tokens + core
+        for least in (minimum, 0):  # first as far as the immediate layer's minimum, then as far as need be
+            give = min(over, max(immediate - least, 0))
+            given = 0
+            for part in (desk, history, after):
+                given += part.shed(give - given)
+            taken = min(max(give - given, 0), core)
+            core -= taken
+            immediate, over = immediate - given - taken, over - given - taken
+            if least:
+                over -= settings.shed(over, 0)
     left = room - (settings.tokens + desk.tokens + after.tokens + history.reserved + core)
 
     headings = shape.headings["retrieved"] + shape.headings["late"]
@@ -184,7 +185,7 @@ class _Heap:
         self._heading = heading
         self.tokens = sum([piece.tokens for piece in pieces]) + heading if pieces else 0
 
-    def shed(self, over: int, down_to: int) -> int:
+    def shed(self, over: int, down_to: int = 0) -> int:
         """Give up to `over` tokens, without falling below `down_to` by the last one given."""
         before = self.tokens
         if over <= 0 or before <= down_to:

@@ -18,11 +18,11 @@ READER = Eyes.READER.value  # may stand among the characters in `known_to`
 
 def gate(
     fragments: Iterable[Fragment], vantage: Vantage, timeline: Timeline
-) -> tuple[list[Fragment], list[Outcome], set[str]]:
-    """What passes, what does not and why, and which of those that pass are not revealed yet."""
+) -> tuple[list[Fragment], list[Outcome], set[int]]:
+    """What passes, what does not and why, and which of those that pass (by identity) are not revealed yet."""
     passed: list[Fragment] = []
     stopped: list[Outcome] = []
-    unrevealed: set[str] = set()
+    unrevealed: set[int] = set()
     for fragment in fragments:
         if (
             fragment.since is None
@@ -34,7 +34,7 @@ def gate(
             continue
         reason = judge(fragment, vantage, timeline)
         if reason is Reason.NOT_REVEALED:
-            unrevealed.add(fragment.source)
+            unrevealed.add(id(fragment))
         elif reason is not None:
             stopped.append((fragment, reason, 0, ""))
             continue

@@ -111,7 +111,7 @@ def _sticky(pieces: list[Piece], before: Continuity | None, line: int, shape: Sh
     if before is None or not before.rules_left_out:
         return None
     out = frozenset(before.rules_left_out)
-    gone = {id(piece) for piece in pieces if piece.fragment.source in out}
+    gone = {id(piece) for piece in pieces if piece.fragment.source in out and _rank(piece) is not None}
     if any(piece.fragment.score > 0 and piece.fragment.tier == Tier.ENTRY for piece in pieces if id(piece) in gone):
         return None
     return gone if _cost_without(pieces, gone, shape) <= line else None

@@ -170,10 +170,10 @@ class Bundle(Struct, frozen=True):
 def shape(
     groups: Iterable[Sequence[Fragment]],
     project_id: str,
-    passes: Callable[[Sequence[Fragment]], tuple[list[Fragment], list[Outcome], set[str]]],
+    passes: Callable[[Sequence[Fragment]], tuple[list[Fragment], list[Outcome], set[int]]],
     measure: Shape,
     excluded: frozenset[str],
-) -> tuple[Offer, list[Outcome], set[str]]:
+) -> tuple[Offer, list[Outcome], set[int]]:
     """Pass groups through the gate and sort what comes through by the part it plays.
 
     What is empty, excluded or said twice is dropped here.
@@ -181,8 +181,7 @@ def shape(
     offer = Offer()
     seats = dict(zip(_SEATS, offer.lists(), strict=True))
     out: list[Outcome] = []
-    unrevealed: set[str] = set()
-    best: dict[str, Piece] = {}
+    unrevealed: set[int] = set()
     mixed: set[str] = set()  # lists that more than one group went into
     for group in groups:
         bundle = measure.bundle(group) if type(group) is tuple and not excluded else None
@@ -196,10 +195,11 @@ def shape(
         passed, stopped, marked = passes(group)
         out += stopped
         unrevealed |= marked
-        mixed.update(_sort(passed, marked, measure, excluded, offer, seats, best, out))
+        mixed.update(_sort(passed, marked, measure, excluded, offer, seats, out))
     for name in _ONCE:
         if name in mixed:
             setattr(offer, name, _once(seats[name], out))
+    offer.retrieved = _each_fact_once(offer.retrieved, out)
     if offer.rules and offer.constraints:
         _without_repeats(offer, out)
     return offer, out, unrevealed
@@ -216,12 +216,11 @@ def _without_repeats(offer: Offer, out: list[Outcome]) -> None:
 
 def _sort(
     fragments: Sequence[Fragment],
-    unrevealed: set[str],
+    unrevealed: set[int],
     measure: Shape,
     excluded: frozenset[str],
     offer: Offer,
     seats: dict[str, list[Piece]],
-    best: dict[str, Piece],
     out: list[Outcome],
 ) -> set[str]:
     shaped, touched = measure.shaped, set()
@@ -234,20 +233,12 @@ def _sort(
             continue
         piece = shaped.get(id(fragment))
         if piece is None or piece.fragment is not fragment or unrevealed:
-            piece = measure.piece_of(fragment, marked=fragment.source in unrevealed)
+            piece = measure.piece_of(fragment, marked=id(fragment) in unrevealed)
             if not piece.text:
                 out.append((fragment, Reason.EMPTY, 0, ""))
                 continue
-        seat = piece.seat
-        if seat == "retrieved":
-            twin = best.get(piece.text) or best.get(fragment.source)
-            if twin is not None:
-                _keep_better(offer.retrieved, best, twin, piece, out)
-                continue
-            best[piece.text] = best[fragment.source] = piece
-        else:
-            touched.add(seat)
-        seats[seat].append(piece)
+        touched.add(piece.seat)
+        seats[piece.seat].append(piece)
     return touched
 
 
@@ -302,15 +293,21 @@ def _take_window(offer: Offer, found: Stretch, measure: Shape, out: list[Outcome
         offer.window_tokens = found.cost(measure.tokenizer, found.begin)
 
 
-def _keep_better(pieces: list[Piece], best: dict[str, Piece], twin: Piece, piece: Piece, out: list[Outcome]) -> None:
-    """The same fact enters once: the higher ranked of the two, in the place of the first."""
-    if piece.fragment.score > twin.fragment.score:
-        out.append((twin.fragment, Reason.DUPLICATE, twin.tokens, piece.fragment.source))
-        pieces[pieces.index(twin)] = piece
-        best[piece.text] = best[piece.fragment.source] = piece
-        best[twin.text] = best[twin.fragment.source] = piece
-    else:
-        out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
+def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
+    """The same fact enters once: of two with one text or one source the higher ranked, in its own place."""
+    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
+        return pieces
+    texts: dict[str, Piece] = {}
+    sources: dict[str, Piece] = {}
+    stays: set[int] = set()
+    for piece in sorted(pieces, key=lambda piece: -piece.fragment.score):
+        twin = texts.get(piece.text) or sources.get(piece.fragment.source)
+        if twin is None:
+            texts[piece.text] = sources[piece.fragment.source] = piece
+            stays.add(id(piece))
+        else:
+            out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
+    return [piece for piece in pieces if id(piece) in stays]
 
 
 def _once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from fabula.core.fragments import Fragment, Layer
 
@@ -119,7 +118,7 @@ class Trace:
         self,
         outcomes: Sequence[Outcome],
         kept: Sequence[Sequence[Shown]] = (),
-        unrevealed: Set[str] = frozenset(),
+        unrevealed: Set[int] = frozenset(),
         absent: Iterable[Verdict] = (),
     ) -> None:
         self._outcomes = outcomes
@@ -129,15 +128,13 @@ class Trace:
 
     def __iter__(self) -> Iterator[Verdict]:
         if self._outcomes or self._kept:
-            found = [_verdict(piece.fragment, Reason.KEPT, piece.tokens, "") for kept in self._kept for piece in kept]
-            found += [_verdict(*outcome) for outcome in self._outcomes]
-            marked = [
-                replace(verdict, reason=Reason.NOT_REVEALED)
-                if verdict.reason is Reason.KEPT and verdict.source in self._unrevealed
-                else verdict
-                for verdict in found
+            hidden = self._unrevealed
+            kept: list[Outcome] = [(p.fragment, Reason.KEPT, p.tokens, "") for pieces in self._kept for p in pieces]
+            found = [
+                _verdict(fragment, Reason.NOT_REVEALED if id(fragment) in hidden and why in IN else why, tokens, detail)
+                for fragment, why, tokens, detail in (*kept, *self._outcomes)
             ]
-            self._verdicts = marked + self._verdicts
+            self._verdicts = found + self._verdicts
             self._outcomes = self._kept = ()
         return iter(self._verdicts)
 

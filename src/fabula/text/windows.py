@@ -16,6 +16,7 @@ from fabula.text.sentences import sentence_starts
 from fabula.text.tokens import Tokenizer
 
 GAP = "\n\n"  # stands behind every piece, and is counted with it
+WORTH_FILLING = 40  # tokens left by whole paragraphs from which on sentences are tried
 LONGEST_TOKEN = 16  # characters; ordinary prose has four a token, so this never cuts too near
 
 
@@ -63,7 +64,7 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
         """All of it."""
         return Cut(self.begin, self.cost(tokenizer, self.begin))
 
-    def fit(self, tokenizer: Tokenizer, room: int) -> Cut | None:
+    def fit(self, tokenizer: Tokenizer, room: int, *, paragraphs_only: bool = False) -> Cut | None:
         """The longest end of it that fits into `room`; None when not a character does."""
         whole, edge = self.paragraphs, self._edge()
         if edge <= self.begin:
@@ -78,9 +79,9 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
                 if start <= self.begin:
                     return self.full(tokenizer)
                 whole_ones = Cut(start, cost + spent)
-                if whole_ones.tokens * 2 >= room:
+                if paragraphs_only or room - whole_ones.tokens < WORTH_FILLING:
                     return whole_ones
-                # One long paragraph stands in front of short ones: its last sentences fill the room.
+                # What whole paragraphs leave of the room goes to the last sentences of the one before them.
                 before = max(whole.starts[first - 1], self.begin)
                 more = self._inside(tokenizer, before, start, room - whole_ones.tokens, ending="")
                 return whole_ones if more is None else Cut(more.start, more.tokens + whole_ones.tokens)
@@ -102,10 +103,11 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
         return tokenizer.count(self.paragraphs.text[start:edge] + GAP)
 
     def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int, *, ending: str) -> Cut | None:
-        """The longest end of one paragraph that fits: by sentences, then by characters."""
+        """The longest end of one paragraph that fits: by sentences; the cursor's own, then, by characters."""
         start = max(start, edge - max(room, 1) * LONGEST_TOKEN)
         text = self.paragraphs.text[start:edge]
-        for places in (sentence_starts(text)[1:], range(1, len(text))):
+        by_characters: Sequence[int] = range(1, len(text)) if ending else ()
+        for places in (sentence_starts(text)[1:], by_characters):
             found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + ending), room)
             if found is not None and _safe(text[found:]):
                 at = len(text) - len(_safe(text[found:]))

@@ -94,7 +94,8 @@ def _check(nodes: Sequence[Node]) -> None:
     deep = next((n for n in nodes if n.injection_strategy and (n.injection_strategy.depth or 0) < 0), None)
     if deep is not None:
         raise FabulaError(
-            Code.PRESET_INVALID, f"The message {deep.id!r} has a depth below 0. Depths count messages, from 0 up."
+            Code.PRESET_INVALID,
+            f"The message {deep.id!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
         )
     anchors = [node.anchor for node in nodes if node.anchor]
     twice = next((name for name in anchors if anchors.count(name) > 1), None)
