@@ -210,7 +210,7 @@ def test_a_chinese_entry_is_told_in_chinese() -> None:
         details={"年龄": "三十四"},
     )
     result = ask(story(chapter(1, "林远走了过来。"), entries=[lin], language="zh"))
-    assert "林远（人物，又名阿远）：浮标维修员。 年龄：三十四。" in result.prompt
+    assert "林远（人物，又名阿远）：浮标维修员。年龄：三十四。" in result.prompt
 
 
 def test_an_entry_noticed_last_time_keeps_its_place_while_there_is_room() -> None:

@@ -95,9 +95,9 @@ def test_in_a_flashback_what_becomes_true_later_is_not_told() -> None:
 
 def test_the_author_is_told_what_is_to_come_and_that_it_is_not_revealed_yet() -> None:
     result = ask(story(*BOOK, entries=[mara()]), document_id="ch-3", skill_id="plan")
-    assert "(not to be revealed yet) Mara, by now: she is the smuggler" in result.prompt
+    assert "(not to be revealed yet) Mara (by now): she is the smuggler" in result.prompt
     assert reason(result, "codex:entity:mara#2") is Reason.NOT_REVEALED
-    assert "(not to be revealed yet) Mara, by now: she keeps the light" not in result.prompt
+    assert "(not to be revealed yet) Mara (by now): she keeps the light" not in result.prompt
 
 
 def test_an_entry_that_begins_later_is_not_known_before() -> None:

@@ -194,8 +194,8 @@ def shape(
             continue
         passed, stopped, marked = passes(group)
         out += stopped
-        unrevealed |= marked
         mixed.update(_sort(passed, marked, measure, excluded, offer, seats, out))
+        unrevealed |= marked
     for name in _ONCE:
         if name in mixed:
             setattr(offer, name, _once(seats[name], out))
@@ -229,7 +229,10 @@ def _sort(
             out.append((fragment, Reason.EXCLUDED, 0, ""))
             continue
         if fragment.part is _WINDOW:
-            _take_window(offer, stretch(fragment), measure, out)
+            window = stretch(fragment)
+            if id(fragment) in unrevealed:
+                unrevealed.add(id(window))
+            _take_window(offer, window, measure, out)
             continue
         piece = shaped.get(id(fragment))
         if piece is None or piece.fragment is not fragment or unrevealed:
