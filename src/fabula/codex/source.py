@@ -17,6 +17,7 @@ from fabula.core.scale import DETECTED, KEPT, PULLED_IN, within
 from fabula.core.view import View
 
 _STEPS = 4  # nearness is told apart in quarters, so that fragments can be shared between requests
+_SCORES = tuple(within(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _LESS = 0.1  # a relation's score, below the entry that brought it
 
 
@@ -67,8 +68,7 @@ class CodexSource:
             for hit in codex.names.find(near.text):
                 if not near.holds(hit.start, hit.end):
                     continue
-                nearness = round(near.nearness(hit.start, hit.end) * _STEPS) / _STEPS
-                score = within(DETECTED, nearness)
+                score = _SCORES[round(near.nearness(hit.start, hit.end) * _STEPS)]
                 if score > scores.get(hit.owner, 0.0):
                     scores[hit.owner] = score
         self._related(codex, scores)

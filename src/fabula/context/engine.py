@@ -212,10 +212,15 @@ class _Run:
         self.limits = engine._settings.limits
 
     def result(self, measure: Shape, profile: Profile, warnings: list[str]) -> Result:
-        request, before = self.request, self.before
+        request, before, recipe = self.request, self.before, self.recipe
         preset = self.engine._preset(self.recipe, request.preset)
         identity = self.view.project.identity or measure.words.identity
-        budget = self._budget(measure, profile, preset, identity)
+        key = (preset, recipe.name, identity, request.reply_tokens, profile)
+        budget = measure.budgets.get(key)
+        if budget is None:
+            if len(measure.budgets) > 64:
+                measure.budgets.clear()
+            budget = measure.budgets[key] = self._budget(measure, profile, preset, identity)
         attached = attach(request.attachments, request.project_id, measure, budget.shares[Layer.IMMEDIATE] // 2)
         if attached.tokens:
             budget = budget.less(attached.tokens)

@@ -8,6 +8,7 @@ and equals keep the order of the list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -57,7 +58,7 @@ def place(
 ) -> Placed:
     """Lay out identity, layers, preset messages and conversation."""
     placed = Placed([])
-    anchors = {node.anchor for node in preset.nodes if node.anchor}
+    layout = _layout(preset)
     depths: dict[int, list[_Injected]] = {}
     beside: dict[tuple[str, str], list[_Injected]] = {}
 
@@ -70,7 +71,7 @@ def place(
             return True
         if wish.anchor is None:
             return False
-        if wish.anchor not in anchors:
+        if wish.anchor not in layout.anchors:
             placed.warnings.append(
                 f"{Code.PRESET_ANCHOR_MISSING.value}: {name} asks for the anchor {wish.anchor!r}, "
                 "which this preset does not have; it stands where it is listed"
@@ -80,7 +81,8 @@ def place(
         beside.setdefault((wish.anchor, wish.side), []).append(_Injected(slot, wish.order, at))
         return True
 
-    listed = [node for at, node in enumerate(preset.nodes) if not _wished(node, at, shape, inject)]
+    lost = [(at, node) for at, node in layout.wishing if not _wished(node, at, shape, inject)]
+    listed = [node for _, node in sorted([*layout.listed, *lost], key=lambda found: found[0])] if lost else layout.nodes
 
     def staying(pieces: list[Piece], owner: str) -> list[Piece]:
         """Those that stand in their layer, once those with a place of their own have been taken out."""
@@ -124,9 +126,25 @@ def place(
     return placed
 
 
+class _Layout(Struct, frozen=True):
+    """A preset looked through once: its anchors, what stands where it is listed, what wishes to stand elsewhere."""
+
+    anchors: frozenset[str]
+    nodes: tuple[Node, ...]
+    listed: tuple[tuple[int, Node], ...]
+    wishing: tuple[tuple[int, Node], ...]
+
+
+@lru_cache(maxsize=64)
+def _layout(preset: Preset) -> _Layout:
+    said = [(at, node) for at, node in enumerate(preset.nodes) if node.type != "message" or node.content.strip()]
+    wishing = tuple((at, node) for at, node in said if node.type == "message" and node.injection_strategy is not None)
+    listed = tuple(pair for pair in said if pair not in wishing)
+    anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
+    return _Layout(anchors, tuple(node for _, node in listed), listed, wishing)
+
+
 def _wished(node: Node, at: int, shape: Shape, inject: _Inject) -> bool:
-    if node.type != "message" or not node.content.strip():
-        return node.type == "message"
     wish = node.injection_strategy
     if wish is None:
         return False

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from fabula.context.budget import Budget
 from fabula.context.trace import Outcome, Reason
 from fabula.context.words import Words
 from fabula.core.fragments import Fragment, Layer, Part
@@ -74,7 +75,7 @@ class Offer(Struct):
 class Shape:
     """Measures text for one tokenizer and one language; remembers what it measured."""
 
-    __slots__ = ("_blocks", "_bundles", "_gapped", "headings", "model", "shaped", "tokenizer", "words")
+    __slots__ = ("_blocks", "_bundles", "_gapped", "budgets", "headings", "model", "shaped", "tokenizer", "words")
 
     def __init__(self, tokenizer: Tokenizer, words: Words, model: Model) -> None:
         self.tokenizer = tokenizer
@@ -82,6 +83,7 @@ class Shape:
         self.model = model
         self.shaped: dict[int, Piece] = {}
         self._bundles: dict[int, tuple[tuple[Fragment, ...], Bundle | None]] = {}
+        self.budgets: dict[object, Budget] = {}
         self._gapped = Counts()
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
         self.headings = {

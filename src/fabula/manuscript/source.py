@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
@@ -59,13 +60,11 @@ class EditorSource:
         cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
         say, project = _SAYS[ask.language], request.project_id
 
-        def offer(source: str, body: str, part: Part, title: str = "") -> Fragment:
-            return Fragment(
-                source=source, layer=Layer.IMMEDIATE, text=body, project_id=project, part=part, title=title, score=1.0
-            )
+        def offer(source: str, body: str, part: Part) -> Fragment:
+            return Fragment(source=source, layer=Layer.IMMEDIATE, text=body, project_id=project, part=part, score=1.0)
 
         if document.title:
-            yield offer("editor:scene", say["scene"].format(title=document.title), Part.SCENE, document.title)
+            yield _scene(document.title, say["scene"], project)
         yield self._window(document, cursor, ask, view)
         if cursor:
             where = "new" if text[cursor - 1] == "\n" else "inside"
@@ -95,6 +94,19 @@ class EditorSource:
             title=document.title,
             stored_cursor=_stored(ask, view, document, cursor),
         )
+
+
+@lru_cache(maxsize=256)
+def _scene(title: str, pattern: str, project_id: str) -> Fragment:
+    return Fragment(
+        source="editor:scene",
+        layer=Layer.IMMEDIATE,
+        text=pattern.format(title=title),
+        project_id=project_id,
+        title=title,
+        part=Part.SCENE,
+        score=1.0,
+    )
 
 
 def _whole_words(text: str, start: int, end: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
@@ -27,19 +28,10 @@ class SkillSource:
     def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
         """The closing of the prompt."""
         request = ask.request
-
-        def closing(source: str, text: str) -> Fragment:
-            return Fragment(
-                source=source,
-                layer=Layer.IMMEDIATE,
-                text=text,
-                project_id=request.project_id,
-                part=Part.CLOSING,
-                score=1.0,
-            )
-
+        project = request.project_id
         if request.session:
-            yield closing("session", "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items())))
+            said = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
+            yield _closing("session", said, project)
         if request.skill_id:
             skill = self._skills.get(request.skill_id)
             if skill is None:
@@ -48,10 +40,17 @@ class SkillSource:
                     f"There is no skill called {request.skill_id!r}. There are: {', '.join(self._skills)}.",
                 )
             if skill.says[ask.language]:
-                yield closing(f"skill:{skill.id}", skill.says[ask.language])
+                yield _closing(f"skill:{skill.id}", skill.says[ask.language], project)
         if request.additional_input.strip():
-            yield closing("input", normalise(request.additional_input))
+            yield _closing("input", normalise(request.additional_input), project)
 
     def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
         """A skill offers all it has."""
         return ()
+
+
+@lru_cache(maxsize=256)
+def _closing(source: str, text: str, project_id: str) -> Fragment:
+    return Fragment(
+        source=source, layer=Layer.IMMEDIATE, text=text, project_id=project_id, part=Part.CLOSING, score=1.0
+    )
