@@ -66,9 +66,10 @@ class CodexSource:
         scores: dict[str, float] = {}
         for near in ask.near:
             for hit in codex.names.find(near.text):
-                if not near.holds(hit.start, hit.end):
+                start, end = hit.start, hit.end
+                if not near.holds(start, end):
                     continue
-                score = _SCORES[round(near.nearness(hit.start, hit.end) * _STEPS)]
+                score = _SCORES[round(near.nearness(start, end) * _STEPS)]
                 if score > scores.get(hit.owner, 0.0):
                     scores[hit.owner] = score
         self._related(codex, scores)

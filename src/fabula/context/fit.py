@@ -61,7 +61,7 @@ def fit(
 
     minimum = budget.profile.immediate.minimum
     settings = _Heap(offer.settings, shape.bulleted(shape.words.settings, ()).tokens + 1 if offer.settings else 0)
-    desk = _Heap(offer.desk, shape.headings["desk"] if offer.desk else 0)
+    desk = _Heap(offer.desk, shape.headings["desk"].tokens if offer.desk else 0)
     after = _After(offer.after, shape)
     history = _History(offer.history, recipe)
     window = _Window(offer, shape)
@@ -88,13 +88,13 @@ def fit(
                 over -= settings.shed(over, 0)
     left = room - (settings.tokens + desk.tokens + after.tokens + history.reserved + core)
 
-    headings = shape.headings["retrieved"] + shape.headings["late"]
+    headings = shape.headings["retrieved"].tokens + shape.headings["late"].tokens
     spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
     taken = _fit_retrieved(offer.retrieved, max(left, 0) - headings, spare, before, fitting, fresh=fresh)
     left -= taken + headings if taken else 0
-    _settle_history(
-        fitting, history, max(left, 0) if offer.window is None else 0, recipe, before, same_place=same_place
-    )
+    # What the whole text would leave is the conversation's, under its own cap.
+    unasked = max(core + max(left, 0) - window.full, 0)
+    left -= _settle_history(fitting, history, unasked, recipe, before, same_place=same_place)
     if offer.window is not None:
         _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
     fitting.settings = settings.settle(fitting, Layer.SETTINGS)
@@ -108,7 +108,7 @@ def _fixed(offer: Offer, shape: Shape) -> int:
     """What the immediate layer cannot do without."""
     fixed = sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
     if offer.window is not None:
-        fixed += shape.headings["window"] + shape.headings["left_out"]
+        fixed += shape.headings["window"].tokens + shape.headings["left_out"].tokens
     return fixed
 
 
@@ -226,17 +226,18 @@ class _After:
         self.tokens = self._sum()
 
     def _sum(self) -> int:
-        return sum([piece.tokens for piece in self._kept]) + self._shape.headings["after"] if self._kept else 0
+        return sum([piece.tokens for piece in self._kept]) + self._shape.headings["after"].tokens if self._kept else 0
 
     def shed(self, over: int) -> int:
         before = self.tokens
         if over <= 0 or not self._kept:
             return 0
-        room, kept = before - over - self._shape.headings["after"], []
+        room, kept = before - over - self._shape.headings["after"].tokens, []
         for piece in self._kept:
             text = shorten(piece.text, self._shape.tokenizer, room)
             if text:
-                piece = Piece(piece.fragment, text, self._shape.piece(text))
+                unit = self._shape.unit(text)
+                piece = Piece(piece.fragment, text, unit.tokens, piece.seat, unit)
                 room -= piece.tokens
                 kept.append(piece)
         self._kept = kept
@@ -295,7 +296,7 @@ def _settle_window(
         cut = Cut(start, window.cost(start))
     else:
         cut = window.fit(stepped_to) or window.fit(room)
-    fitting.stepped = start is not None and cut is not None and cut.start != start
+    fitting.stepped |= start is not None and cut is not None and cut.start != start
     fitting.cut = cut
     if cut is None:
         fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
@@ -361,11 +362,13 @@ class _History:
 
 
 def _settle_history(
-    fitting: Fitting, history: _History, left: int, recipe: Recipe, before: Continuity, *, same_place: bool
-) -> None:
-    room = history.reserved + left
-    if recipe.history_tokens is not None:
-        room = min(room, recipe.history_tokens)
+    fitting: Fitting, history: _History, unasked: int, recipe: Recipe, before: Continuity, *, same_place: bool
+) -> int:
+    """Where the conversation begins; what it then costs beyond its reserve."""
+    room, cap = history.reserved + unasked, recipe.history_tokens
+    by_cap = cap is not None and cap <= room
+    if cap is not None:
+        room = min(room, cap)
     fitting.history_room = room
     start = before.history_start if same_place else None
     known = next((at for at, piece in enumerate(history.pieces) if piece.fragment.source == start), None)
@@ -377,12 +380,14 @@ def _settle_history(
     else:
         first = history.step(room, recipe.history_step if before is not NOTHING else 0.0)
         stepped = start is not None
-    fitting.stepped = fitting.stepped or stepped
+    fitting.stepped |= stepped
     fitting.history = history.pieces[first:]
     fitting.kept.append(fitting.history)
     best = history.reach(room)
     for at, piece in enumerate(history.pieces[:first]):
-        reason = Reason.HISTORY_CAP if at < history.capped else Reason.WINDOW_STEP if at >= best else Reason.NO_ROOM
+        beyond = Reason.HISTORY_CAP if by_cap or at < history.capped else Reason.NO_ROOM
+        reason = Reason.WINDOW_STEP if at >= best else beyond
         fitting.outcomes.append((piece.fragment, reason, piece.tokens, ""))
     if first:
         fitting.truncated.add(Layer.IMMEDIATE)
+    return max(history.cost(first) - history.reserved, 0)

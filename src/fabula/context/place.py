@@ -88,12 +88,9 @@ def place(
         """Those that stand in their layer, once those with a place of their own have been taken out."""
         own = [piece for piece in pieces if piece.fragment.placement is not None]
         for at, piece in enumerate(own, start=len(preset.nodes)):
-            slot = Slot(piece.fragment.role or "system", owner, [_unit(piece.text, shape)])
+            slot = Slot(piece.fragment.role or "system", owner, [piece.unit])
             if inject(slot, piece.fragment.placement, at, piece.fragment.source):
                 pieces = [other for other in pieces if other is not piece]
-            else:
-                plain = Piece(piece.fragment, piece.text, shape.piece(piece.text))
-                pieces = [plain if other is piece else other for other in pieces]
         return pieces
 
     retrieved, settings = staying(fitting.retrieved, "retrieved"), staying(fitting.settings, "settings")
@@ -101,14 +98,14 @@ def place(
     layers = {
         "rules": _rules(fitting, shape),
         "settings": _settings(settings, shape),
-        "retrieved": _headed(shape.words.retrieved, shape.headings["retrieved"], retrieved),
+        "retrieved": _headed(shape.headings["retrieved"], retrieved),
         "immediate": _immediate(offer, fitting, shape),
     }
-    placed.slots.append(Slot("system", "identity", [_unit(identity, shape)], stable=True))
+    placed.slots.append(Slot("system", "identity", [shape.kept_unit(identity.strip())], stable=True))
     for node in listed:
         anchor = node.anchor
         if anchor is None:
-            placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
+            placed.slots.append(Slot(node.role, "preset", [shape.kept_unit(node.content.strip())]))
             continue
         if beside:
             _extend(placed.slots, beside.get((anchor, "before"), ()))
@@ -117,7 +114,7 @@ def place(
         elif layers.get(anchor):
             placed.slots.append(Slot(node.role, anchor, layers[anchor]))
         elif node.content.strip():
-            placed.slots.append(Slot(node.role, "preset", [_unit(node.content, shape)]))
+            placed.slots.append(Slot(node.role, "preset", [shape.kept_unit(node.content.strip())]))
         if beside:
             _extend(placed.slots, beside.get((anchor, "after"), ()))
         if anchor == "settings":
@@ -148,7 +145,7 @@ def _wished(node: Node, at: int, shape: Shape, inject: _Inject) -> bool:
     wish = node.injection_strategy
     if wish is None:
         return False
-    slot = Slot(node.role, "preset", [_unit(node.content, shape)])
+    slot = Slot(node.role, "preset", [shape.kept_unit(node.content.strip())])
     placement = Placement(wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
     return inject(slot, placement, at, node.id or "a preset message")
 
@@ -157,15 +154,8 @@ def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
     slots.extend(one.slot for one in sorted(injected, key=lambda one: (-one.order, one.at)))
 
 
-def _unit(text: str, shape: Shape) -> Unit:
-    text = text.strip()
-    return Unit(text + GAP, shape.piece(text))
-
-
-def _headed(heading: str, cost: int, pieces: Sequence[Piece]) -> list[Unit]:
-    if not pieces:
-        return []
-    return [Unit(heading + "\n", cost), *(Unit(piece.text + GAP, piece.tokens) for piece in pieces)]
+def _headed(heading: Unit, pieces: Sequence[Piece]) -> list[Unit]:
+    return [heading, *[piece.unit for piece in pieces]] if pieces else []
 
 
 def _rules(fitting: Fitting, shape: Shape) -> list[Unit]:
@@ -174,7 +164,7 @@ def _rules(fitting: Fitting, shape: Shape) -> list[Unit]:
         texts = tuple([piece.text for piece in fitting.constraints])
         units.append(shape.numbered(shape.words.constraints, texts))
     if fitting.rules:
-        units += _headed(shape.words.rules, shape.line(shape.words.rules), fitting.rules)
+        units += _headed(shape.headings["rules"], fitting.rules)
     return units
 
 
@@ -184,11 +174,11 @@ def _settings(pieces: Sequence[Piece], shape: Shape) -> list[Unit]:
 
 def _immediate(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
     """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
-    units = [Unit(piece.text + GAP, piece.tokens) for piece in offer.scene]
+    units = [piece.unit for piece in offer.scene]
     units += _window(offer, fitting, shape)
-    units += [Unit(piece.text + GAP, piece.tokens) for piece in offer.mark]
-    units += _headed(shape.words.after, shape.headings["after"], fitting.after)
-    units += _headed(shape.words.desk, shape.headings["desk"], fitting.desk)
+    units += [piece.unit for piece in offer.mark]
+    units += _headed(shape.headings["after"], fitting.after)
+    units += _headed(shape.headings["desk"], fitting.desk)
     return units
 
 
@@ -196,9 +186,9 @@ def _window(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
     stretch, cut = offer.window, fitting.cut
     if stretch is None or cut is None:
         return []
-    units = [Unit(shape.words.window + "\n", shape.headings["window"])]
+    units = [shape.headings["window"]]
     if cut.start > stretch.begin:
-        units.append(Unit(shape.words.left_out + "\n", shape.headings["left_out"]))
+        units.append(shape.headings["left_out"])
     text = stretch.since_start(cut.start)
     tail_at = max(stretch.tail_start() - cut.start, 0)
     tail = text[tail_at:]
@@ -218,8 +208,8 @@ def _conversation(
     role: Role,
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
-    messages = [Slot(_speaker(piece.fragment), "immediate", [_message(piece.text, shape)]) for piece in fitting.history]
-    closing = [Unit(piece.text + GAP, piece.tokens) for piece in offer.closing]
+    messages = [Slot(_speaker(piece.fragment), "immediate", [piece.unit]) for piece in fitting.history]
+    closing = [piece.unit for piece in offer.closing]
     if closing:
         messages.append(Slot(role, "immediate", closing))
     slots: list[Slot] = []
@@ -231,15 +221,11 @@ def _conversation(
         for depth in here:
             _extend(slots, depths[depth])
         if at == len(messages) - (1 if closing else 0) and late:
-            units = _headed(shape.words.late, shape.headings["late"], late)
+            units = _headed(shape.headings["late"], late)
             slots.append(Slot(role, "retrieved", units))
         if at < len(messages):
             slots.append(messages[at])
     return slots
-
-
-def _message(text: str, shape: Shape) -> Unit:
-    return Unit(text + GAP, shape.piece(text), shape.tokenizer.count(text))
 
 
 def _speaker(fragment: Fragment) -> Role:

@@ -18,6 +18,7 @@ from fabula.core.fragments import Layer, Role
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
+_PREFIXES = 64  # beginnings kept
 _OWNERS = ("identity", "preset", *(layer.value for layer in Layer))
 
 
@@ -86,38 +87,36 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
     per_message = shape.model.per_message
     owners = dict.fromkeys(_OWNERS, 0)
     messages: list[Message] = []
-    stable_texts: list[str] = []
+    digests: list[str] = []
     total = extra
     additive = shape.tokenizer.additive
     untouched = True  # so far, everything belongs to the stable prefix
     for group in tidy(slots, recipe, shape):
-        texts: list[str] = []
+        units: list[Unit] = []
         stable = tokens = 0
         for slot in group:
-            subtotal = 0
-            for text, cost, _ in slot.units:
-                texts.append(text)
-                subtotal += cost
+            subtotal = sum([unit.tokens for unit in slot.units])
+            units += slot.units
             owners[slot.owner] += subtotal
             tokens += subtotal
             untouched = untouched and slot.stable
             if untouched:
-                stable = len(texts)
-        last = group[-1].units[-1]
+                stable = len(units)
+        last = units[-1]
         bare = last.bare
         if bare is None:
             bare = shape.tokenizer.count(last.text.rstrip("\n"))
         saved = last.tokens - bare
         owners[group[-1].owner] -= saved
         total += tokens - saved + per_message
+        head = ""
         if stable:
-            texts[:stable] = ["".join(texts[:stable])]
-            stable_texts.append(f"{group[0].role}\n{texts[0]}")
-            stable = len(texts[0])
-        content = "".join(texts).rstrip("\n")
+            head, digest = _prefix(tuple(units[:stable]), group[0].role, shape)
+            digests.append(digest)
+        content = (head + "".join([unit.text for unit in units[stable:]])).rstrip("\n")
         if "\n/" in content:
             additive = False  # the one beginning that some vocabularies join to the line break before it
-        messages.append(Message(group[0].role, content, min(stable, len(content))))
+        messages.append(Message(group[0].role, content, min(len(head), len(content))))
     if attachments and messages:
         closing = messages[-1]
         messages[-1] = Message(closing.role, closing.content, closing.stable, attachments)
@@ -125,7 +124,19 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
     total += shape.model.per_reply
     if not additive:
         total = extra + overhead + recount(messages, shape.tokenizer)
-    return Rendered(messages, total, owners, overhead, prefix_hash(stable_texts))
+    return Rendered(messages, total, owners, overhead, digests[0] if len(digests) == 1 else prefix_hash(digests))
+
+
+def _prefix(units: tuple[Unit, ...], role: Role, shape: Shape) -> tuple[str, str]:
+    """A stable beginning as text and its hash. The units of rules and settings are kept, so both are, too."""
+    key = (role, *map(id, units))
+    known = shape.prefixes.get(key)
+    if known is None:
+        if len(shape.prefixes) >= _PREFIXES:
+            shape.prefixes.clear()
+        text = "".join([unit.text for unit in units])
+        known = shape.prefixes[key] = (units, text, prefix_hash((role, text)))
+    return known[1], known[2]
 
 
 def prefix_hash(texts: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ def rules_cost(constraints: list[Piece], rules: list[Piece], shape: Shape) -> in
     if constraints:
         cost += shape.numbered(shape.words.constraints, tuple([piece.text for piece in constraints])).tokens
     if rules:
-        cost += shape.line(shape.words.rules)
+        cost += shape.headings["rules"].tokens
     return cost
 
 

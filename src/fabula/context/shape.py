@@ -6,7 +6,7 @@ pieces: wrappers, headings and numbering are part of the pieces, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -23,21 +23,25 @@ _BLOCKS = 256  # rendered lists kept
 _SHAPED = 10_000  # shaped fragments kept
 
 
-class Piece(Struct, eq=False, gc=False):
-    """A fragment as it will stand in the prompt, and what that costs."""
-
-    fragment: Fragment
-    text: str
-    tokens: int
-    seat: str = ""
-
-
 class Unit(NamedTuple):
     """Text as it will stand, its line break included; `bare` is its cost at the end of a message."""
 
     text: str
     tokens: int
     bare: int | None = None
+
+
+class Piece(Struct, eq=False, gc=False):
+    """A fragment as it will stand in the prompt, and what having it there costs.
+
+    `unit` is the same as text to be laid out; pieces that become lines of a list have none.
+    """
+
+    fragment: Fragment
+    text: str
+    tokens: int
+    seat: str = ""
+    unit: Unit = Unit("", 0)
 
 
 class Offer(Struct):
@@ -75,7 +79,19 @@ class Offer(Struct):
 class Shape:
     """Measures text for one tokenizer and one language; remembers what it measured."""
 
-    __slots__ = ("_blocks", "_bundles", "_gapped", "budgets", "headings", "model", "shaped", "tokenizer", "words")
+    __slots__ = (
+        "_blocks",
+        "_bundles",
+        "_gapped",
+        "_units",
+        "budgets",
+        "headings",
+        "model",
+        "prefixes",
+        "shaped",
+        "tokenizer",
+        "words",
+    )
 
     def __init__(self, tokenizer: Tokenizer, words: Words, model: Model) -> None:
         self.tokenizer = tokenizer
@@ -84,12 +100,11 @@ class Shape:
         self.shaped: dict[int, Piece] = {}
         self._bundles: dict[int, tuple[tuple[Fragment, ...], Bundle | None]] = {}
         self.budgets: dict[object, Budget] = {}
+        self.prefixes: dict[tuple[str | int, ...], tuple[tuple[Unit, ...], str, str]] = {}
         self._gapped = Counts()
+        self._units: dict[str, Unit] = {}
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
-        self.headings = {
-            name: self.line(getattr(words, name))
-            for name in ("retrieved", "late", "window", "left_out", "after", "desk")
-        }
+        self.headings = {name: Unit(text + "\n", self.line(text)) for name, text in _headings(words)}
 
     def piece(self, text: str) -> int:
         """What a text costs with the blank line behind it."""
@@ -98,6 +113,19 @@ class Shape:
 
     def _gap(self, text: str) -> int:
         return self.tokenizer.count(text + GAP)
+
+    def unit(self, text: str) -> Unit:
+        """A text with the blank line behind it."""
+        return Unit(text + GAP, self.piece(text))
+
+    def kept_unit(self, text: str) -> Unit:
+        """The same for a text that comes again and again: an identity, a preset's message."""
+        known = self._units.get(text)
+        if known is None:
+            if len(self._units) >= _BLOCKS:
+                self._units.clear()
+            known = self._units[text] = self.unit(text)
+        return known
 
     def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
         """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
@@ -111,14 +139,16 @@ class Shape:
             text = " ".join(text.split("\n"))
         own_place = fragment.placement is not None
         if seat == "constraints":
-            tokens = count(f"100. {text}\n")
-        elif seat == "history":
-            tokens = count(text) + self.model.per_message
+            piece = Piece(fragment, text, count(f"100. {text}\n"), seat)
         elif seat == "settings" and not own_place:
-            tokens = count(f"- {text}\n")
+            piece = Piece(fragment, text, count(f"- {text}\n"), seat)
+        elif seat == "history":
+            bare = count(text)
+            piece = Piece(fragment, text, bare + self.model.per_message, seat, Unit(text + GAP, self.piece(text), bare))
         else:
-            tokens = self.piece(text) + (2 * self.model.per_message if own_place else 0)
-        piece = Piece(fragment, text, tokens, seat)
+            unit = self.unit(text)
+            around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
+            piece = Piece(fragment, text, unit.tokens + around, seat, unit)
         if not marked:
             if len(self.shaped) >= _SHAPED:
                 self.shaped.clear()
@@ -209,11 +239,13 @@ def shape(
 
 def _without_repeats(offer: Offer, out: list[Outcome]) -> None:
     """A project rule that says what a constraint says already stands once, as the constraint."""
+    rules = {piece.text for piece in offer.rules}
+    if rules.isdisjoint([piece.text for piece in offer.constraints]):
+        return
     said = {piece.text: piece for piece in offer.constraints}
     repeated = [piece for piece in offer.rules if piece.text in said]
-    if repeated:
-        out += [(p.fragment, Reason.DUPLICATE, p.tokens, said[p.text].fragment.source) for p in repeated]
-        offer.rules = [piece for piece in offer.rules if piece.text not in said]
+    out += [(p.fragment, Reason.DUPLICATE, p.tokens, said[p.text].fragment.source) for p in repeated]
+    offer.rules = [piece for piece in offer.rules if piece.text not in said]
 
 
 def _sort(
@@ -266,6 +298,11 @@ def _bundle(group: tuple[Fragment, ...], measure: Shape) -> Bundle | None:
     out: list[Outcome] = []
     rows = tuple((seat, _once(pieces, out)) for seat, pieces in seats.items())
     return Bundle(group[0].project_id, rows, out)
+
+
+def _headings(words: Words) -> Iterator[tuple[str, str]]:
+    for name in ("rules", "retrieved", "late", "window", "left_out", "after", "desk"):
+        yield name, getattr(words, name)
 
 
 def _seat(fragment: Fragment) -> str:

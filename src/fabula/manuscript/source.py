@@ -209,19 +209,26 @@ class ProjectSource:
     waits = False
     ahead = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
         """Rules, then style."""
         direction = view.room(Direction)
-        if direction is None:
-            return
-        project = ask.request.project_id
-        for key, text in direction.lines(ask.language):
-            yield Fragment(source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project, tier=Tier.PROJECT)
-        if direction.style:
-            yield Fragment(
-                source="project:style", layer=Layer.SETTINGS, text=direction.style, project_id=project, score=1.0
-            )
+        return () if direction is None else _said(direction, ask.request.project_id, ask.language)
 
     def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
         """Everything the project says about itself is offered."""
         return ()
+
+
+@lru_cache(maxsize=256)
+def _said(direction: Direction, project_id: str, language: Language) -> tuple[Fragment, ...]:
+    """What a project says about itself, as fragments; a direction never changes, so they are made once."""
+    rules = [
+        Fragment(source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project_id, tier=Tier.PROJECT)
+        for key, text in direction.lines(language)
+    ]
+    if not direction.style:
+        return tuple(rules)
+    style = Fragment(
+        source="project:style", layer=Layer.SETTINGS, text=direction.style, project_id=project_id, score=1.0
+    )
+    return (*rules, style)
