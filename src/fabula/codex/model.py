@@ -8,7 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from fabula.core.fragments import Fragment, Layer, Tier
+from fabula.core.fragments import Fragment, Layer, Terms, Tier
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.text.names import Names
@@ -125,7 +125,9 @@ class Codex:
     def _render(self, entry: Entry, score: float) -> list[Fragment]:
         layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
 
-        def fragment(source: str, text: str, since: Position | None, known_to: frozenset[str] | None) -> Fragment:
+        def fragment(
+            source: str, text: str, since: Position | None, known_to: frozenset[str] | None, *of: Terms
+        ) -> Fragment:
             return Fragment(
                 source=source,
                 layer=layer,
@@ -136,15 +138,16 @@ class Codex:
                 score=score,
                 since=since,
                 known_to=known_to,
+                derived_from=of,
             )
 
+        # What becomes true of an entry can be known only where the entry itself can.
+        tied = entry.since is not None or entry.known_to is not None
+        own = (Terms(entry.source, entry.since, None, entry.known_to),) if tied else ()
         found = [fragment(entry.source, self._portrait(entry), entry.since, entry.known_to)]
         for number, step in enumerate(entry.progressions, start=1):
-            known_to = step.known_to
-            if entry.known_to is not None:
-                known_to = entry.known_to if known_to is None else known_to & entry.known_to
             text = f"{self._since(entry, step)}{step.text}"
-            found.append(fragment(f"{entry.source}#{number}", text, step.since, known_to))
+            found.append(fragment(f"{entry.source}#{number}", text, step.since, step.known_to, *own))
         return found
 
     def _since(self, entry: Entry, step: Progression) -> str:
@@ -155,7 +158,7 @@ class Codex:
         return f"{entry.name} (from chapter {chapter} on): " if chapter else f"{entry.name} (by now): "
 
     def _portrait(self, entry: Entry) -> str:
-        """`Mara Venn (character; also Mara): …`; relations and details follow."""
+        """`Mara Venn (character; also Mara): …`; details follow."""
         if self._language == "zh":
             also = f"，又名{'、'.join(entry.aliases)}" if entry.aliases else ""
             head = f"{entry.name}（{_TYPES_ZH.get(entry.type, entry.type)}{also}）：{entry.description}"

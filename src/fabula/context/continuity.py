@@ -7,9 +7,11 @@ request of the same kind. Losing it costs a cached prefix and nothing else.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.core.story import Vantage
 
@@ -23,6 +25,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     prefix_hash: str = ""
     document: str = ""
     window_start: int | None = None
+    window_words: int = 0  # a check on the words it began with
     window_room: int = 0
     history_start: str | None = None
     history_room: int = 0
@@ -55,16 +58,21 @@ class Continuities:
     def __init__(self, most: int = 1000) -> None:
         self._most = most
         self._kept: dict[str, Continuity] = {}
+        self._lock = threading.Lock()
 
     def before(self, request: Request, vantage: Vantage) -> Continuity:
         """What the last request of this kind left, or the last of its family."""
-        key, family = continuity_key(request, vantage), family_key(request, vantage)
-        return self._kept.get(key) or self._kept.get(family) or NOTHING
+        with self._lock:
+            last = self._kept.get(family_key(request, vantage), NOTHING)
+            here = self._kept.get(continuity_key(request, vantage), last)
+        # Unchanged means: since the last request of the family, wherever in the book that was.
+        return here if here.prefix_hash == last.prefix_hash else replace(here, prefix_hash=last.prefix_hash)
 
     def commit(self, request: Request, vantage: Vantage, continuity: Continuity) -> None:
         """Keep what a recorded answer left behind."""
-        for key in (continuity_key(request, vantage), family_key(request, vantage)):
-            self._kept.pop(key, None)
-            self._kept[key] = continuity
-        while len(self._kept) > self._most:
-            del self._kept[next(iter(self._kept))]
+        with self._lock:
+            for key in (continuity_key(request, vantage), family_key(request, vantage)):
+                self._kept.pop(key, None)
+                self._kept[key] = continuity
+            while len(self._kept) > self._most:
+                del self._kept[next(iter(self._kept))]

@@ -34,6 +34,7 @@ from fabula.context.turnstile import Turnstile
 from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import LAYERS, Fragment, Layer
+from fabula.core.scale import NEEDED
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language, Project, View
 from fabula.text.models import Model, find_model
@@ -90,13 +91,19 @@ class Engine:
         continuity: Continuity = NOTHING,
     ) -> Result:
         """One prompt. `fragments` are offered beside what the sources know."""
+        return self._in_turn(request, view, list(fragments), continuity, dry=False)
+
+    def _in_turn(
+        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
+    ) -> Result:
+        """Through the queue of this document."""
         place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
         self._turnstile.enter(place)
         try:
             if self._may_wait:
-                return self._assemble(request, view, list(fragments), continuity, dry=False)
+                return self._assemble(request, view, given, before, dry=dry)
             with self._taking_turns:
-                return self._assemble(request, view, list(fragments), continuity, dry=False)
+                return self._assemble(request, view, given, before, dry=dry)
         finally:
             self._turnstile.leave(place)
 
@@ -114,7 +121,7 @@ class Engine:
                 Code.INSPECT_FORBIDDEN,
                 "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
             )
-        return self._assemble(request, view, list(fragments), continuity, dry=True)
+        return self._in_turn(request, view, list(fragments), continuity, dry=True)
 
     def _assemble(
         self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
@@ -159,7 +166,7 @@ class Engine:
             log.warning("%s", failed)
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failed}, so counts are cautious")
             return Shape(Cautious(), WORDS[language], model)
-        if len(self._shapes) > 32:
+        if len(self._shapes) > 8:
             self._shapes.clear()
         self._shapes[key] = known
         return known
@@ -168,7 +175,7 @@ class Engine:
         key = (recipe.name, own)
         known = self._presets.get(key)
         if known is None:
-            known = prepare(own, recipe.preset) if own is not None else recipe.preset
+            known = prepare(own or recipe.preset, recipe.preset)
             if len(self._presets) > 64:
                 self._presets.clear()
             self._presets[key] = known
@@ -207,7 +214,7 @@ class _Run:
         self.vantage = vantage
         self.dry = dry
         self.sources = [engine._sources[name] for name in recipe.sources if name in engine._sources]
-        self.place = request.conversation_id or request.document_id
+        self.place = f"{request.conversation_id}\x1f{request.document_id}"
         self.same_place = before is not NOTHING and before.document == self.place
         self.limits = engine._settings.limits
 
@@ -239,8 +246,10 @@ class _Run:
         fresh = self._fresh(desk, measure)
         self.vantage = _placed(self.vantage, desk)
         shown = _shown(self.vantage, desk, measure, budget.layers)
-        # A new chapter is the time to tidy up, if the retrieved layer has outgrown its share.
-        tidy = not self.same_place and before.retrieved_tokens > budget.shares[Layer.RETRIEVED]
+        # A layer that has outgrown its share is tidied up with a new chapter, and far beyond it at any time.
+        share = budget.shares[Layer.RETRIEVED]
+        tidy = before.retrieved_tokens > (2 * share if self.same_place else share)
+        fresh = fresh or tidy
         while True:
             held = held_over(before, tidy=tidy, patience=self.recipe.patience)
             told = Ask(
@@ -259,7 +268,7 @@ class _Run:
             noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
             offered = [desk, *rest.groups, attached.described]
             outcomes: list[Outcome] = list(attached.outcomes)
-            offer, unrevealed = self._sift(offered, measure, outcomes, noted)
+            offer, unrevealed = self._sift(offered, measure, outcomes, noted, frozenset(held))
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
                 offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
             )
@@ -338,19 +347,24 @@ class _Run:
         start = before.window_start
         for fragment in ahead:
             if isinstance(fragment, Stretch) and start is not None:
-                if not fragment.begin <= start < fragment.end:
+                if not fragment.begins(start, before.window_words):
                     return True
                 return fragment.cost(measure.tokenizer, start) > before.window_room
         return False
 
     def _sift(
-        self, offered: Sequence[Sequence[Fragment]], measure: Shape, outcomes: list[Outcome], noted: list[str]
+        self,
+        offered: Sequence[Sequence[Fragment]],
+        measure: Shape,
+        outcomes: list[Outcome],
+        noted: list[str],
+        held: frozenset[str],
     ) -> tuple[Offer, set[int]]:
         """Scope, gate, shape and the limits on what may be asked of one prompt."""
         excluded = frozenset(name for name in self.request.exclude if name)
         offer, dropped, unrevealed = shape(offered, self.request.project_id, self._pass, measure, excluded)
         outcomes += dropped
-        self._check_size(offer, measure.model.window)
+        self._check_size(offer, measure, held)
         most = self.limits.retrieved_chunks
         if len(offer.retrieved) > most:
             best = sorted(range(len(offer.retrieved)), key=lambda at: -offer.retrieved[at].fragment.score)
@@ -383,12 +397,12 @@ class _Run:
             )
         return gate(group, self.vantage, self.view.timeline)
 
-    def _check_size(self, offer: Offer, window: int) -> None:
+    def _check_size(self, offer: Offer, measure: Shape, held: frozenset[str]) -> None:
+        """Refuse what nobody could choose from. Text and what was told before make way instead of counting."""
         most = self.limits.input_tokens
         size = sum([piece.tokens for pieces in offer.lists() for piece in pieces])
-        if offer.window is not None and size <= most:
-            # The manuscript counts only up to what the window could hold.
-            size += min(offer.window_tokens, max(window - size, 0))
+        if size > most and held:
+            size -= sum(p.tokens for p in offer.retrieved if p.fragment.source in held and p.fragment.score < NEEDED)
         if size > most:
             raise FabulaError(
                 Code.INPUT_TOO_LARGE,
@@ -397,6 +411,10 @@ class _Run:
                 tokens=size,
                 most=most,
             )
+        if offer.window is not None and offer.window_tokens > most - size:
+            cut = offer.window.fit(measure.tokenizer, most - size, paragraphs_only=True)
+            if cut is not None:
+                offer.window, offer.window_tokens = replace(offer.window, begin=cut.start), cut.tokens
 
     def _settle(
         self,
@@ -437,6 +455,7 @@ class _Run:
             prefix_hash=rendered.prefix_hash,
             document=self.place,
             window_start=fitting.cut.start if fitting.cut is not None and offer.window is not None else None,
+            window_words=offer.window.words_at(fitting.cut.start) if offer.window and fitting.cut else 0,
             window_room=fitting.window_room,
             history_start=fitting.history[0].fragment.source if fitting.history else None,
             history_room=fitting.history_room,

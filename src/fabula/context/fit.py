@@ -23,6 +23,7 @@ from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Layer
 from fabula.core.scale import NEEDED
+from fabula.text.paragraphs import NEVER
 from fabula.text.windows import Cut, shorten
 
 
@@ -288,7 +289,7 @@ def _settle_window(
     given_up = recipe.window_step if before is not NOTHING else 0.0
     stepped_to = max(min(minimum, room), int(room * (1 - given_up)))
     start = before.window_start if same_place else None
-    holds = start is not None and stretch.begin <= start < stretch.end and window.cost(start) <= room
+    holds = start is not None and stretch.begins(start, before.window_words) and window.cost(start) <= room
     # A window that stepped goes back to the beginning only where it need not step again soon.
     if window.full <= (stepped_to if holds else room):
         cut: Cut | None = Cut(stretch.begin, window.full)
@@ -302,10 +303,14 @@ def _settle_window(
         fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
         fitting.truncated.add(Layer.IMMEDIATE)
     elif cut.start > stretch.begin:
-        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, f"{window.full - cut.tokens} tokens left out"))
+        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, _left_out(window.full - cut.tokens)))
         fitting.truncated.add(Layer.IMMEDIATE)
     else:
         fitting.outcomes.append((stretch, Reason.KEPT, cut.tokens, ""))
+
+
+def _left_out(tokens: int) -> str:
+    return f"{tokens} tokens left out" if tokens < NEVER else "far more than fits"
 
 
 class _History:

@@ -83,7 +83,7 @@ class Gathered(Struct):
 
 
 class Gatherer:
-    """Asks sources; remembers only which of them are hanging."""
+    """Asks sources; remembers which of them are hanging, and which groups it has looked through."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -99,7 +99,10 @@ class Gatherer:
         found = Gathered([], [])
         for source in sources:
             try:
-                answer = next(pending).wait(deadline) if source.waits else self._listed(source, ask, view)
+                if source.waits:
+                    answer = self._wait(source, next(pending), deadline)
+                else:
+                    answer = self._listed(source, ask, view)
             except FabulaError as error:
                 if error.code in _REFUSALS:
                     raise
@@ -131,13 +134,12 @@ class Gatherer:
         return answer
 
     def _start(self, source: Source, ask: Ask, view: View) -> _Call:
-        with self._lock:
-            hanging = self._hanging.get(source.name, 0)
-            if hanging < _STUCK:
-                self._hanging[source.name] = hanging + 1
         call = _Call()
-        if hanging >= _STUCK:
-            return call
+        with self._lock:
+            if self._hanging.get(source.name, 0) >= _STUCK:
+                call.error = _HangingError()
+                call.done.set()
+                return call
 
         def run() -> None:
             try:
@@ -147,11 +149,24 @@ class Gatherer:
             except BaseException as error:  # an exit is the source's own affair, not the caller's
                 call.error = RuntimeError(type(error).__name__)
             with self._lock:
-                self._hanging[source.name] -= 1
-            call.done.set()
+                call.done.set()
+                if call.hung:
+                    self._hanging[source.name] -= 1
 
         threading.Thread(target=run, name=f"source-{source.name}", daemon=True).start()
         return call
+
+    def _wait(self, source: Source, call: _Call, deadline: float) -> Sequence[Fragment]:
+        """The answer of a call, if it comes in time; a call that does not counts as hanging until it ends."""
+        if not call.done.wait(max(0.0, deadline - time.monotonic())):
+            with self._lock:
+                if not call.done.is_set():
+                    call.hung = True
+                    self._hanging[source.name] = self._hanging.get(source.name, 0) + 1
+                    raise _HangingError
+        if call.error is not None:
+            raise call.error
+        return call.answer
 
 
 class _HangingError(Exception):
@@ -159,19 +174,13 @@ class _HangingError(Exception):
 
 
 class _Call:
-    __slots__ = ("answer", "done", "error")
+    __slots__ = ("answer", "done", "error", "hung")
 
     def __init__(self) -> None:
         self.done = threading.Event()
         self.answer: Sequence[Fragment] = ()
         self.error: Exception | None = None
-
-    def wait(self, deadline: float) -> Sequence[Fragment]:
-        if not self.done.wait(max(0.0, deadline - time.monotonic())):
-            raise _HangingError
-        if self.error is not None:
-            raise self.error
-        return self.answer
+        self.hung = False
 
 
 def _warning(source: Source, why: str, words: Words) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from fabula.context.continuity import Continuity
+from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.shape import Piece
 from fabula.context.trace import Outcome, Reason
 from fabula.core.scale import NEEDED
@@ -43,7 +43,7 @@ class Order(Struct):
 
 def arrange(kept: Sequence[Piece], before: Continuity, *, fresh: bool, late: bool) -> Order:
     """Put what was chosen into its order. `kept` comes in the order of the recipe's sources."""
-    if not before.retrieved and not before.late:
+    if before is NOTHING:
         return Order(list(kept))
     if fresh:
         return Order(_anew(kept, before))

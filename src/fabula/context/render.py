@@ -38,6 +38,7 @@ class Rendered(Struct):
     tokens: int
     by_owner: dict[str, int]
     overhead: int
+    attachments: int
     prefix_hash: str
     _prompt: str | None = field(default=None, name="prompt_")
 
@@ -123,8 +124,10 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
     overhead = per_message * len(messages) + shape.model.per_reply
     total += shape.model.per_reply
     if not additive:
-        total = extra + overhead + recount(messages, shape.tokenizer)
-    return Rendered(messages, total, owners, overhead, digests[0] if len(digests) == 1 else prefix_hash(digests))
+        counted = extra + overhead + recount(messages, shape.tokenizer)
+        owners["immediate"] = max(owners["immediate"] + counted - total, 0)
+        total = counted
+    return Rendered(messages, total, owners, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
 
 
 def _prefix(units: tuple[Unit, ...], role: Role, shape: Shape) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fabula.context.recipes.preset import Preset
+from fabula.context.render import Message
 from fabula.context.request import Attachment, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
@@ -72,7 +73,7 @@ def result_json(result: Result) -> dict[str, Any]:
     """A result by the names of the specification."""
     return {
         "prompt": result.prompt,
-        "messages": [{"role": message.role, "content": message.content} for message in result.messages],
+        "messages": [_message(message) for message in result.messages],
         "tokenCount": result.token_count,
         "tokensExact": result.exact,
         "stablePrefixHash": result.stable_prefix_hash,
@@ -84,6 +85,7 @@ def result_json(result: Result) -> dict[str, Any]:
         },
         "preset": {"tokens": result.preset_tokens},
         "identity": {"tokens": result.identity_tokens},
+        "attachments": {"tokens": result.rendered.attachments},
         "overhead": result.rendered.overhead,
         "budget": {
             "window": result.budget.window,
@@ -95,6 +97,11 @@ def result_json(result: Result) -> dict[str, Any]:
         "vantage": result.vantage.name,
         "warnings": list(result.warnings),
     }
+
+
+def _message(message: Message) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    return {**plain, "attachments": list(message.attachments)} if message.attachments else plain
 
 
 def inspection_json(result: Result) -> dict[str, Any]:

@@ -143,15 +143,26 @@ def _odd(fragment: Any) -> str | None:
     if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
         return f"{fragment.role!r} is not a role"
     for mark in (fragment.since, fragment.until):
-        if mark is not None and not isinstance(mark, Position):
+        if mark is not None and not (
+            isinstance(mark, Position) and isinstance(mark.document, str) and isinstance(mark.offset, int)
+        ):
             return f"{mark!r} is not a position in the story"
-    if fragment.known_to is not None and not isinstance(fragment.known_to, frozenset):
+    known_to = fragment.known_to
+    if known_to is not None and not (isinstance(known_to, frozenset) and all(isinstance(k, str) for k in known_to)):
         return "`known_to` is not a frozenset of ids"
     if not isinstance(fragment.derived_from, tuple) or not all(isinstance(t, Terms) for t in fragment.derived_from):
         return "`derived_from` is not a tuple of terms"
+    return None if fragment.placement is None else _misplaced(fragment)
+
+
+def _misplaced(fragment: Any) -> str | None:
     wish = fragment.placement
-    if wish is not None and (not isinstance(wish, Placement) or (wish.depth is not None and wish.depth < 0)):
-        return "its placement is not one: depths count from 0"
+    if not isinstance(wish, Placement) or fragment.layer not in (Layer.SETTINGS, Layer.RETRIEVED):
+        return "only settings and retrieved things can have a placement of their own"
+    sound = wish.depth is None or (isinstance(wish.depth, int) and wish.depth >= 0)
+    sound = sound and (wish.anchor is None or isinstance(wish.anchor, str))
+    if not sound or wish.side not in ("before", "after") or not isinstance(wish.order, int):
+        return "its placement makes no sense: depths count from 0, sides are before and after, orders are whole numbers"
     return None
 
 

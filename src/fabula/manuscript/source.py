@@ -60,8 +60,19 @@ class EditorSource:
         cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
         say, project = _SAYS[ask.language], request.project_id
 
+        # Whoever writes sees the text that is being written; whoever speaks in it, only what it may know.
+        known_to = document.witnesses if request.speaker_id else None
+
         def offer(source: str, body: str, part: Part) -> Fragment:
-            return Fragment(source=source, layer=Layer.IMMEDIATE, text=body, project_id=project, part=part, score=1.0)
+            return Fragment(
+                source=source,
+                layer=Layer.IMMEDIATE,
+                text=body,
+                project_id=project,
+                part=part,
+                score=1.0,
+                known_to=known_to,
+            )
 
         if document.title:
             yield _scene(document.title, say["scene"], project)
@@ -75,7 +86,7 @@ class EditorSource:
             yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
         if cursor < len(text):
             yield offer("editor:after", _whole_words(text, cursor, cursor + AFTER), Part.AFTER)
-        if document.beats:
+        if document.beats and not request.speaker_id:  # a plan is for those who write, not for those who live it
             beats = say["between"].join(beat.rstrip(".。;；") for beat in document.beats)
             yield offer("outline:beats", say["beats"].format(beats=beats), Part.DESK)
 
@@ -92,6 +103,7 @@ class EditorSource:
             project_id=ask.request.project_id,
             reach=max(ask.window, 1) * LONGEST_TOKEN,
             title=document.title,
+            known_to=document.witnesses if ask.request.speaker_id else None,
             stored_cursor=_stored(ask, view, document, cursor),
         )
 

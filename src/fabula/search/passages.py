@@ -21,6 +21,8 @@ SIZE = 700  # characters a passage aims at
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+")
 K1, B = 1.2, 0.5
+WORDS = 32  # of a query are looked up, the rarest first
+COMMON = 16  # a word that more than one in so many passages hold says little
 _EVERYBODY: Mapping[str, frozenset[str] | None] = {}
 
 
@@ -97,14 +99,18 @@ class Passages:
                 self._postings.setdefault(word, []).append((at, count * (K1 + 1) / (count + norm)))
 
     def scores(self, query: Sequence[str]) -> dict[int, float]:
-        """BM25 of every passage that shares a word with the query."""
-        total: dict[int, float] = {}
+        """BM25 of every passage that shares one of the query's rarest words.
+
+        Only so many words are looked up, and none that a good part of all passages holds: the work is bounded.
+        """
         size = len(self.all)
-        for word in dict.fromkeys(query):
-            postings = self._postings.get(word)
-            if not postings or len(postings) * 4 > size + 8:
-                continue
-            weight = log(1 + (size - len(postings) + 0.5) / (len(postings) + 0.5))
-            for at, share in postings:
+        found = [(len(postings), word) for word in set(query) if (postings := self._postings.get(word))]
+        common = max(size // COMMON, 8)
+        total: dict[int, float] = {}
+        for held, word in sorted(found)[:WORDS]:
+            if held > common:
+                break
+            weight = log(1 + (size - held + 0.5) / (held + 0.5))
+            for at, share in self._postings[word]:
                 total[at] = total.get(at, 0.0) + weight * share
         return total

@@ -9,7 +9,7 @@ from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
-from fabula.core.view import View
+from fabula.core.view import Language, View
 from fabula.skills.model import SKILLS, Skill
 from fabula.text.offsets import normalise
 
@@ -31,7 +31,7 @@ class SkillSource:
         project = request.project_id
         if request.session:
             said = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
-            yield _closing("session", said, project)
+            yield _closing("session", _SESSION[ask.language].format(said=said), project)
         if request.skill_id:
             skill = self._skills.get(request.skill_id)
             if skill is None:
@@ -40,7 +40,7 @@ class SkillSource:
                     f"There is no skill called {request.skill_id!r}. There are: {', '.join(self._skills)}.",
                 )
             if skill.says[ask.language]:
-                yield _closing(f"skill:{skill.id}", skill.says[ask.language], project)
+                yield _role(skill.id, skill.says[ask.language], project)
         if request.additional_input.strip():
             yield _closing("input", normalise(request.additional_input), project)
 
@@ -49,7 +49,18 @@ class SkillSource:
         return ()
 
 
+_SESSION: dict[Language, str] = {
+    "en": "[This session; it may not be relevant] {said}",
+    "zh": "[本次会话，未必相关] {said}",
+}
+
+
 @lru_cache(maxsize=256)
+def _role(skill_id: str, says: str, project_id: str) -> Fragment:
+    """A skill's words never change, so they are made into a fragment once."""
+    return _closing(f"skill:{skill_id}", says, project_id)
+
+
 def _closing(source: str, text: str, project_id: str) -> Fragment:
     return Fragment(
         source=source, layer=Layer.IMMEDIATE, text=text, project_id=project_id, part=Part.CLOSING, score=1.0

@@ -39,22 +39,20 @@ def from_utf16(text: str, units: int) -> int:
         )
     if text.isascii():
         return check_cursor(units, len(text))
-    seen = 0
-    for offset, character in enumerate(text):
-        if seen == units:
-            return offset
-        seen += 2 if character > "\uffff" else 1
-        if seen > units:
-            raise FabulaError(
-                Code.CURSOR_INVALID,
-                f"The cursor at UTF-16 unit {units} stands inside one character. Move it to either side of it.",
-            )
-    if seen == units:
-        return len(text)
-    raise FabulaError(
-        Code.CURSOR_INVALID,
-        f"The cursor stands at unit {units}, but this document has only {seen}. Send the text you are editing along.",
-    )
+    data = text.encode("utf-16-le", "surrogatepass")
+    if 2 * units > len(data):
+        raise FabulaError(
+            Code.CURSOR_INVALID,
+            f"The cursor stands at unit {units}, but this document has only {len(data) // 2}. "
+            "Send the text you are editing along.",
+        )
+    head = data[: 2 * units]
+    if units and 0xD8 <= head[-1] <= 0xDB and 2 * units < len(data) and 0xDC <= data[2 * units + 1] <= 0xDF:
+        raise FabulaError(
+            Code.CURSOR_INVALID,
+            f"The cursor at UTF-16 unit {units} stands inside one character. Move it to either side of it.",
+        )
+    return len(head.decode("utf-16-le", "surrogatepass"))
 
 
 def through_line_ends(text: str, cursor: int) -> int:

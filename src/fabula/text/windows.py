@@ -7,6 +7,7 @@ first, then sentences, and characters only where a single sentence is too long f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -54,6 +55,16 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
             first += 1
             head = tokenizer.count(whole.text[start : whole.starts[first]])
         return head + whole.tokens(tokenizer, first, tail) + self._tail(tokenizer, tail, edge)
+
+    def words_at(self, start: int) -> int:
+        """A check on the first words of a window, by which to know that it still begins there."""
+        return crc32(self.paragraphs.text[start : min(start + 32, self.end)].encode())
+
+    def begins(self, start: int, words: int) -> bool:
+        """Does a window that began at `start` with those words still begin so?"""
+        if not self.begin <= start < self.end:
+            return False
+        return self.words_at(start) == words or start == self.begin
 
     @property
     def empty(self) -> bool:
@@ -149,6 +160,7 @@ def window(
     project_id: str,
     reach: int,
     title: str = "",
+    known_to: frozenset[str] | None = None,
     stored_cursor: int | None = None,
 ) -> Stretch:
     """The text before a cursor, at most `reach` characters of it, beginning with a paragraph."""
@@ -167,6 +179,7 @@ def window(
         title=title,
         part=Part.WINDOW,
         score=1.0,
+        known_to=known_to,
         paragraphs=paragraphs,
         begin=begin,
         end=cursor,

@@ -63,12 +63,12 @@ def available_anchors(preset: Preset) -> tuple[str, ...]:
 def prepare(preset: Preset, skeleton: Preset) -> Preset:
     """A preset made complete: every built-in anchor stands in it once, unless it was switched off."""
     nodes = [node for node in preset.nodes if node.enabled]
-    _check(nodes)
     here = {node.anchor for node in nodes}
     switched_off = {node.anchor for node in preset.nodes if not node.enabled} - _NEEDED
     for node in reversed(skeleton.nodes):
         if node.anchor not in here and node.anchor not in switched_off:
             nodes.insert(_seat(nodes, node, skeleton), node)
+    _check(nodes)
     return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
 
 
@@ -84,12 +84,12 @@ def _seat(nodes: Sequence[Node], node: Node, skeleton: Preset) -> int:
 
 
 def _check(nodes: Sequence[Node]) -> None:
-    layers = [node.id for node in nodes if node.type == "placeholder" and node.id in _LAYERS]
-    if layers != sorted(layers, key=_LAYERS.index):
+    placed = [node.anchor for node in nodes if node.anchor in _ORDER]
+    if placed != sorted(placed, key=lambda name: _ORDER.index(name or "")):
         raise FabulaError(
             Code.PRESET_LAYER_ORDER,
-            f"This preset puts the layers in the order {', '.join(layers)}. Their order is fixed: "
-            f"{', '.join(_LAYERS)}. Move the placeholders back, or leave them out.",
+            f"This preset puts the layers in the order {', '.join(str(name) for name in placed)}. Their order is "
+            f"fixed: {', '.join(_ORDER)}. Move the placeholders back, or leave them out.",
         )
     deep = next((n for n in nodes if n.injection_strategy and (n.injection_strategy.depth or 0) < 0), None)
     if deep is not None:
@@ -101,16 +101,7 @@ def _check(nodes: Sequence[Node]) -> None:
     twice = next((name for name in anchors if anchors.count(name) > 1), None)
     if twice:
         raise FabulaError(Code.PRESET_INVALID, f"The anchor {twice!r} stands in this preset twice. Keep one of them.")
-    if (
-        _LAYERS[-1] in anchors
-        and "chat_history" in anchors
-        and anchors.index("chat_history") < anchors.index(_LAYERS[-1])
-    ):
-        raise FabulaError(
-            Code.PRESET_LAYER_ORDER,
-            "The conversation belongs to the immediate layer and must stand behind it. Move `chat_history` down.",
-        )
 
 
-_LAYERS = [layer.value for layer in Layer]
-_NEEDED = frozenset({*_LAYERS, "chat_history"})
+_ORDER = [*(layer.value for layer in Layer), "chat_history"]
+_NEEDED = frozenset(_ORDER)
