@@ -16,6 +16,7 @@ from fabula.constraints.model import Constraint, Constraints, Origin
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Preference
+from fabula.search.passages import Passages
 from fabula.text.offsets import normalise
 
 PROJECT = "bench"
@@ -65,9 +66,15 @@ def sentences(texts: Sequence[tuple[str, str]], seed: int, longest: int = 160) -
 
 
 def project(
-    texts: Sequence[tuple[str, str]], *, characters: int, entries: int, constraints: int, seed: int = 1
+    texts: Sequence[tuple[str, str]],
+    *,
+    characters: int,
+    entries: int,
+    constraints: int,
+    seed: int = 1,
+    passages: bool = False,
 ) -> View:
-    """A whole project: manuscript, codex, constraints, preferences."""
+    """A whole project: manuscript, codex, constraints, preferences, and passages to search if asked for."""
     story = manuscript(texts, characters)
     said, short = sentences(texts, seed), sentences(texts, seed, longest=80)
     codex = Codex(
@@ -83,5 +90,13 @@ def project(
         [Constraint(id=f"c{n}", text=next(short), origin=list(Origin)[n % 4]) for n in range(constraints)],
     )
     memory = Memory(PROJECT, preferences=[Preference(f"m{n}", next(said), 0.9 - n / 50) for n in range(10)])
-    rooms = {Manuscript: story, Codex: codex, Constraints: rules, Memory: memory, Direction: Direction(kind="novel")}
+    rooms: dict[type, object] = {
+        Manuscript: story,
+        Codex: codex,
+        Constraints: rules,
+        Memory: memory,
+        Direction: Direction(kind="novel"),
+    }
+    if passages:
+        rooms[Passages] = Passages((d.id, d.title, d.text) for d in story.documents)
     return View(Project(id=PROJECT), story.timeline(), rooms)

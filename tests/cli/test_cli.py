@@ -111,7 +111,7 @@ def test_the_samples_are_listed_with_title_and_language() -> None:
 def test_assembling_shows_the_prompt_and_how_its_room_was_spent() -> None:
     shown = run("assemble", "sample:lantern_coast", "-d", "ch-06", "-w", "8192")
     assert "[Writing constraints - do not break]" in shown
-    assert "through the eyes of mara" in shown
+    assert "through the eyes of Mara Venn" in shown
     assert "of 6,144 tokens" in shown
     assert "2,048 kept for the answer" in shown
     for layer in LAYERS:

@@ -45,11 +45,6 @@ ASKED = Annotated[str | None, typer.Option("--request", help="A whole request as
 JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")]
 
 
-@app.callback()
-def version() -> None:
-    """Called for every command."""
-
-
 @app.command()
 def assemble(
     project: PROJECT,

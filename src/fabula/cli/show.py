@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fabula.app import Fabula
+from fabula.codex.model import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
@@ -75,7 +76,7 @@ def _summary(console: Console, house: Fabula, request: Request, result: Result) 
     place = f", {moment.title or moment.document}" if moment else ""
     eyes = "the author's eyes" if result.vantage.eyes is Eyes.AUTHOR else "the reader's eyes"
     if result.vantage.character:
-        eyes = f"the eyes of {result.vantage.character}"
+        eyes = f"the eyes of {_who(house, result.vantage.character)}"
     about = "" if result.exact else " (estimated: this model's vocabulary is not published)"
     console.print(
         f"[bold]{escape(project.title or project.id)}[/]{escape(place)}, through {escape(eyes)}", highlight=False
@@ -89,6 +90,12 @@ def _summary(console: Console, house: Fabula, request: Request, result: Result) 
     parts |= {layer.value: result.layers[layer].tokens for layer in LAYERS}
     console.print(_bar(parts, result.budget.total, console.width))
     console.print(_legend(result))
+
+
+def _who(house: Fabula, character: str) -> str:
+    codex = house.view.room(Codex)
+    entry = codex.by_id.get(character) if codex is not None else None
+    return entry.name if entry is not None else character
 
 
 def _bar(parts: dict[str, int], total: int, width: int) -> Text:

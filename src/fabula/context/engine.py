@@ -91,19 +91,10 @@ class Engine:
         continuity: Continuity = NOTHING,
     ) -> Result:
         """One prompt. `fragments` are offered beside what the sources know."""
-        return self._in_turn(request, view, list(fragments), continuity, dry=False)
-
-    def _in_turn(
-        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
-    ) -> Result:
-        """Through the queue of this document."""
         place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
         self._turnstile.enter(place)
         try:
-            if self._may_wait:
-                return self._assemble(request, view, given, before, dry=dry)
-            with self._taking_turns:
-                return self._assemble(request, view, given, before, dry=dry)
+            return self._in_turn(request, view, list(fragments), continuity, dry=False)
         finally:
             self._turnstile.leave(place)
 
@@ -122,6 +113,15 @@ class Engine:
                 "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
             )
         return self._in_turn(request, view, list(fragments), continuity, dry=True)
+
+    def _in_turn(
+        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
+    ) -> Result:
+        """One at a time, where nobody has to wait for anything but the machine."""
+        if self._may_wait:
+            return self._assemble(request, view, given, before, dry=dry)
+        with self._taking_turns:
+            return self._assemble(request, view, given, before, dry=dry)
 
     def _assemble(
         self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
@@ -308,7 +308,7 @@ class _Run:
         fixed = measure.piece(identity.strip()) + model.per_reply
         runs, last = 1, "system"
         for node in preset.nodes:
-            if node.type == "message" and node.content.strip():
+            if node.content.strip():
                 fixed += measure.piece(node.content.strip())
                 if node.injection_strategy is not None:
                     runs += 2

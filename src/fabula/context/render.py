@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
@@ -40,7 +40,7 @@ class Rendered(Struct):
     overhead: int
     attachments: int
     prefix_hash: str
-    _prompt: str | None = field(default=None, name="prompt_")
+    _prompt: str | None = None
 
     @property
     def prompt(self) -> str:

@@ -1,8 +1,8 @@
 """One table of codes.
 
-Everything that can go wrong has one code, and each code says whether it *refuses* the request
-or only *warns* beside a good answer. The sentence that goes with it is written where it is
-understood; here stands the plain meaning, which `docs/errors.md` must list.
+Everything that can go wrong has one code. The sentence that goes with it is written where it is
+understood, for the person who will read it; what each code means, and whether it refuses a request
+or only warns beside a good answer, is listed in `docs/errors.md`, and a test keeps that list whole.
 """
 
 from __future__ import annotations
