@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from fabula.codex.source import CodexSource
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.continuity import Continuities
-from fabula.context.engine import DEFAULTS, Engine, Settings, vantage_of
+from fabula.context.engine import DEFAULTS, Engine, Settings
 from fabula.context.gather import Source
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Request
 from fabula.context.result import Result
+from fabula.context.vantage import vantage_of
 from fabula.context.wire import read_request
 from fabula.conversation.source import ConversationSource
 from fabula.core.errors import Code, FabulaError

@@ -7,10 +7,10 @@ from contextlib import suppress
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.text.models import find_model, known_models
+from fabula.text.models import FAMILIES, find_model
 
 
-@pytest.mark.parametrize("name", known_models())
+@pytest.mark.parametrize("name", [family.name for family in FAMILIES])
 def test_every_family_is_found_by_its_own_name_and_can_count(name: str) -> None:
     model = find_model(name)
     assert model.name == name

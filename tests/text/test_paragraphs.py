@@ -81,19 +81,6 @@ def test_reaching_back_takes_as_many_whole_paragraphs_as_fit() -> None:
         assert first == 0 or paragraphs.tokens(tokenizer, first - 1, last) > room
 
 
-def test_reaching_on_takes_as_many_whole_paragraphs_as_fit() -> None:
-    tokenizer, rng = encoding("o200k_base"), random.Random(3)
-    paragraphs = Paragraphs(prose(8, 3 * PAGE))
-    count = len(paragraphs.starts)
-    for _ in range(200):
-        first, limit = sorted(rng.choices(range(count + 1), k=2))
-        room = rng.randint(0, 3000)
-        end, spent = paragraphs.reach_on(tokenizer, first, room, limit)
-        assert first <= end <= limit
-        assert spent == paragraphs.tokens(tokenizer, first, end) <= room
-        assert end == limit or paragraphs.tokens(tokenizer, first, end + 1) > room
-
-
 def test_a_huge_paragraph_is_never_taken_whole() -> None:
     text = "word " * (HUGE // 5 + 1) + "\n\nshort\n\n"
     paragraphs = Paragraphs(text)

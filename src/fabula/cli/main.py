@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,13 +47,13 @@ ASKED = Annotated[str | None, typer.Option("--request", help="A whole request as
 JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")]
 
 
-@app.command()
-def assemble(
+def _asked(
+    *,
     project: PROJECT,
     document: DOCUMENT = None,
     cursor: CURSOR = None,
     skill: SKILL = "continue",
-    input: INPUT = "",  # noqa: A002
+    instruction: INPUT = "",
     model: MODEL = "gpt-4o",
     window: WINDOW = None,
     recipe: RECIPE = "novel",
@@ -62,11 +64,57 @@ def assemble(
     exclude: EXCLUDE = None,
     late: LATE = None,
     asked: ASKED = None,
+) -> tuple[Fabula, Request]:
+    """The project and the request that a command line describes."""
+    from fabula.app import Fabula
+
+    house = Fabula.open(project if project.startswith("sample:") else Path(project))
+    if asked is not None:
+        return house, house.read_request(_read(asked))
+    request = house.request(
+        document_id=document,
+        cursor=cursor,
+        skill_id=skill,
+        additional_input=instruction,
+        model=model,
+        window=window,
+        recipe=recipe,
+        eyes=eyes,
+        character=character,
+        conversation_id=conversation,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        late_joiners=late,
+    )
+    return house, request
+
+
+def asks(command: Callable[..., None]) -> Callable[..., None]:
+    """A command about a request: it gets all the options that describe one, and is called with house and request."""
+    late = {"Fabula": object, "Request": object}  # imported only when a command runs
+    shared = signature(_asked, eval_str=True, locals=late).parameters
+    own = list(signature(command, eval_str=True, locals=late).parameters.values())[2:]
+    options = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*own, *shared.values())]
+
+    def run(**given: Any) -> None:
+        house, request = _asked(**{name: given.pop(name) for name in shared})
+        command(house, request, **given)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    run.__dict__["__signature__"] = Signature(options)
+    return run
+
+
+@app.command()
+@asks
+def assemble(
+    house: Fabula,
+    request: Request,
     as_json: JSON = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
 ) -> None:
     """Assemble the prompt for a place in the story."""
-    house, request = _open(project, locals())
     result = house.assemble(request)
     if as_json:
         from fabula.context.wire import result_json
@@ -81,26 +129,9 @@ def assemble(
 
 
 @app.command()
-def inspect(
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    input: INPUT = "",  # noqa: A002
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "novel",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: TALK = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    asked: ASKED = None,
-    as_json: JSON = False,
-) -> None:
+@asks
+def inspect(house: Fabula, request: Request, as_json: JSON = False) -> None:
     """Look inside: every fragment, in or out, and why."""
-    house, request = _open(project, locals())
     result = house.inspect(request)
     if as_json:
         from fabula.context.wire import inspection_json
@@ -113,29 +144,15 @@ def inspect(
 
 
 @app.command()
+@asks
 def why(
+    house: Fabula,
+    request: Request,
     name: Annotated[str, typer.Argument(help="A name, a title or a source.")],
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    input: INPUT = "",  # noqa: A002
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "novel",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: TALK = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    asked: ASKED = None,
     as_json: JSON = False,
 ) -> None:
     """Why is this (not) in the prompt?"""
-    house, request = _open(project, locals())
-    result = house.inspect(request)
-    verdicts = result.why(name)
+    verdicts = house.inspect(request).why(name)
     if as_json:
         from fabula.context.wire import verdict_json
 
@@ -162,31 +179,6 @@ def samples() -> None:
 def show_version() -> None:
     """Which version this is."""
     print(__version__)
-
-
-def _open(project: str, options: dict[str, Any]) -> tuple[Fabula, Request]:
-    """The project and the request that a command line describes."""
-    from fabula.app import Fabula
-
-    house = Fabula.open(project if project.startswith("sample:") else Path(project))
-    if options["asked"] is not None:
-        return house, house.read_request(_read(options["asked"]))
-    request = house.request(
-        document_id=options["document"],
-        cursor=options["cursor"],
-        skill_id=options["skill"],
-        additional_input=options["input"],
-        model=options["model"],
-        window=options["window"],
-        recipe=options["recipe"],
-        eyes=options["eyes"],
-        character=options["character"],
-        conversation_id=options["conversation"],
-        include=tuple(options["include"] or ()),
-        exclude=tuple(options["exclude"] or ()),
-        late_joiners=options["late"],
-    )
-    return house, request
 
 
 def _read(name: str) -> bytes:

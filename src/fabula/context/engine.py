@@ -31,18 +31,18 @@ from fabula.context.result import LayerReport, Result
 from fabula.context.shape import Offer, Shape, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
 from fabula.context.turnstile import Turnstile
+from fabula.context.vantage import placed, shown_from, vantage_of
 from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import LAYERS, Fragment, Layer
 from fabula.core.scale import NEEDED
-from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.story import Vantage
 from fabula.core.view import Language, Project, View
 from fabula.text.models import Model, find_model
 from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerError
 from fabula.text.windows import Stretch
 
 log = logging.getLogger("fabula.context")
-_END = 1 << 62  # a cursor nobody gave stands at the end of its document
 _TRIES = 6  # refits allowed where counts do not add up
 
 
@@ -244,8 +244,8 @@ class _Run:
         desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
         near = nearby(request, desk)
         fresh = self._fresh(desk, measure)
-        self.vantage = _placed(self.vantage, desk)
-        shown = _shown(self.vantage, desk, measure, budget.layers)
+        self.vantage = placed(self.vantage, desk)
+        shown = shown_from(self.vantage, desk, measure.tokenizer, budget.layers)
         # A layer that has outgrown its share is tidied up with a new chapter, and far beyond it at any time.
         share = budget.shares[Layer.RETRIEVED]
         tidy = before.retrieved_tokens > (2 * share if self.same_place else share)
@@ -493,36 +493,3 @@ def _view_of(request: Request, view: View | None) -> View:
             "Open that project, or correct the request. Nothing was assembled.",
         )
     return view
-
-
-def _placed(vantage: Vantage, desk: Sequence[Fragment]) -> Vantage:
-    """Our position in the stored text, once the desk has shown which text is being edited."""
-    here = vantage.position
-    shown = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
-    if here is None or shown is None:
-        return vantage
-    offset = shown.end if shown.stored_end is None else shown.stored_end
-    return vantage if offset == here.offset else replace(vantage, position=Position(here.document, offset))
-
-
-def _shown(vantage: Vantage, desk: Sequence[Fragment], measure: Shape, room: int) -> Position | None:
-    """Where the window would begin if it had all the room there is."""
-    stretch = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
-    if stretch is None or vantage.position is None:
-        return None
-    cut = stretch.fit(measure.tokenizer, room, paragraphs_only=True)
-    start = stretch.end if cut is None else cut.start
-    return Position(vantage.position.document, vantage.position.offset - (stretch.end - start))
-
-
-def vantage_of(request: Request, view: View) -> Vantage:
-    """Whose eyes, and where: as asked, else the point-of-view character's, else the reader's."""
-    position = None
-    if request.document_id:
-        position = Position(request.document_id, _END if request.cursor is None else request.cursor)
-    moment = view.timeline.moment(request.document_id)
-    character = request.character or request.speaker_id or (moment.pov if moment is not None else None)
-    eyes = request.eyes or (Eyes.CHARACTER if character else Eyes.READER)
-    if eyes is Eyes.CHARACTER and not character:
-        raise FabulaError(Code.REQUEST_INVALID, "To look through a character's eyes, name the character.")
-    return Vantage(eyes, position, character if eyes is Eyes.CHARACTER else None)

@@ -41,7 +41,8 @@ GEMINI_FACTOR = 1.1
 
 _K = 1024
 FAMILIES: tuple[Model, ...] = (
-    Model("gpt-5", 400_000, "o200k_base", images=True),
+    Model("gpt-5", 272_000, "o200k_base", images=True),
+    Model("gpt-5-chat", 128_000, "o200k_base", images=True),
     Model("gpt-4.1", 1_047_576, "o200k_base", images=True),
     Model("gpt-4.5", 128_000, "o200k_base", images=True),
     Model("chatgpt-4o", 128_000, "o200k_base", images=True),
@@ -50,11 +51,14 @@ FAMILIES: tuple[Model, ...] = (
     Model("gpt-4-32k", 32_768, "cl100k_base"),
     Model("gpt-4", 8_192, "cl100k_base"),
     Model("gpt-3.5-turbo", 16_385, "cl100k_base"),
+    Model("gpt-3.5-turbo-0613", 4_096, "cl100k_base"),
     Model("gpt-oss", 131_072, "o200k_base", per_message=5),
     Model("o1", 200_000, "o200k_base", images=True),
+    Model("o1-mini", 128_000, "o200k_base"),
     Model("o3", 200_000, "o200k_base", images=True),
     Model("o4-mini", 200_000, "o200k_base", images=True),
     Model("claude", 200_000, "o200k_base", CLAUDE_FACTOR, 6, 4, images=True),
+    Model("claude-2", 100_000, "o200k_base", CLAUDE_FACTOR, 6, 4),
     Model("gemini", 1_048_576, "gemma3", GEMINI_FACTOR, 5, 4, images=True),
     Model("gemma-2", 8_192, "gemma2", 1.0, 5, 4),
     Model("gemma-3", 128 * _K, "gemma3", 1.0, 5, 4, images=True),
@@ -75,13 +79,8 @@ FAMILIES: tuple[Model, ...] = (
     Model("phi-4", 16_384, "phi4", 1.0, 5, 3),
 )
 _BY_NAME = {model.name: model for model in FAMILIES}
-# Newer releases of a family whose vocabulary differs from the one we hold.
-_NOT_COVERED = ("qwen3.5", "qwen3.6")
-
-
-def known_models() -> tuple[str, ...]:
-    """The names the table answers to."""
-    return tuple(_BY_NAME)
+# Releases whose names begin like a family's but whose vocabulary is not the one we hold.
+_NOT_COVERED = ("qwen3.5", "qwen3.6", "phi-4-mini", "deepseek-coder", "deepseek-r1-distill")
 
 
 def find_model(name: str, *, window: int | None = None, encoding_name: str | None = None) -> Model:

@@ -63,20 +63,6 @@ class Paragraphs:
             return page * PAGE + low, spent + whole - sums[low]
         return 0, spent
 
-    def reach_on(self, tokenizer: Tokenizer, first: int, room: int, limit: int) -> tuple[int, int]:
-        """The furthest paragraph end from `first` on that fits, at most `limit`, and its cost."""
-        spent = 0
-        while first < limit:
-            page, offset = divmod(first, PAGE)
-            sums = self._page(tokenizer, page)
-            top = min(limit - page * PAGE, len(sums) - 1)
-            end = bisect_right(sums, room - spent + sums[offset], offset, top + 1) - 1
-            spent += sums[end] - sums[offset]
-            first = page * PAGE + end
-            if end < top:
-                break
-        return first, spent
-
     def _page(self, tokenizer: Tokenizer, page: int) -> list[int]:
         pages = self._sums.setdefault(tokenizer.name, {})
         sums = pages.get(page)
