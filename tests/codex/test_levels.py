@@ -220,3 +220,11 @@ def test_an_entry_noticed_last_time_keeps_its_place_while_there_is_room() -> Non
     fabula.commit(first, fabula.assemble(first))
     assert {"codex:entity:bram", "codex:entity:mara"} <= set(sources(ask(fabula)))
     assert "codex:entity:mara" not in sources(ask(story(chapter(1, text), entries=CAST)))
+
+
+def test_a_name_that_nothing_answers_to_is_not_passed_over_in_silence() -> None:
+    fabula = story(chapter(1, "One."), entries=CAST)
+    assert ask(fabula, include=("mara",)).warnings == ()
+    warned = ask(fabula, include=("nobody-at-all",)).warnings
+    assert [warning.partition(":")[0] for warning in warned] == ["CONTEXT_NAME_UNKNOWN"]
+    assert "nobody-at-all" in warned[0]

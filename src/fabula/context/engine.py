@@ -28,7 +28,7 @@ from fabula.context.recipes import RECIPES, Preset, Recipe, prepare
 from fabula.context.render import Rendered, render
 from fabula.context.request import Ask, Request
 from fabula.context.result import LayerReport, Result
-from fabula.context.shape import Offer, Shape, shape
+from fabula.context.shape import Offer, Shape, names_of, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
 from fabula.context.turnstile import Turnstile
 from fabula.context.vantage import placed, shown_from, vantage_of
@@ -276,7 +276,7 @@ class _Run:
                 break
             # A window stepped, or the layer has no room left: choose it anew, in the same breath.
             fresh, tidy = True, fitting.crowded
-        noted += fitting.warnings + placed_warnings
+        noted += fitting.warnings + placed_warnings + self._unheard(offered)
         outcomes += fitting.outcomes
         order.settle(fitting.kept, outcomes, unanchored)
         if fitting.rules_left_out and fitting.rules_left_out != before.rules_left_out:
@@ -380,6 +380,17 @@ class _Run:
             )
             offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
         return offer, unrevealed
+
+    def _unheard(self, offered: Sequence[Sequence[Fragment]]) -> list[str]:
+        """Names pulled in by hand that nothing answered to."""
+        if not self.request.include:
+            return []
+        heard = {name for group in offered for fragment in group for name in names_of(fragment)}
+        return [
+            f"{Code.NAME_UNKNOWN.value}: nothing called {name!r} could be pulled in; check the name, or its level"
+            for name in self.request.include
+            if name not in heard
+        ]
 
     def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
         """Nothing of another project, then the gate."""

@@ -259,7 +259,7 @@ def _sort(
 ) -> set[str]:
     shaped, touched = measure.shaped, set()
     for fragment in fragments:
-        if excluded and not excluded.isdisjoint(_names(fragment)):
+        if excluded and not excluded.isdisjoint(names_of(fragment)):
             out.append((fragment, Reason.EXCLUDED, 0, ""))
             continue
         if fragment.part is _WINDOW:
@@ -279,7 +279,7 @@ def _sort(
     return touched
 
 
-def _names(fragment: Fragment) -> tuple[str, str, str, str]:
+def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
     """All that a person may call it by: its source, the thing that belongs to, its id, its title."""
     owner = fragment.source.partition("#")[0]
     return fragment.source, owner, owner.rpartition(":")[2], fragment.title
