@@ -10,7 +10,7 @@ from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
 
-from fabula.app import Fabula, sample_names
+from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry
 from fabula.constraints.model import Constraint, Constraints, Origin
 from fabula.core.view import Project, View
@@ -24,10 +24,10 @@ _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Ý][a-zà-ÿ]{2,}(?: [A-ZÀ-Ý][a-zà-�
 
 
 def chapters(data: Path | None, novel: str = "war_and_peace") -> list[tuple[str, str]]:
-    """Titles and texts of one novel; without data, of the samples."""
+    """Titles and texts of one novel; without data, of the English sample."""
     if data is None:
-        manuscripts = [Fabula.open(f"sample:{name}").view.room(Manuscript) for name in sample_names()]
-        return [(d.title, d.text) for m in manuscripts if m is not None for d in m.documents]
+        sample = Fabula.open("sample:lantern_coast").view.room(Manuscript) or Manuscript()
+        return [(d.title, d.text) for d in sample.documents]
     file = data if data.is_file() else next(data.rglob("chapters.jsonl"))
     with file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]

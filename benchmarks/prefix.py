@@ -145,19 +145,20 @@ def _nothing_given_up(result: Result, view: View, text: str) -> None:
 
 def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False) -> Reuse:
     """A chat: every second message is the user's, and asks for an answer."""
-    words = _WORD.findall(" ".join(text.replace("\n", " ") for _, text in texts[FIRST : FIRST + 40]))
+    first = min(FIRST, len(texts) // 3)
+    words = _WORD.findall(" ".join(text.replace("\n", " ") for _, text in texts[first : first + 40]))
     said = [
         Message(
             id=str(n),
             role="assistant" if n % 2 else "user",
             content="".join(words[n * SAID : (n + 1) * SAID]).strip(),
         )
-        for n in range(MESSAGES)
+        for n in range(min(MESSAGES, len(words) // SAID))
     ]
     engine = _engine(CHAT, plain=plain)
     whole = Conversations(PROJECT, {"talk": said}).fragments["talk"]
     reuse, before = Reuse(), NOTHING
-    for turn in range(0, MESSAGES, 2):
+    for turn in range(0, len(said), 2):
         history = Conversations(PROJECT, {})
         history.fragments["talk"] = whole[:turn]
         view = View(Project(id=PROJECT), rooms={Conversations: history})

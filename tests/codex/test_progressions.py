@@ -157,3 +157,20 @@ def test_a_progression_is_known_to_nobody_who_does_not_know_the_entry() -> None:
     fabula = story(*BOOK, entries=[mara(known_to=frozenset({"bram"}), progressions=(step,))])
     assert "she broke the lamp" in ask(fabula, character="bram").prompt
     assert "she broke the lamp" not in everything(ask(fabula, character="cole"))
+
+
+def test_what_becomes_true_of_an_entry_waits_for_the_entry_itself() -> None:
+    step = Progression("she keeps the light", Position("ch-2"))
+    late = mara(since=Position("ch-6"), progressions=(step,))
+    told = story(*BOOK, entries=[late])
+    assert "she keeps the light" not in everything(ask(told, document_id="ch-3", include=("mara",)))
+
+
+def test_whoever_speaks_in_a_scene_is_shown_only_what_it_may_know_of_it() -> None:
+    seen = chapter(1, "Mara hid the key under the stone.", pov="mara", beats=("Mara is found out",))
+    fabula = story(seen)
+    wishes = {"document_id": "ch-1", "recipe": "character-chat", "skill_id": "chat", "additional_input": "Well?"}
+    assert "under the stone" in ask(fabula, speaker_id="mara", **wishes).prompt
+    other = ask(fabula, speaker_id="reeve", **wishes).prompt
+    assert "under the stone" not in other
+    assert "found out" not in other
