@@ -168,7 +168,6 @@ def test_a_continuity_of_another_world_does_no_harm() -> None:
         window_start=10**9,
         window_room=-5,
         history_start="history:nobody",
-        history_room=-1,
         retrieved=("codex:entity:nobody", "search:nowhere#3", "synopsis:ch-99", "rubbish"),
         late=("x:y",),
         rules_left_out=("constraint:nobody",),

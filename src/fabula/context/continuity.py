@@ -28,7 +28,6 @@ class Continuity(Struct, frozen=True, kw_only=True):
     window_words: int = 0  # a check on the words it began with
     window_room: int = 0
     history_start: str | None = None
-    history_room: int = 0
     retrieved: tuple[str, ...] = ()
     retrieved_tokens: int = 0
     late: tuple[str, ...] = ()

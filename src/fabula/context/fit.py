@@ -39,7 +39,6 @@ class Fitting(Struct):
     after: list[Piece] = field(default_factory=list)
     cut: Cut | None = None
     window_room: int = 0
-    history_room: int = 0
     stepped: bool = False
     crowded: bool = False
     truncated: set[Layer] = field(default_factory=set)
@@ -374,7 +373,6 @@ def _settle_history(
     by_cap = cap is not None and cap <= room
     if cap is not None:
         room = min(room, cap)
-    fitting.history_room = room
     start = before.history_start if same_place else None
     known = next((at for at, piece in enumerate(history.pieces) if piece.fragment.source == start), None)
     stepped = False

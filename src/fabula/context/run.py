@@ -319,7 +319,6 @@ class Run:
             window_words=offer.window.words_at(fitting.cut.start) if offer.window and fitting.cut else 0,
             window_room=fitting.window_room,
             history_start=fitting.history[0].fragment.source if fitting.history else None,
-            history_room=fitting.history_room,
             retrieved=tuple([piece.fragment.source for piece in order.settled]),
             late=tuple([piece.fragment.source for piece in order.late]),
             retrieved_tokens=rendered.by_owner["retrieved"],
