@@ -65,13 +65,10 @@ class CodexSource:
     def _scores(self, codex: Codex, ask: Ask) -> dict[str, float]:
         scores: dict[str, float] = {}
         for near in ask.near:
-            for hit in codex.names.find(near.text):
-                start, end = hit.start, hit.end
-                if not near.holds(start, end):
-                    continue
-                score = _SCORES[round(near.nearness(start, end) * _STEPS)]
-                if score > scores.get(hit.owner, 0.0):
-                    scores[hit.owner] = score
+            for owner, nearness in near.nearest(codex.names.find(near.text)).items():
+                score = _SCORES[round(nearness * _STEPS)]
+                if score > scores.get(owner, 0.0):
+                    scores[owner] = score
         self._related(codex, scores)
         for source in ask.held:
             if source.startswith("codex:entity:"):

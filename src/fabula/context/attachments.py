@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from fabula.context.measure import Measure
 from fabula.context.request import Attachment
-from fabula.context.shape import Shape
 from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
@@ -27,7 +27,7 @@ class Attached(Struct):
     warnings: list[str] = field(default_factory=list)
 
 
-def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, room: int) -> Attached:
+def attach(attachments: Sequence[Attachment], project_id: str, measure: Measure, room: int) -> Attached:
     """Take attachments in order, as far as the room reaches."""
     done = Attached()
     sent: list[str] = []
@@ -38,7 +38,7 @@ def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, roo
                 f"The attachment {item.name or item.id} is said to cost {item.tokens} tokens. "
                 "Give what it costs, from 0 up.",
             )
-        words = _words(item, shape)
+        words = _words(item, measure)
         fragment = Fragment(
             source=f"attachment:{item.id}",
             layer=Layer.IMMEDIATE,
@@ -47,13 +47,13 @@ def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, roo
             title=item.name or item.id,
             part=Part.SCENE,
         )
-        if item.kind == "image" and shape.model.images and item.reference and item.tokens <= room:
+        if item.kind == "image" and measure.model.images and item.reference and item.tokens <= room:
             room -= item.tokens
             done.tokens += item.tokens
             sent.append(item.reference)
             done.outcomes.append((fragment, Reason.KEPT, item.tokens, "sent as an image"))
-        elif words and shape.piece(words) <= room:
-            room -= shape.piece(words)
+        elif words and measure.piece(words) <= room:
+            room -= measure.piece(words)
             done.described.append(fragment)
         else:
             why = "it has neither text nor description" if not words else "there is no room for it"
@@ -63,9 +63,9 @@ def attach(attachments: Sequence[Attachment], project_id: str, shape: Shape, roo
     return done
 
 
-def _words(item: Attachment, shape: Shape) -> str:
+def _words(item: Attachment, measure: Measure) -> str:
     inside = "\n".join(part for part in (item.description, item.text) if part.strip())
     if not inside:
         return ""
-    pattern = shape.words.image if item.kind == "image" else shape.words.file
+    pattern = measure.words.image if item.kind == "image" else measure.words.file
     return pattern.format(name=item.name or item.id, description=inside)

@@ -17,11 +17,11 @@ from msgspec import Struct
 from fabula.context.budget import Limits, Profile
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.gather import Gatherer, Source
+from fabula.context.measure import Measure
 from fabula.context.recipes import RECIPES, Preset, Recipe, prepare
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.run import Run
-from fabula.context.shape import Shape
 from fabula.context.turnstile import Turnstile
 from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
@@ -66,7 +66,8 @@ class Engine:
         self._may_wait = any(source.waits for source in self._sources.values())
         self._taking_turns = threading.Lock()
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
-        self._shapes: dict[tuple[str, int | None, str | None, Language], Shape] = {}
+        self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
+        self._order: dict[str, tuple[Sequence[Source], Sequence[Source]]] = {}
         self._presets: dict[tuple[str, Preset | None], Preset] = {}
 
     def assemble(
@@ -116,7 +117,7 @@ class Engine:
         view = _view_of(request, view)
         recipe = self._recipe(request.recipe)
         warnings = list(self._profile_warnings)
-        measure = self._shape(request, view.project.language, warnings)
+        measure = self._measure(request, view.project.language, warnings)
         run = Run(
             request,
             view,
@@ -124,7 +125,7 @@ class Engine:
             self._preset(recipe, request.preset),
             given,
             before,
-            sources=[self._sources[name] for name in recipe.sources if name in self._sources],
+            sources=self._asked(recipe),
             gatherer=self._gatherer,
             limits=self._settings.limits,
             dry=dry,
@@ -134,7 +135,7 @@ class Engine:
         except TokenizerError as failure:
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failure}, so counts are cautious")
             log.warning("%s", failure)
-            fallback = Shape(Cautious(), measure.words, measure.model)
+            fallback = Measure(Cautious(), measure.words, measure.model)
             return run.result(fallback, Profile(), warnings)
 
     def _recipe(self, name: str) -> Recipe:
@@ -145,9 +146,9 @@ class Engine:
             )
         return recipe
 
-    def _shape(self, request: Request, language: Language, warnings: list[str]) -> Shape:
+    def _measure(self, request: Request, language: Language, warnings: list[str]) -> Measure:
         key = (request.model, request.window, request.encoding, language)
-        known = self._shapes.get(key)
+        known = self._measures.get(key)
         if known is not None:
             return known
         model = find_model(request.model, window=request.window, encoding_name=request.encoding)
@@ -155,17 +156,26 @@ class Engine:
             tokenizer = self._tokenizer_for(model)
             if not isinstance(tokenizer, Encoding | Scaled | Cautious):
                 tokenizer = Guarded(tokenizer)
-            known = Shape(tokenizer, WORDS[language], model)
+            known = Measure(tokenizer, WORDS[language], model)
         except FabulaError:
             raise
         except Exception as error:
             failed = f"the tokenizer failed ({type(error).__name__})"
             log.warning("%s", failed)
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failed}, so counts are cautious")
-            return Shape(Cautious(), WORDS[language], model)
-        if len(self._shapes) > 8:
-            self._shapes.clear()
-        self._shapes[key] = known
+            return Measure(Cautious(), WORDS[language], model)
+        if len(self._measures) > 8:
+            self._measures.clear()
+        self._measures[key] = known
+        return known
+
+    def _asked(self, recipe: Recipe) -> tuple[Sequence[Source], Sequence[Source]]:
+        """The sources of a recipe: those asked ahead, and the rest."""
+        known = self._order.get(recipe.name)
+        if known is None:
+            found = [self._sources[name] for name in recipe.sources if name in self._sources]
+            known = [source for source in found if source.ahead], [source for source in found if not source.ahead]
+            self._order[recipe.name] = known
         return known
 
     def _preset(self, recipe: Recipe, own: Preset | None) -> Preset:

@@ -16,9 +16,10 @@ from msgspec import Struct, field
 
 from fabula.context.budget import Budget
 from fabula.context.continuity import NOTHING, Continuity
+from fabula.context.measure import Measure, Piece
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules import fit_rules
-from fabula.context.shape import Offer, Piece, Shape
+from fabula.context.shape import Offer
 from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Layer
@@ -49,22 +50,22 @@ class Fitting(Struct):
 
 
 def fit(
-    offer: Offer, budget: Budget, shape: Shape, recipe: Recipe, before: Continuity, *, same_place: bool, fresh: bool
+    offer: Offer, budget: Budget, measure: Measure, recipe: Recipe, before: Continuity, *, same_place: bool, fresh: bool
 ) -> Fitting:
     """Choose, within the budget."""
     fitting = Fitting()
-    fixed = _fixed(offer, shape)
+    fixed = _fixed(offer, measure)
     room = budget.layers - fixed
     if room < 0:
         raise _too_much(fixed, budget)
-    room -= fit_rules(offer, fitting, budget, shape, room, before if same_place else None)
+    room -= fit_rules(offer, fitting, budget, measure, room, before if same_place else None)
 
     minimum = budget.profile.immediate.minimum
-    settings = _Heap(offer.settings, shape.bulleted(shape.words.settings, ()).tokens + 1 if offer.settings else 0)
-    desk = _Heap(offer.desk, shape.headings["desk"].tokens if offer.desk else 0)
-    after = _After(offer.after, shape)
+    settings = _Heap(offer.settings, measure.bulleted(measure.words.settings, ()).tokens + 1 if offer.settings else 0)
+    desk = _Heap(offer.desk, measure.headings["desk"].tokens if offer.desk else 0)
+    after = _After(offer.after, measure)
     history = _History(offer.history, recipe)
-    window = _Window(offer, shape)
+    window = _Window(offer, measure)
 
     # What the immediate layer is sure to be offered: its share, and its minimum at the least.
     sure = max(budget.shares[Layer.IMMEDIATE] - fixed - desk.tokens - after.tokens, minimum)
@@ -88,7 +89,7 @@ def fit(
                 over -= settings.shed(over, 0)
     left = room - (settings.tokens + desk.tokens + after.tokens + history.reserved + core)
 
-    headings = shape.headings["retrieved"].tokens + shape.headings["late"].tokens
+    headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
     spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
     taken = _fit_retrieved(offer.retrieved, max(left, 0) - headings, spare, before, fitting, fresh=fresh)
     left -= taken + headings if taken else 0
@@ -104,11 +105,11 @@ def fit(
     return fitting
 
 
-def _fixed(offer: Offer, shape: Shape) -> int:
+def _fixed(offer: Offer, measure: Measure) -> int:
     """What the immediate layer cannot do without."""
     fixed = sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
     if offer.window is not None:
-        fixed += shape.headings["window"].tokens + shape.headings["left_out"].tokens
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     return fixed
 
 
@@ -217,26 +218,26 @@ class _Heap:
 class _After:
     """Text behind the cursor: what is nearest to the cursor stays longest."""
 
-    __slots__ = ("_kept", "_offered", "_shape", "tokens")
+    __slots__ = ("_kept", "_measure", "_offered", "tokens")
 
-    def __init__(self, pieces: Sequence[Piece], shape: Shape) -> None:
+    def __init__(self, pieces: Sequence[Piece], measure: Measure) -> None:
         self._offered = pieces
         self._kept = list(pieces)
-        self._shape = shape
+        self._measure = measure
         self.tokens = self._sum()
 
     def _sum(self) -> int:
-        return sum([piece.tokens for piece in self._kept]) + self._shape.headings["after"].tokens if self._kept else 0
+        return sum([piece.tokens for piece in self._kept]) + self._measure.headings["after"].tokens if self._kept else 0
 
     def shed(self, over: int) -> int:
         before = self.tokens
         if over <= 0 or not self._kept:
             return 0
-        room, kept = before - over - self._shape.headings["after"].tokens, []
+        room, kept = before - over - self._measure.headings["after"].tokens, []
         for piece in self._kept:
-            text = shorten(piece.text, self._shape.tokenizer, room)
+            text = shorten(piece.text, self._measure.tokenizer, room)
             if text:
-                unit = self._shape.unit(text)
+                unit = self._measure.unit(text)
                 piece = Piece(piece.fragment, text, unit.tokens, piece.seat, unit)
                 room -= piece.tokens
                 kept.append(piece)
@@ -258,9 +259,9 @@ class _After:
 class _Window:
     """The text before the cursor, measured."""
 
-    def __init__(self, offer: Offer, shape: Shape) -> None:
+    def __init__(self, offer: Offer, measure: Measure) -> None:
         self._stretch = offer.window
-        self._tokenizer = shape.tokenizer
+        self._tokenizer = measure.tokenizer
         self.full = offer.window_tokens
 
     def cost(self, start: int) -> int:

@@ -94,7 +94,7 @@ class Gatherer:
     def gather(self, sources: Sequence[Source], ask: Ask, view: View, words: Words) -> Gathered:
         """Every source's fragments, or a warning in their place."""
         waiting = [self._start(source, ask, view) for source in sources if source.waits]
-        deadline = time.monotonic() + self._limits.source_seconds
+        deadline = time.monotonic() + self._limits.source_seconds if waiting else 0.0
         pending = iter(waiting)
         found = Gathered([], [])
         for source in sources:

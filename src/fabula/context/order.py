@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.shape import Piece
+from fabula.context.measure import Piece
 from fabula.context.trace import Outcome, Reason
 from fabula.core.scale import NEEDED
 

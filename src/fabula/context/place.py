@@ -13,8 +13,10 @@ from functools import lru_cache
 from msgspec import Struct, field
 
 from fabula.context.fit import Fitting
+from fabula.context.measure import Measure, Piece, Unit
 from fabula.context.recipes.preset import Node, Preset
-from fabula.context.shape import Offer, Piece, Shape, Unit
+from fabula.context.shape import Offer
+from fabula.context.standing import units_of_rules, units_of_settings
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Placement, Role
 from fabula.text.windows import GAP
@@ -53,7 +55,7 @@ def place(
     offer: Offer,
     fitting: Fitting,
     late: Sequence[Piece],
-    shape: Shape,
+    measure: Measure,
     identity: str,
 ) -> Placed:
     """Lay out identity, layers, preset messages and conversation."""
@@ -81,7 +83,7 @@ def place(
         beside.setdefault((wish.anchor, wish.side), []).append(_Injected(slot, wish.order, at))
         return True
 
-    lost = [(at, node) for at, node in layout.wishing if not _wished(node, at, shape, inject)]
+    lost = [(at, node) for at, node in layout.wishing if not _wished(node, at, measure, inject)]
     listed = [node for _, node in sorted([*layout.listed, *lost], key=lambda found: found[0])] if lost else layout.nodes
 
     def staying(pieces: list[Piece], owner: str) -> list[Piece]:
@@ -93,28 +95,36 @@ def place(
                 pieces = [other for other in pieces if other is not piece]
         return pieces
 
-    retrieved, settings = staying(fitting.retrieved, "retrieved"), staying(fitting.settings, "settings")
+    retrieved, firm = staying(fitting.retrieved, "retrieved"), offer.standing
+    if firm is not None and fitting.rules is firm.rules and fitting.constraints is firm.constraints:
+        rules = firm.rules_units
+    else:
+        rules = units_of_rules(fitting.constraints, fitting.rules, measure)
+    if firm is not None and fitting.settings is firm.settings:
+        settings = firm.settings_units
+    else:
+        settings = units_of_settings(staying(fitting.settings, "settings"), measure)
 
     layers = {
-        "rules": _rules(fitting, shape),
-        "settings": _settings(settings, shape),
-        "retrieved": _headed(shape.headings["retrieved"], retrieved),
-        "immediate": _immediate(offer, fitting, shape),
+        "rules": rules,
+        "settings": settings,
+        "retrieved": _headed(measure.headings["retrieved"], retrieved),
+        "immediate": _immediate(offer, fitting, measure),
     }
-    placed.slots.append(Slot("system", "identity", [shape.kept_unit(identity.strip())], stable=True))
+    placed.slots.append(Slot("system", "identity", [measure.kept_unit(identity.strip())], stable=True))
     for node in listed:
         anchor = node.anchor
         if anchor is None:
-            placed.slots.append(Slot(node.role, "preset", [shape.kept_unit(node.content.strip())]))
+            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.content.strip())]))
             continue
         if beside:
             _extend(placed.slots, beside.get((anchor, "before"), ()))
         if anchor == "chat_history":
-            placed.slots += _conversation(offer, fitting, late, depths, shape, node.role)
+            placed.slots += _conversation(offer, fitting, late, depths, measure, node.role)
         elif layers.get(anchor):
             placed.slots.append(Slot(node.role, anchor, layers[anchor]))
         elif node.content.strip():
-            placed.slots.append(Slot(node.role, "preset", [shape.kept_unit(node.content.strip())]))
+            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.content.strip())]))
         if beside:
             _extend(placed.slots, beside.get((anchor, "after"), ()))
         if anchor == "settings":
@@ -141,11 +151,11 @@ def _layout(preset: Preset) -> _Layout:
     return _Layout(anchors, tuple(node for _, node in listed), listed, wishing)
 
 
-def _wished(node: Node, at: int, shape: Shape, inject: _Inject) -> bool:
+def _wished(node: Node, at: int, measure: Measure, inject: _Inject) -> bool:
     wish = node.injection_strategy
     if wish is None:
         return False
-    slot = Slot(node.role, "preset", [shape.kept_unit(node.content.strip())])
+    slot = Slot(node.role, "preset", [measure.kept_unit(node.content.strip())])
     placement = Placement(wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
     return inject(slot, placement, at, node.id or "a preset message")
 
@@ -158,41 +168,27 @@ def _headed(heading: Unit, pieces: Sequence[Piece]) -> list[Unit]:
     return [heading, *[piece.unit for piece in pieces]] if pieces else []
 
 
-def _rules(fitting: Fitting, shape: Shape) -> list[Unit]:
-    units: list[Unit] = []
-    if fitting.constraints:
-        texts = tuple([piece.text for piece in fitting.constraints])
-        units.append(shape.numbered(shape.words.constraints, texts))
-    if fitting.rules:
-        units += _headed(shape.headings["rules"], fitting.rules)
-    return units
-
-
-def _settings(pieces: Sequence[Piece], shape: Shape) -> list[Unit]:
-    return [shape.bulleted(shape.words.settings, tuple([piece.text for piece in pieces]))] if pieces else []
-
-
-def _immediate(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
+def _immediate(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
     units = [piece.unit for piece in offer.scene]
-    units += _window(offer, fitting, shape)
+    units += _window(offer, fitting, measure)
     units += [piece.unit for piece in offer.mark]
-    units += _headed(shape.headings["after"], fitting.after)
-    units += _headed(shape.headings["desk"], fitting.desk)
+    units += _headed(measure.headings["after"], fitting.after)
+    units += _headed(measure.headings["desk"], fitting.desk)
     return units
 
 
-def _window(offer: Offer, fitting: Fitting, shape: Shape) -> list[Unit]:
+def _window(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     stretch, cut = offer.window, fitting.cut
     if stretch is None or cut is None:
         return []
-    units = [shape.headings["window"]]
+    units = [measure.headings["window"]]
     if cut.start > stretch.begin:
-        units.append(shape.headings["left_out"])
+        units.append(measure.headings["left_out"])
     text = stretch.since_start(cut.start)
     tail_at = max(stretch.tail_start() - cut.start, 0)
     tail = text[tail_at:]
-    tail_tokens = shape.tokenizer.count(tail + GAP)
+    tail_tokens = measure.tokenizer.count(tail + GAP)
     if tail_at:
         units.append(Unit(text[:tail_at], cut.tokens - tail_tokens))
     units.append(Unit(tail + GAP, tail_tokens))
@@ -204,7 +200,7 @@ def _conversation(
     fitting: Fitting,
     late: Sequence[Piece],
     depths: dict[int, list[_Injected]],
-    shape: Shape,
+    measure: Measure,
     role: Role,
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
@@ -221,7 +217,7 @@ def _conversation(
         for depth in here:
             _extend(slots, depths[depth])
         if at == len(messages) - (1 if closing else 0) and late:
-            units = _headed(shape.headings["late"], late)
+            units = _headed(measure.headings["late"], late)
             slots.append(Slot(role, "retrieved", units))
         if at < len(messages):
             slots.append(messages[at])

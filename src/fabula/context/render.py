@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from fabula.context.measure import Measure, Unit
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
-from fabula.context.shape import Shape, Unit
 from fabula.core.fragments import Layer, Role
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
@@ -50,7 +50,7 @@ class Rendered(Struct):
         return self._prompt
 
 
-def tidy(slots: Sequence[Slot], recipe: Recipe, shape: Shape) -> list[list[Slot]]:
+def tidy(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[Slot]]:
     """Which slots become one message: merged by role, or made to take turns, as the recipe asks."""
     groups: list[list[Slot]] = []
     if recipe.merge_system or recipe.alternate:
@@ -58,7 +58,7 @@ def tidy(slots: Sequence[Slot], recipe: Recipe, shape: Shape) -> list[list[Slot]
         rest = [slot for slot in slots if slot not in first] if first else list(slots)
         slots = [*first, *rest]
     if recipe.alternate:
-        slots = _take_turns(slots, shape)
+        slots = _take_turns(slots, measure)
     for slot in slots:
         together = recipe.merge_same_role or recipe.alternate or (recipe.merge_system and slot.role == "system")
         if groups and together and groups[-1][0].role == slot.role:
@@ -68,31 +68,33 @@ def tidy(slots: Sequence[Slot], recipe: Recipe, shape: Shape) -> list[list[Slot]
     return groups
 
 
-def _take_turns(slots: Sequence[Slot], shape: Shape) -> list[Slot]:
+def _take_turns(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
     """System messages only at the head; the first to speak is the user."""
     head = 0
     while head < len(slots) and slots[head].role == "system":
         head += 1
     turns = [*slots[:head]]
     if head < len(slots) and slots[head].role == "assistant":
-        text = shape.words.first_turn
-        turns.append(Slot("user", "preset", [Unit(text + GAP, shape.piece(text))]))
+        text = measure.words.first_turn
+        turns.append(Slot("user", "preset", [Unit(text + GAP, measure.piece(text))]))
     turns += [
         Slot("user", slot.owner, slot.units, slot.stable) if slot.role == "system" else slot for slot in slots[head:]
     ]
     return turns
 
 
-def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tuple[str, ...], extra: int) -> Rendered:
+def render(
+    slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], extra: int
+) -> Rendered:
     """Join slots into messages and add everything up."""
-    per_message = shape.model.per_message
+    per_message = measure.model.per_message
     owners = dict.fromkeys(_OWNERS, 0)
     messages: list[Message] = []
     digests: list[str] = []
     total = extra
-    additive = shape.tokenizer.additive
+    additive = measure.tokenizer.additive
     untouched = True  # so far, everything belongs to the stable prefix
-    for group in tidy(slots, recipe, shape):
+    for group in tidy(slots, recipe, measure):
         units: list[Unit] = []
         stable = tokens = 0
         for slot in group:
@@ -106,39 +108,44 @@ def render(slots: Sequence[Slot], recipe: Recipe, shape: Shape, attachments: tup
         last = units[-1]
         bare = last.bare
         if bare is None:
-            bare = shape.tokenizer.count(last.text.rstrip("\n"))
+            bare = measure.tokenizer.count(last.text.rstrip("\n"))
         saved = last.tokens - bare
         owners[group[-1].owner] -= saved
         total += tokens - saved + per_message
         head = ""
         if stable:
-            head, digest = _prefix(tuple(units[:stable]), group[0].role, shape)
+            head, digest = _prefix(tuple(units[:stable]), group[0].role, measure)
             digests.append(digest)
-        content = (head + "".join([unit.text for unit in units[stable:]])).rstrip("\n")
-        if "\n/" in content:
+        texts = [unit.text for unit in units[stable:]]
+        if texts:
+            texts[-1] = texts[-1].rstrip("\n")
+            content = head + "".join(texts)
+        else:
+            content = head.rstrip("\n")
+        if "/" in content and "\n/" in content:
             additive = False  # the one beginning that some vocabularies join to the line break before it
         messages.append(Message(group[0].role, content, min(len(head), len(content))))
     if attachments and messages:
         closing = messages[-1]
         messages[-1] = Message(closing.role, closing.content, closing.stable, attachments)
-    overhead = per_message * len(messages) + shape.model.per_reply
-    total += shape.model.per_reply
+    overhead = per_message * len(messages) + measure.model.per_reply
+    total += measure.model.per_reply
     if not additive:
-        counted = extra + overhead + recount(messages, shape.tokenizer)
+        counted = extra + overhead + recount(messages, measure.tokenizer)
         owners["immediate"] = max(owners["immediate"] + counted - total, 0)
         total = counted
     return Rendered(messages, total, owners, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
 
 
-def _prefix(units: tuple[Unit, ...], role: Role, shape: Shape) -> tuple[str, str]:
+def _prefix(units: tuple[Unit, ...], role: Role, measure: Measure) -> tuple[str, str]:
     """A stable beginning as text and its hash. The units of rules and settings are kept, so both are, too."""
     key = (role, *map(id, units))
-    known = shape.prefixes.get(key)
+    known = measure.prefixes.get(key)
     if known is None:
-        if len(shape.prefixes) >= _PREFIXES:
-            shape.prefixes.clear()
+        if len(measure.prefixes) >= _PREFIXES:
+            measure.prefixes.clear()
         text = "".join([unit.text for unit in units])
-        known = shape.prefixes[key] = (units, text, prefix_hash((role, text)))
+        known = measure.prefixes[key] = (units, text, prefix_hash((role, text)))
     return known[1], known[2]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -11,6 +12,10 @@ from fabula.core.fragments import Layer
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language
 from fabula.text.tokens import Tokenizer
+from fabula.text.windows import Stretch
+
+if TYPE_CHECKING:
+    from fabula.text.names import Hit
 
 
 class Principal(Struct, frozen=True):
@@ -72,16 +77,21 @@ class Nearby(Struct, frozen=True):
     first: int = 0
     last: int | None = None
 
-    def holds(self, start: int, end: int) -> bool:
-        """Does a stretch of the text lie within what is near?"""
-        return start >= self.first and (self.last is None or end <= self.last)
-
-    def nearness(self, start: int, end: int) -> float:
-        """From 0 (at the far edge) to 1 (at the cursor)."""
-        if self.cursor is None:
-            return 1.0
-        distance = max(start - self.cursor, self.cursor - end, 0)
-        return 1.0 - distance / max(self.cursor, len(self.text) - self.cursor, 1)
+    def nearest(self, mentions: Iterable[Hit]) -> dict[str, float]:
+        """How near each owner is mentioned, from 0 (at the far edge) to 1 (at the cursor)."""
+        first, last, cursor = self.first, self.last, self.cursor
+        if cursor is None:
+            return {hit.owner: 1.0 for hit in mentions if hit.start >= first and (last is None or hit.end <= last)}
+        distances: dict[str, int] = {}
+        for hit in mentions:
+            start, end, owner = hit.start, hit.end, hit.owner
+            if start < first or (last is not None and end > last):
+                continue
+            distance = start - cursor if start > cursor else cursor - end if end < cursor else 0
+            if owner not in distances or distance < distances[owner]:
+                distances[owner] = distance
+        furthest = max(cursor, len(self.text) - cursor, 1)
+        return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -94,6 +104,15 @@ class Ask(Struct, frozen=True, kw_only=True):
     room: Mapping[Layer, int]
     window: int
     near: tuple[Nearby, ...] = ()
-    shown: Position | None = None  # the window may show everything of this document from here on
+    text: Stretch | None = None  # the text before the cursor
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request
+
+    def shown_from(self) -> Position | None:
+        """Where the window would begin if it had all the room there is; what follows may be in the prompt anyway."""
+        here, text = self.vantage.position, self.text
+        if text is None or here is None:
+            return None
+        cut = text.fit(self.tokenizer, self.window, paragraphs_only=True)
+        start = text.end if cut is None else cut.start
+        return Position(here.document, here.offset - (text.end - start))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from fabula.context.budget import Budget
 from fabula.context.continuity import Continuity
-from fabula.context.shape import Offer, Piece, Shape
+from fabula.context.measure import Measure, Piece
+from fabula.context.shape import Offer
+from fabula.context.standing import units_of_rules
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Layer, Tier
@@ -26,21 +28,26 @@ _RELEVANT_ENTRY = 3
 
 
 def fit_rules(
-    offer: Offer, fitting: Fitting, budget: Budget, shape: Shape, room: int, before: Continuity | None
+    offer: Offer, fitting: Fitting, budget: Budget, measure: Measure, room: int, before: Continuity | None
 ) -> int:
     """Keep what may stay, and say what it costs. `room` is all there is for any layer."""
-    cost = rules_cost(offer.constraints, offer.rules, shape)
+    firm = offer.standing
+    cost = firm.rules_cost if firm is not None else rules_cost(offer.constraints, offer.rules, measure)
+    if cost <= budget.rules_line and cost <= room:
+        fitting.constraints, fitting.rules = offer.constraints, offer.rules
+        fitting.kept += (offer.constraints, offer.rules)
+        return cost
     pieces = [*offer.constraints, *offer.rules]
     gone: set[int] = set()
     if cost > budget.rules_line:
         fitting.warnings.append(
             f"{Code.RULES_OVERBUDGET.value}: rules need {cost} tokens and their line is {budget.rules_line}"
         )
-        gone = _sticky(pieces, before, budget.rules_line, shape) or _reduce(pieces, cost, budget.rules_line)
-        cost = _cost_without(pieces, gone, shape)
+        gone = _sticky(pieces, before, budget.rules_line, measure) or _reduce(pieces, cost, budget.rules_line)
+        cost = _cost_without(pieces, gone, measure)
     if cost > room:
         gone |= _drop_fixed(pieces, gone, cost - room, fitting)
-        cost = _cost_without(pieces, gone, shape)
+        cost = _cost_without(pieces, gone, measure)
     if cost > max(room, 0):
         raise FabulaError(
             Code.RULES_TOO_LARGE,
@@ -49,10 +56,6 @@ def fit_rules(
             tokens=cost,
             room=max(room, 0),
         )
-    if not gone:
-        fitting.constraints, fitting.rules = offer.constraints, offer.rules
-        fitting.kept += (offer.constraints, offer.rules)
-        return cost
     fitting.outcomes += [
         (piece.fragment, Reason.RULES_OVERBUDGET, piece.tokens, "") for piece in pieces if id(piece) in gone
     ]
@@ -60,26 +63,22 @@ def fit_rules(
     fitting.rules = [piece for piece in offer.rules if id(piece) not in gone]
     fitting.kept += (fitting.constraints, fitting.rules)
     fitting.rules_left_out = tuple(piece.fragment.source for piece in pieces if id(piece) in gone)
-    fitting.truncated.add(Layer.RULES)
+    if gone:
+        fitting.truncated.add(Layer.RULES)
     return cost
 
 
-def rules_cost(constraints: list[Piece], rules: list[Piece], shape: Shape) -> int:
+def rules_cost(constraints: list[Piece], rules: list[Piece], measure: Measure) -> int:
     """What a set of rules costs as rendered."""
-    cost = sum(piece.tokens for piece in rules)
-    if constraints:
-        cost += shape.numbered(shape.words.constraints, tuple([piece.text for piece in constraints])).tokens
-    if rules:
-        cost += shape.headings["rules"].tokens
-    return cost
+    return sum(unit.tokens for unit in units_of_rules(constraints, rules, measure))
 
 
-def _cost_without(pieces: list[Piece], gone: set[int], shape: Shape) -> int:
+def _cost_without(pieces: list[Piece], gone: set[int], measure: Measure) -> int:
     stays = [piece for piece in pieces if id(piece) not in gone]
     return rules_cost(
         [piece for piece in stays if piece.fragment.part == "constraint"],
         [piece for piece in stays if piece.fragment.part != "constraint"],
-        shape,
+        measure,
     )
 
 
@@ -106,7 +105,7 @@ def _reduce(pieces: list[Piece], cost: int, line: int) -> set[int]:
     return gone
 
 
-def _sticky(pieces: list[Piece], before: Continuity | None, line: int, shape: Shape) -> set[int] | None:
+def _sticky(pieces: list[Piece], before: Continuity | None, line: int, measure: Measure) -> set[int] | None:
     """Last time's reduction, if it still does: nothing left out is needed, and the rest fits."""
     if before is None or not before.rules_left_out:
         return None
@@ -114,7 +113,7 @@ def _sticky(pieces: list[Piece], before: Continuity | None, line: int, shape: Sh
     gone = {id(piece) for piece in pieces if piece.fragment.source in out and _rank(piece) is not None}
     if any(piece.fragment.score > 0 and piece.fragment.tier == Tier.ENTRY for piece in pieces if id(piece) in gone):
         return None
-    return gone if _cost_without(pieces, gone, shape) <= line else None
+    return gone if _cost_without(pieces, gone, measure) <= line else None
 
 
 def _drop_fixed(pieces: list[Piece], gone: set[int], over: int, fitting: Fitting) -> set[int]:

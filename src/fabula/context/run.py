@@ -17,6 +17,7 @@ from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import gate
 from fabula.context.gather import Gathered, Gatherer, Source
+from fabula.context.measure import Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
@@ -24,9 +25,9 @@ from fabula.context.recipes import Preset, Recipe
 from fabula.context.render import Rendered, render
 from fabula.context.request import Ask, Request
 from fabula.context.result import LayerReport, Result
-from fabula.context.shape import Offer, Shape, names_of, shape
+from fabula.context.shape import Offer, names_of, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
-from fabula.context.vantage import placed, shown_from, vantage_of
+from fabula.context.vantage import placed, vantage_of
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import LAYERS, Fragment, Layer
 from fabula.core.scale import NEEDED
@@ -49,7 +50,7 @@ class Run:
         given: Sequence[Fragment],
         before: Continuity,
         *,
-        sources: Sequence[Source],
+        sources: tuple[Sequence[Source], Sequence[Source]],  # those asked ahead, and the rest
         gatherer: Gatherer,
         limits: Limits,
         dry: bool,
@@ -68,7 +69,7 @@ class Run:
         self.place = f"{request.conversation_id}\x1f{request.document_id}"
         self.same_place = before is not NOTHING and before.document == self.place
 
-    def result(self, measure: Shape, profile: Profile, warnings: list[str]) -> Result:
+    def result(self, measure: Measure, profile: Profile, warnings: list[str]) -> Result:
         request, before, recipe = self.request, self.before, self.recipe
         preset = self.preset
         identity = self.view.project.identity or measure.words.identity
@@ -90,12 +91,12 @@ class Run:
             room=budget.shares,
             window=budget.layers,
         )
-        ahead = self._gather([source for source in self.sources if source.ahead], ask, measure)
+        ahead = self._gather(self.sources[0], ask, measure)
         desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
         near = nearby(request, desk)
-        fresh = self._fresh(desk, measure)
-        self.vantage = placed(self.vantage, desk)
-        shown = shown_from(self.vantage, desk, measure.tokenizer, budget.layers)
+        text = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
+        fresh = self._fresh(text, measure)
+        self.vantage = placed(self.vantage, text)
         # A layer that has outgrown its share is tidied up with a new chapter, and far beyond it at any time.
         share = budget.shares[Layer.RETRIEVED]
         tidy = before.retrieved_tokens > (2 * share if self.same_place else share)
@@ -110,11 +111,11 @@ class Run:
                 room=ask.room,
                 window=ask.window,
                 near=near,
-                shown=shown,
+                text=text,
                 held=held,
                 fresh=fresh,
             )
-            rest = self._gather([source for source in self.sources if not source.ahead], told, measure)
+            rest = self._gather(self.sources[1], told, measure)
             noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
             offered = [desk, *rest.groups, attached.described]
             outcomes: list[Outcome] = list(attached.outcomes)
@@ -152,7 +153,7 @@ class Run:
             exact=measure.tokenizer.exact,
         )
 
-    def _budget(self, measure: Shape, profile: Profile, preset: Preset, identity: str) -> Budget:
+    def _budget(self, measure: Measure, profile: Profile, preset: Preset, identity: str) -> Budget:
         """The sums before any fragment: identity, preset messages and what messages cost around their text."""
         model, recipe = measure.model, self.recipe
         fixed = measure.piece(identity.strip()) + model.per_reply
@@ -186,26 +187,21 @@ class Run:
             )
         return budget
 
-    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Shape) -> Gathered:
+    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Measure) -> Gathered:
         return self.gatherer.gather(sources, ask, self.view, measure.words)
 
-    def _fresh(self, ahead: Sequence[Fragment], measure: Shape) -> bool:
+    def _fresh(self, text: Stretch | None, measure: Measure) -> bool:
         """Is the retrieved layer to be chosen anew: another place, or a window that must step?"""
         before = self.before
-        if not self.same_place:
-            return True
         start = before.window_start
-        for fragment in ahead:
-            if isinstance(fragment, Stretch) and start is not None:
-                if not fragment.begins(start, before.window_words):
-                    return True
-                return fragment.cost(measure.tokenizer, start) > before.window_room
-        return False
+        if not self.same_place or text is None or start is None:
+            return not self.same_place
+        return not text.begins(start, before.window_words) or text.cost(measure.tokenizer, start) > before.window_room
 
     def _sift(
         self,
         offered: Sequence[Sequence[Fragment]],
-        measure: Shape,
+        measure: Measure,
         outcomes: list[Outcome],
         noted: list[str],
         held: frozenset[str],
@@ -258,10 +254,10 @@ class Run:
             )
         return gate(group, self.vantage, self.view.timeline)
 
-    def _check_size(self, offer: Offer, measure: Shape, held: frozenset[str]) -> None:
+    def _check_size(self, offer: Offer, measure: Measure, held: frozenset[str]) -> None:
         """Refuse what nobody could choose from. Text and what was told before make way instead of counting."""
         most = self.limits.input_tokens
-        size = sum([piece.tokens for pieces in offer.lists() for piece in pieces])
+        size = offer.tokens()
         if size > most and held:
             size -= sum(p.tokens for p in offer.retrieved if p.fragment.source in held and p.fragment.score < NEEDED)
         if size > most:
@@ -281,7 +277,7 @@ class Run:
         self,
         offer: Offer,
         budget: Budget,
-        measure: Shape,
+        measure: Measure,
         preset: Preset,
         identity: str,
         fresh: bool,
@@ -330,7 +326,7 @@ class Run:
 
     def _absent(self, ask: Ask) -> list[Verdict]:
         absent: list[Verdict] = []
-        for source in self.sources:
+        for source in (*self.sources[0], *self.sources[1]):
             if source.waits:
                 continue
             try:

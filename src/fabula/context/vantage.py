@@ -6,16 +6,12 @@ cursor is carried back once the desk has shown the text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import View
-from fabula.text.tokens import Tokenizer
 from fabula.text.windows import Stretch
 
 _END = 1 << 62  # a cursor nobody gave stands at the end of its document
@@ -34,21 +30,10 @@ def vantage_of(request: Request, view: View) -> Vantage:
     return Vantage(eyes, position, character if eyes is Eyes.CHARACTER else None)
 
 
-def placed(vantage: Vantage, desk: Sequence[Fragment]) -> Vantage:
+def placed(vantage: Vantage, shown: Stretch | None) -> Vantage:
     """Our position in the stored text, once the desk has shown which text is being edited."""
     here = vantage.position
-    shown = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
     if here is None or shown is None:
         return vantage
     offset = shown.end if shown.stored_end is None else shown.stored_end
     return vantage if offset == here.offset else replace(vantage, position=Position(here.document, offset))
-
-
-def shown_from(vantage: Vantage, desk: Sequence[Fragment], tokenizer: Tokenizer, room: int) -> Position | None:
-    """Where the window would begin if it had all the room there is."""
-    stretch = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
-    if stretch is None or vantage.position is None:
-        return None
-    cut = stretch.fit(tokenizer, room, paragraphs_only=True)
-    start = stretch.end if cut is None else cut.start
-    return Position(vantage.position.document, vantage.position.offset - (stretch.end - start))

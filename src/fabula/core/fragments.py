@@ -140,6 +140,11 @@ def _odd(fragment: Any) -> str | None:
         return f"{fragment.part!r} is not a part of a layer"
     if not isinstance(fragment.tier, int) or not Tier.ENTRY <= fragment.tier <= Tier.USER:
         return f"{fragment.tier!r} is not a tier"
+    rest = (fragment.role, fragment.since, fragment.until, fragment.known_to, fragment.derived_from, fragment.placement)
+    return None if rest == _USUAL else _unusual(fragment)
+
+
+def _unusual(fragment: Any) -> str | None:
     if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
         return f"{fragment.role!r} is not a role"
     for mark in (fragment.since, fragment.until):
@@ -164,6 +169,9 @@ def _misplaced(fragment: Any) -> str | None:
     if not sound or wish.side not in ("before", "after") or not isinstance(wish.order, int):
         return "its placement makes no sense: depths count from 0, sides are before and after, orders are whole numbers"
     return None
+
+
+_USUAL = (None, None, None, None, (), None)
 
 
 def whole(text: str) -> bool:

@@ -54,6 +54,11 @@ class Manuscript:
         """Where each document stands."""
         return {document.id: place for place, document in enumerate(self.documents)}
 
+    @cached_property
+    def has_synopses(self) -> bool:
+        """Is any chapter told in short?"""
+        return any(document.synopsis for document in self.documents)
+
     def timeline(self) -> Timeline:
         """The order of the story."""
         return Timeline([Moment(d.id, d.when, d.pov, d.title) for d in self.documents])

@@ -173,7 +173,7 @@ class SynopsesSource:
     def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
         """The latest synopses, and those told last time."""
         manuscript = view.room(Manuscript)
-        if manuscript is None:
+        if manuscript is None or not manuscript.has_synopses:
             return
         latest = manuscript.before(ask.request.document_id, LATEST)
         told = {source.removeprefix("synopsis:") for source in ask.held if source.startswith("synopsis:")}

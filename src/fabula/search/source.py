@@ -57,7 +57,7 @@ class SearchSource:
     def _behind(passages: Passages, scores: dict[int, float], ask: Ask, view: View) -> dict[int, float]:
         """Without what the window shows anyway; ranked among what is behind us, since the gate stops the rest."""
         here, knows_all = ask.vantage.position, ask.vantage.eyes is Eyes.AUTHOR
-        shown = ask.shown
+        shown = ask.shown_from()
         kept: dict[int, float] = {}
         for at, score in scores.items():
             passage = passages.all[at]

@@ -34,6 +34,8 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
     paragraphs: Paragraphs
     begin: int
     end: int
+    edge: int  # the end without trailing white space, so that what follows begins on its own line
+    tail: int  # the paragraph in which the edge lies
     stored_end: int | None = None  # the cursor's place in the text as stored, where that differs
 
     def __post_init__(self) -> None:
@@ -41,12 +43,11 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
 
     def since_start(self, start: int) -> str:
         """The text from `start` to the cursor, without the white space at its end."""
-        return self.paragraphs.text[start : self._edge()]
+        return self.paragraphs.text[start : self.edge]
 
     def cost(self, tokenizer: Tokenizer, start: int) -> int:
         """What the text from `start` costs; `start` may lie inside a paragraph."""
-        whole, edge = self.paragraphs, self._edge()
-        tail = whole.index(edge)
+        whole, edge, tail = self.paragraphs, self.edge, self.tail
         first = whole.index(start + 1)
         if first >= tail:
             return tokenizer.count(whole.text[start:edge] + GAP) if edge > start else 0
@@ -69,7 +70,7 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
     @property
     def empty(self) -> bool:
         """Is there nothing before the cursor but white space?"""
-        return self._edge() <= self.begin
+        return self.edge <= self.begin
 
     def full(self, tokenizer: Tokenizer) -> Cut:
         """All of it."""
@@ -77,10 +78,9 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
 
     def fit(self, tokenizer: Tokenizer, room: int, *, paragraphs_only: bool = False) -> Cut | None:
         """The longest end of it that fits into `room`; None when not a character does."""
-        whole, edge = self.paragraphs, self._edge()
+        whole, edge, tail = self.paragraphs, self.edge, self.tail
         if edge <= self.begin:
             return Cut(self.begin, 0)
-        tail = whole.index(edge)
         tail_start = max(whole.starts[tail], self.begin)
         if edge - tail_start <= max(room, 1) * LONGEST_TOKEN:
             cost = self._tail(tokenizer, tail, edge)
@@ -100,14 +100,7 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
 
     def tail_start(self) -> int:
         """Where the paragraph begins in which the cursor stands."""
-        return max(self.paragraphs.starts[self.paragraphs.index(self._edge())], self.begin)
-
-    def _edge(self) -> int:
-        """The end without trailing white space, so that what follows begins on its own line."""
-        text, edge = self.paragraphs.text, self.end
-        while edge > self.begin and text[edge - 1].isspace():
-            edge -= 1
-        return edge
+        return max(self.paragraphs.starts[self.tail], self.begin)
 
     def _tail(self, tokenizer: Tokenizer, tail: int, edge: int) -> int:
         start = max(self.paragraphs.starts[tail], self.begin)
@@ -149,7 +142,15 @@ def stretch(fragment: Fragment) -> Stretch:
         return fragment
     paragraphs = Paragraphs(fragment.text)
     fields = {name: getattr(fragment, name) for name in fragment.__struct_fields__}
-    return Stretch(**fields, paragraphs=paragraphs, begin=paragraphs.starts[0], end=len(fragment.text))
+    begin, end = paragraphs.starts[0], len(fragment.text)
+    edge = _edge(fragment.text, begin, end)
+    return Stretch(**fields, paragraphs=paragraphs, begin=begin, end=end, edge=edge, tail=paragraphs.index(edge))
+
+
+def _edge(text: str, begin: int, end: int) -> int:
+    while end > begin and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def window(
@@ -171,6 +172,7 @@ def window(
             far = cursor - reach
             begin = far + next(iter(sentence_starts(paragraphs.text[far:cursor])[1:]), 0)
     begin = min(begin, cursor)
+    edge = _edge(paragraphs.text, begin, cursor)
     return Stretch(
         source=source,
         layer=Layer.IMMEDIATE,
@@ -183,6 +185,8 @@ def window(
         paragraphs=paragraphs,
         begin=begin,
         end=cursor,
+        edge=edge,
+        tail=paragraphs.index(edge),
         stored_end=stored_cursor,
     )
 

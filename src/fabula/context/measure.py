@@ -1,0 +1,175 @@
+"""Measure: how a piece of text will look, and what it costs, for one tokenizer and one language.
+
+Every piece ends with its own line break, so the count of a message is the sum of the counts of its
+pieces: wrappers, headings and numbering are part of the pieces, and nothing is added afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from fabula.context.budget import Budget
+from fabula.context.words import Words
+from fabula.core.fragments import Fragment, Layer, Part
+from fabula.text.models import Model
+from fabula.text.tokens import Tokenizer
+from fabula.text.windows import GAP
+
+if TYPE_CHECKING:
+    from fabula.context.standing import Standing
+
+_BLOCKS = 256  # rendered lists kept
+_SHAPED = 10_000  # shaped fragments kept
+
+
+class Unit(NamedTuple):
+    """Text as it will stand, its line break included; `bare` is its cost at the end of a message."""
+
+    text: str
+    tokens: int
+    bare: int | None = None
+
+
+class Piece(Struct, eq=False, gc=False):
+    """A fragment as it will stand in the prompt, and what having it there costs.
+
+    `unit` is the same as text to be laid out; pieces that become lines of a list have none.
+    """
+
+    fragment: Fragment
+    text: str
+    tokens: int
+    seat: str = ""
+    unit: Unit = Unit("", 0)
+
+
+class Measure:
+    """Measures text for one tokenizer and one language; remembers what it measured."""
+
+    __slots__ = (
+        "_blocks",
+        "_units",
+        "budgets",
+        "firm",
+        "headings",
+        "model",
+        "prefixes",
+        "shaped",
+        "standings",
+        "tokenizer",
+        "words",
+    )
+
+    def __init__(self, tokenizer: Tokenizer, words: Words, model: Model) -> None:
+        self.tokenizer = tokenizer
+        self.words = words
+        self.model = model
+        self.shaped: dict[int, Piece] = {}
+        self.firm: dict[int, tuple[tuple[Fragment, ...], str, bool]] = {}
+        self.standings: dict[tuple[int, ...], Standing] = {}
+        self.budgets: dict[object, Budget] = {}
+        self.prefixes: dict[tuple[str | int, ...], tuple[tuple[Unit, ...], str, str]] = {}
+        self._units: dict[str, Unit] = {}
+        self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
+        self.headings = {name: Unit(text + "\n", self.line(text)) for name, text in _headings(words)}
+
+    def piece(self, text: str) -> int:
+        """What a text costs with the blank line behind it."""
+        return self.tokenizer.count(text + GAP)
+
+    def unit(self, text: str) -> Unit:
+        """A text with the blank line behind it."""
+        whole = text + GAP
+        return Unit(whole, self.tokenizer.count(whole))
+
+    def kept_unit(self, text: str) -> Unit:
+        """The same for a text that comes again and again: an identity, a preset's message."""
+        known = self._units.get(text)
+        if known is None:
+            if len(self._units) >= _BLOCKS:
+                self._units.clear()
+            known = self._units[text] = self.unit(text)
+        return known
+
+    def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
+        """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
+        text, seat, count = fragment.text.strip(), seat_of(fragment), self.tokenizer.count
+        if not text:
+            return Piece(fragment, "", 0)
+        if marked:
+            mark = self.words.not_yet
+            text = mark + text.replace(GAP, GAP + mark)
+        if seat in ("constraints", "settings"):
+            text = " ".join(text.split("\n"))
+        own_place = fragment.placement is not None
+        if seat == "constraints":
+            piece = Piece(fragment, text, count(f"100. {text}\n"), seat)
+        elif seat == "settings" and not own_place:
+            piece = Piece(fragment, text, count(f"- {text}\n"), seat)
+        elif seat == "history":
+            bare = count(text)
+            piece = Piece(fragment, text, bare + self.model.per_message, seat, Unit(text + GAP, self.piece(text), bare))
+        elif seat == "closing":
+            unit = Unit(text + GAP, self.piece(text), count(text))
+            piece = Piece(fragment, text, unit.tokens, seat, unit)
+        else:
+            unit = self.unit(text)
+            around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
+            piece = Piece(fragment, text, unit.tokens + around, seat, unit)
+        if not marked:
+            if len(self.shaped) >= _SHAPED:
+                self.shaped.clear()
+            self.shaped[id(fragment)] = piece  # the piece holds the fragment, so its id stays taken
+        return piece
+
+    def line(self, text: str) -> int:
+        """What a text costs as a line of its own."""
+        return self.tokenizer.count(text + "\n")
+
+    def numbered(self, heading: str, texts: tuple[str, ...]) -> Unit:
+        """A heading with numbered lines."""
+        return self._block(heading, texts, lambda n, text: f"{n}. {text}")
+
+    def bulleted(self, heading: str, texts: tuple[str, ...]) -> Unit:
+        """A heading with a line an item."""
+        return self._block(heading, texts, lambda n, text: f"- {text}")
+
+    def _block(self, heading: str, texts: tuple[str, ...], item: Callable[[int, str], str]) -> Unit:
+        key = (heading, texts)
+        block = self._blocks.get(key)
+        if block is None:
+            lines = [heading, *(item(n, text) for n, text in enumerate(texts, start=1))]
+            count = self.tokenizer.count
+            upper = sum(count(line + "\n") for line in lines[:-1])
+            text, last = "\n".join(lines) + GAP, lines[-1]
+            block = Unit(text, upper + count(last + GAP), upper + count(last))
+            if len(self._blocks) >= _BLOCKS:
+                self._blocks.clear()
+            self._blocks[key] = block
+        return block
+
+
+def _headings(words: Words) -> Iterator[tuple[str, str]]:
+    for name in ("rules", "retrieved", "late", "window", "left_out", "after", "desk"):
+        yield name, getattr(words, name)
+
+
+def seat_of(fragment: Fragment) -> str:
+    """The list a fragment goes into, by its layer and the part it plays there."""
+    if fragment.layer is Layer.RULES:
+        return "constraints" if fragment.part is Part.CONSTRAINT else "rules"
+    if fragment.layer is Layer.IMMEDIATE:
+        return _PARTS.get(fragment.part, "desk")
+    return fragment.layer.value
+
+
+_PARTS = {
+    Part.SCENE: "scene",
+    Part.MARK: "mark",
+    Part.AFTER: "after",
+    Part.CLOSING: "closing",
+    Part.HISTORY: "history",
+}
