@@ -1,0 +1,129 @@
+"""Tables of conversations: who takes part, what was said, and what was made of it.
+
+Messages form a tree of stable ids. The hash of a message's content is a column; the hash of a path is
+derived from it and from the parent's, never stored.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
+
+from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
+
+ROOM = "conversation"
+PEOPLE = "people"
+
+participants = project_table(
+    "participants",
+    About(room=PEOPLE, owner="project", item="id"),
+    Column("id", Text, nullable=False),  # namespace:key
+    text("name"),
+    packed("aliases"),
+    text("persona"),
+    number("revision", 1),
+    number("gone"),
+    *times(),
+    version(),
+)
+
+conversations = project_table(
+    "conversations",
+    About(room=ROOM, owner="project", item="id"),
+    Column("id", Text, nullable=False),
+    text("conv_key"),
+    text("title"),
+    text("mode"),
+    packed("mode_state", "{}"),
+    text("leaf_id", None),  # the newest message of the active path
+    number("said"),  # how many messages were ever said: the next one's number
+    number("rounds"),
+    *times(),
+    version(),
+    Index("ix_conversations_key", "project_id", "conv_key"),
+)
+
+presence = project_table(
+    "presence",
+    About(room=ROOM, owner="project", item="conversation_id"),
+    Column("conversation_id", Text, nullable=False),
+    Column("participant_id", Text, nullable=False),
+    Column("since_number", Integer, nullable=False, server_default="0"),  # the first message they could hear
+    number("until_number", None),
+    text("joined"),
+    refers(["conversation_id"], "conversations"),
+    key=("conversation_id", "participant_id", "since_number"),
+)
+
+messages = project_table(
+    "messages",
+    About(room=ROOM, owner="project", item="conversation_id"),
+    Column("id", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    text("parent_id", None),
+    Column("number", Integer, nullable=False),
+    text("kind", "user"),
+    number("final", 1),
+    text("role", "user"),
+    text("speaker"),
+    text("content"),
+    text("content_hash"),
+    text("before", None),  # what it said before a correction, for undo
+    packed("audience", None),
+    text("at"),
+    text("skill_id"),
+    packed("extra", "{}"),
+    version(),
+    refers(["conversation_id"], "conversations"),
+    UniqueConstraint("project_id", "conversation_id", "number"),
+)
+
+summaries = project_table(
+    "summaries",
+    About(room="recaps", owner="project", item="conversation_id"),
+    Column("id", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    number("first_round"),
+    number("last_round"),
+    text("text"),
+    text("made_from"),
+    text("made"),
+    version(),
+    refers(["conversation_id"], "conversations"),
+)
+
+recaps = project_table(
+    "recaps",
+    About(room="recaps", owner="project", item="conversation_id"),
+    Column("id", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    number("place"),
+    text("text"),
+    text("made_from"),
+    text("made"),
+    version(),
+    refers(["conversation_id"], "conversations"),
+)
+
+fixed_prompts = project_table(
+    "fixed_prompts",
+    About(room=PEOPLE, owner="project", item="participant_id"),
+    Column("id", Text, nullable=False),
+    Column("participant_id", Text, nullable=False),
+    number("place"),
+    text("text"),
+    version(),
+    refers(["participant_id"], "participants"),
+)
+
+biographies = project_table(
+    "biographies",
+    About(room=PEOPLE, owner="project", item="participant_id"),
+    Column("id", Text, nullable=False),
+    Column("participant_id", Text, nullable=False),
+    number("place"),
+    text("text"),
+    text("made_from"),
+    text("made"),
+    version(),
+    refers(["participant_id"], "participants"),
+)

@@ -1,0 +1,1 @@
+"""Background work that survives a crash."""

@@ -1,0 +1,1 @@
+"""Models: what was asked of them, and what it cost."""

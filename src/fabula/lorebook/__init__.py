@@ -1,0 +1,1 @@
+"""Imported world books."""

@@ -1,0 +1,47 @@
+"""Memory's tables: what a project remembers, what is remembered of a person, and the person's profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, Float, Text
+
+from fabula.store.schema import About, packed, place, project_table, text, times, user_table, version
+
+ROOM = "memory"
+
+
+def _columns() -> list[Any]:
+    return [
+        Column("id", Text, nullable=False),
+        text("kind", "preference"),  # preference, episode, style_sample or working
+        text("text"),
+        Column("confidence", Float, nullable=False, server_default="0.5"),
+        packed("evidence"),
+        text("state", "confirmed"),  # confirmed, proposed or dismissed
+        *place("since"),
+        *times(),
+        version(),
+    ]
+
+
+memories = project_table(
+    "memories",
+    About(room=ROOM, owner="project", item="id"),
+    *_columns(),
+)
+
+user_memories = user_table(
+    "user_memories",
+    About(room=ROOM, owner="user", item="id"),
+    *_columns(),
+)
+
+profiles = user_table(
+    "profiles",
+    About(room="profile", owner="user"),
+    text("text"),
+    text("changed"),
+    version(),
+    key=(),
+)

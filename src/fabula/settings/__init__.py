@@ -1,0 +1,1 @@
+"""What may be set: budgets and settings, of a project and of a person."""

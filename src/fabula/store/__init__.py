@@ -1,0 +1,1 @@
+"""Where everything a writer makes is kept: connections, transactions, versions, changes, saves."""

@@ -1,0 +1,126 @@
+"""The store: one place for everything a writer makes, on SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import DBAPIError
+
+from fabula.store.connect import (
+    FILE,
+    Heads,
+    ServerHeads,
+    SqliteHeads,
+    data_folder,
+    is_address,
+    postgres_engine,
+    sqlite_engine,
+)
+from fabula.store.faults import in_words, lost_connection
+from fabula.store.migrate import migrate
+from fabula.store.schema import OwnerKind
+from fabula.store.tables import projects
+from fabula.store.transaction import Reading, Writing
+
+OWNER = "owner"  # the one person of a local store
+
+
+class Store:
+    """An open store. Threads may share it."""
+
+    def __init__(self, engine: Engine, heads: Heads, *, folder: Path, file: Path | None) -> None:
+        self.engine = engine
+        self.folder = folder  # where backups and other files of this machine go
+        self.file = file
+        self._heads = heads
+
+    @classmethod
+    def open(cls, where: str | Path | None = None) -> Store:
+        """A data folder, a database file, the address of a PostgreSQL server, or the usual place."""
+        if where is not None and is_address(str(where)):
+            engine = postgres_engine(str(where))
+            store = cls(engine, ServerHeads(engine), folder=data_folder(), file=None)
+        else:
+            place = data_folder() if where is None else Path(where)
+            file = place if place.suffix == ".db" else place / FILE
+            store = cls(sqlite_engine(file), SqliteHeads(file), folder=file.parent, file=file)
+        try:
+            with in_words():
+                migrate(store.engine, file=store.file)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._heads.close()
+        self.engine.dispose()
+
+    def versions(self, *, project: str, user: str = OWNER) -> tuple[int, int]:
+        """At which versions a project and a person stand: the one query of a warm request."""
+        first, second = self._heads((f"project:{project}", f"user:{user}"))
+        return first, second
+
+    def project_ids(self) -> list[str]:
+        """Every project there is."""
+        with in_words(), self.engine.connect() as connection:
+            return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
+
+    @contextmanager
+    def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[Reading]:
+        """A look at one moment: everything read inside belongs together."""
+        options = {} if self.file is not None else {"isolation_level": "REPEATABLE READ"}
+        with in_words(), self._begun(options, _owners(project, user)) as (connection, owners):
+            yield Reading(connection, owners)
+
+    @contextmanager
+    def write(self, *, project: str | None = None, user: str | None = None) -> Iterator[Writing]:
+        """A change: when the block ends without an error, it is on the disk, version and feed included."""
+        options = {"writing": True}
+        with in_words(), self._begun(options, _owners(project, user), lock=True) as (connection, owners):
+            writing = Writing(connection, owners)
+            yield writing
+            writing.settle()
+
+    @contextmanager
+    def _begun(
+        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool = False
+    ) -> Iterator[tuple[Connection, Mapping[OwnerKind, str]]]:
+        """A transaction under way; begun once more where the server was away in the meantime."""
+        connection = self._begin(options, owners, lock=lock)
+        try:
+            yield connection, owners
+            connection.commit()
+        finally:
+            connection.close()  # rolls back what was not committed
+
+    def _begin(self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool) -> Connection:
+        for last in (False, True):
+            connection = self.engine.connect()
+            try:
+                connection = connection.execution_options(**options)
+                connection.begin()
+                if lock:
+                    Writing(connection, owners).lock()
+                else:
+                    Reading(connection, owners).version(next(iter(owners)))
+            except BaseException as error:
+                connection.close()
+                if last or not (isinstance(error, DBAPIError) and lost_connection(error)):
+                    raise
+            else:
+                break
+        return connection
+
+
+def _owners(project: str | None, user: str | None) -> Mapping[OwnerKind, str]:
+    owners: dict[OwnerKind, str] = {}
+    if project is not None:
+        owners["project"] = project
+    if user is not None:
+        owners["user"] = user
+    return owners
