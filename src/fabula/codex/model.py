@@ -152,7 +152,7 @@ class Codex:
 
     def _since(self, entry: Entry, step: Progression) -> str:
         """Whose it is and since when, so that a later one is seen to supersede an earlier one."""
-        chapter = self._timeline.place(step.since.document)
+        chapter = self._timeline.chapter(step.since.document)
         if self._language == "zh":
             return f"{entry.name}（第{chapter}章起）：" if chapter else f"{entry.name}（此后）："
         return f"{entry.name} (from chapter {chapter} on): " if chapter else f"{entry.name} (by now): "

@@ -43,12 +43,13 @@ class Vantage(Struct, frozen=True):
 
 
 class Moment(Struct, frozen=True):
-    """One document of the story: its id, when it happens (by default, where it is read), whose scene."""
+    """One document of the story: its id, when it happens (by default, where it is read), whose scene, which chapter."""
 
     document: str
     when: float | None = None
     pov: str | None = None
     title: str = ""
+    chapter: int | None = None  # by default, its number in reading order
 
 
 class Timeline:
@@ -71,10 +72,12 @@ class Timeline:
         place = self._places.get(document)
         return None if place is None else self.moments[place[0] - 1]
 
-    def place(self, document: str) -> int | None:
-        """Its number in reading order, counted from 1."""
+    def chapter(self, document: str) -> int | None:
+        """The number of its chapter, counted from 1."""
         place = self._places.get(document)
-        return None if place is None else place[0]
+        if place is None:
+            return None
+        return self.moments[place[0] - 1].chapter or place[0]
 
     def reached(self, mark: Position, here: Position | None) -> bool:
         """Is `mark` behind us, read *and* happened? What cannot be placed is never reached."""

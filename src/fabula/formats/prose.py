@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from msgspec import Struct
@@ -24,8 +25,14 @@ BREAK = re.compile(
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_TO_ESCAPE = re.compile(r"\*|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~\n]|$)")
+_TO_ESCAPE = re.compile(r"(?<=\S)\*|\*(?=\S)|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~\n]|$)")
 _MOST_QUOTES = 8
+
+# Between a mark and Chinese punctuation CommonMark sees no emphasis: `*“你好”*然后`. A letter between them helps.
+_JOINT = "\ue000"
+_WIDE_MARKS = "\u2014\u2018-\u201d\u2026\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_WIDE_MARK_AFTER = re.compile(rf"(?<!\\)\*+(?=[{_WIDE_MARKS}])")
+_WIDE_MARK_BEFORE = re.compile(rf"(?<=[{_WIDE_MARKS}])\*+")
 
 
 class Span(Struct, frozen=True):
@@ -109,10 +116,10 @@ def markdown_of(blocks: Iterable[Block]) -> str:
     """Blocks as Markdown."""
     written: list[str] = []
     for block in blocks:
-        words = block.words if block.rule else _written(block.spans)
-        if block.quote or not block.rule:
-            words = "\n".join("> " * block.quote + (line if block.rule else _guarded(line)) for line in words.split("\n"))
-        written.append(f"{'' if not written else chr(10) if block.tight else chr(10) * 2}{words}")
+        lines = [block.words] if block.rule else [_guarded(line) for line in _written(block.spans).split("\n")]
+        if written:
+            written.append("\n" if block.tight else "\n\n")
+        written.append("\n".join("> " * block.quote + line for line in lines))
     return "".join(written)
 
 
@@ -141,6 +148,8 @@ def _spans(text: str) -> tuple[Span, ...]:
     """One paragraph's Markdown as spans."""
     if not any(mark in text for mark in "*_\\"):
         return (Span(text),)
+    if _WIDE.search(text):
+        text = _WIDE_MARK_AFTER.sub(f"\\g<0>{_JOINT}", _WIDE_MARK_BEFORE.sub(f"{_JOINT}\\g<0>", text))
     found: list[Span] = []
     italic = bold = 0
     for token in _parser().parseInline(text)[0].children or ():
@@ -152,7 +161,7 @@ def _spans(text: str) -> tuple[Span, ...]:
             case "softbreak" | "hardbreak":
                 found.append(Span("\n", italic > 0, bold > 0))
             case _:
-                found.append(Span(token.content, italic > 0, bold > 0))
+                found.append(Span(token.content.replace(_JOINT, ""), italic > 0, bold > 0))
     return _merged(found)
 
 
@@ -193,9 +202,11 @@ def _written(spans: Sequence[Span]) -> str:
     """Spans as inline Markdown that reads as the same words."""
     words = "".join(span.text for span in spans)
     if any(span.italic or span.bold for span in spans):
-        marked = _nested(_flanked(words, spans), italic=False, bold=False)
-        if "".join(span.text for span in _spans(marked)) == words:
-            return marked
+        drawn = _flanked(words, spans)
+        leaning = _merged(Span(span.text, span.italic) for span in drawn)
+        for marked in (_nested(drawn, italic=False, bold=False), _nested(leaning, italic=False, bold=False)):
+            if "".join(span.text for span in _spans(marked)) == words:
+                return marked
     return _escaped(words)
 
 
@@ -228,32 +239,44 @@ def _run(spans: Sequence[Span], at: int, look: str) -> int:
 
 def _flanked(words: str, spans: Sequence[Span]) -> list[Span]:
     """The same spans, drawn in where a mark would not count: at blanks, and at marks of speech inside a line."""
-    looks: list[bytearray] = []
-    for look in ("italic", "bold"):
-        flags = bytearray(len(words))
-        at = 0
-        edges: list[tuple[int, int]] = []
-        for span in spans:
-            end = at + len(span.text)
-            if getattr(span, look):
-                edges = [*edges[:-1], (edges[-1][0], end)] if edges and edges[-1][1] == at else [*edges, (at, end)]
-            at = end
-        for start, end in edges:
-            low, high = start, end
-            while low < high and not _opens(words, low):
-                low += 1
-            while low < high and not _opens(words[::-1], len(words) - high):
-                high -= 1
-            flags[low:high] = b"\1" * (high - low)
-        looks.append(flags)
-    return list(_merged(Span(char, bool(i), bool(b)) for char, i, b in zip(words, *looks, strict=True)))
+    leaning = [_drawn_in(words, *edges) for edges in _ranges(spans, "italic")]
+    heavy = [_drawn_in(words, *edges) for edges in _ranges(spans, "bold")]
+    cuts = sorted({0, len(words), *(edge for pair in leaning + heavy for edge in pair)})
+    return [
+        Span(
+            words[start:end],
+            any(low <= start < high for low, high in leaning),
+            any(low <= start < high for low, high in heavy),
+        )
+        for start, end in pairwise(cuts)
+    ]
 
 
-def _opens(words: str, at: int) -> bool:
-    """Would a mark before this character count as an opening one? (Read backwards: as a closing one.)"""
-    if words[at].isspace():
-        return False
-    return not _is_mark(words[at]) or at == 0 or words[at - 1].isspace() or _is_mark(words[at - 1])
+def _ranges(spans: Sequence[Span], look: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    at = 0
+    for span in spans:
+        end = at + len(span.text)
+        if getattr(span, look):
+            if found and found[-1][1] == at:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((at, end))
+        at = end
+    return found
+
+
+def _drawn_in(words: str, low: int, high: int) -> tuple[int, int]:
+    while low < high and not _counts(words[low], words[low - 1] if low else " "):
+        low += 1
+    while low < high and not _counts(words[high - 1], words[high] if high < len(words) else " "):
+        high -= 1
+    return low, high
+
+
+def _counts(inside: str, outside: str) -> bool:
+    """Would a mark between these two characters open or close emphasis?"""
+    return not inside.isspace() and (not _is_mark(inside) or outside.isspace() or _is_mark(outside))
 
 
 def _is_mark(char: str) -> bool:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from fabula.core.story import Eyes, Moment, Timeline
 from fabula.core.view import Language
+from fabula.manuscript.draft import Kind
 from fabula.text.paragraphs import Paragraphs
 
 
 @dataclass(frozen=True)
 class Document:
-    """One chapter or note at one revision. Its text has normalised line ends."""
+    """One document at one revision. Its text has normalised line ends."""
 
     id: str
     title: str
     text: str
     revision: int = 1
+    kind: Kind = Kind.CHAPTER
+    parent: str | None = None
+    place: int = 0
     pov: str | None = None
     when: float | None = None
     synopsis: str = ""
@@ -40,14 +45,15 @@ class Document:
 
 @dataclass(frozen=True)
 class Manuscript:
-    """All documents, in reading order."""
+    """The documents of the story in reading order, and notes, which are no part of it."""
 
     documents: tuple[Document, ...] = ()
+    notes: tuple[Document, ...] = ()
 
     @cached_property
     def by_id(self) -> dict[str, Document]:
         """Documents by their ids."""
-        return {document.id: document for document in self.documents}
+        return {document.id: document for document in (*self.documents, *self.notes)}
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -61,7 +67,8 @@ class Manuscript:
 
     def timeline(self) -> Timeline:
         """The order of the story."""
-        return Timeline([Moment(d.id, d.when, d.pov, d.title) for d in self.documents])
+        numbers = accumulate(int(document.kind is Kind.CHAPTER) for document in self.documents)
+        return Timeline([Moment(d.id, d.when, d.pov, d.title, n) for d, n in zip(self.documents, numbers, strict=True)])
 
     def before(self, document_id: str, most: int) -> list[Document]:
         """The documents read just before one, nearest last."""

@@ -7,6 +7,7 @@ JavaScript count UTF-16 units, and may send `\\r\\n`: both are translated once, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import whole
@@ -66,13 +67,37 @@ def carried_back(stored: str, edited: str, cursor: int) -> int:
     Positions in the story are places in stored text. Words typed or deleted further up must not move
     us past a revelation or back before it; a cursor inside the edit stands where the edit begins.
     """
-    shortest = min(len(stored), len(edited))
-    head = _alike(shortest, lambda size: stored[:size] == edited[:size])
-    if cursor <= head:
+    edit = difference(stored, edited)
+    if cursor <= edit.start:
         return cursor
-    tail = _alike(shortest - head, lambda size: stored[len(stored) - size :] == edited[len(edited) - size :])
-    behind = len(edited) - cursor
-    return len(stored) - behind if behind <= tail else head
+    return cursor - edit.growth if cursor >= edit.new_end else edit.start
+
+
+class Edit(NamedTuple):
+    """One change of a text: what stood from `start` to `old_end` became what stands from `start` to `new_end`."""
+
+    start: int
+    old_end: int
+    new_end: int
+
+    @property
+    def growth(self) -> int:
+        """By how much everything behind it moved."""
+        return self.new_end - self.old_end
+
+    def carried(self, offset: int, *, inside: int) -> int:
+        """Where an offset of the old text stands in the new one; one inside the change goes to `inside`."""
+        if offset <= self.start:
+            return offset
+        return offset + self.growth if offset >= self.old_end else inside
+
+
+def difference(old: str, new: str) -> Edit:
+    """The smallest stretch outside which two texts are alike."""
+    shortest = min(len(old), len(new))
+    head = _alike(shortest, lambda size: old[:size] == new[:size])
+    tail = _alike(shortest - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    return Edit(head, len(old) - tail, len(new) - tail)
 
 
 def _alike(most: int, same: Callable[[int], bool]) -> int:

@@ -1,0 +1,75 @@
+"""The outline: what should happen in each document, ticked off as it is written, and each one told in short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id, now
+from fabula.manuscript.tables import beats, documents, synopses
+from fabula.store.transaction import Reading, Writing
+
+
+def add_beat(tx: Writing, document_id: str, text: str) -> str:
+    """Something that should happen, after what should happen before it; its id."""
+    if not text.strip():
+        raise FabulaError(Code.TEXT_INVALID, "A beat needs a few words. Nothing was changed.")
+    last = tx.most(beats, "place", beats.c.document_id == document_id)
+    ident = new_id()
+    place = 0 if last is None else last + 1
+    tx.add(beats, {"id": ident, "document_id": document_id, "place": place, "text": text.strip()})
+    return ident
+
+
+def change_beat(tx: Writing, beat_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
+    """Reword a beat, move it, or tick it off (`done`)."""
+    return tx.edit(beats, {"id": beat_id}, values, expected=expected)
+
+
+def remove_beat(tx: Writing, beat_id: str) -> None:
+    """Take a beat out of the plan."""
+    tx.need(beats, id=beat_id)
+    tx.remove(beats, beats.c.id == beat_id)
+
+
+def beats_of(reading: Reading, only: list[str] | None = None, *, open_only: bool = False) -> dict[str, list[str]]:
+    """The beats of every document, or of some, in order."""
+    found: dict[str, list[str]] = {}
+    where = [beats.c.done == 0] if open_only else []
+    if only is not None:
+        where.append(beats.c.document_id.in_(only))
+    for row in reading.rows(beats, *where, order=(beats.c.document_id, beats.c.place, beats.c.id)):
+        found.setdefault(row.document_id, []).append(row.text)
+    return found
+
+
+def write_synopsis(
+    tx: Writing, document_id: str, text: str, *, origin: str = "hand", expected: int | None = None
+) -> int:
+    """Tell a document in short; remembers of which text that was said."""
+    row = tx.need(documents, id=document_id)
+    values = {"text": text.strip(), "origin": origin, "made_from": text_hash(row.text), "changed": now()}
+    if tx.row(synopses, document_id=document_id) is None:
+        tx.add(synopses, {"document_id": document_id, **values})
+        return 1
+    return tx.edit(synopses, {"document_id": document_id}, values, expected=expected)
+
+
+def synopses_of(reading: Reading, only: list[str] | None = None) -> dict[str, str]:
+    """Every document, or some, told in short."""
+    where = () if only is None else (synopses.c.document_id.in_(only),)
+    return {row.document_id: row.text for row in reading.rows(synopses, *where)}
+
+
+def stale_synopses(reading: Reading) -> list[str]:
+    """Documents whose text has changed since they were told in short."""
+    told = {row.document_id: row.made_from for row in reading.rows(synopses)}
+    rows = reading.rows(documents, documents.c.id.in_(sorted(told)), only=("id", "text"))
+    return sorted(row.id for row in rows if told[row.id] != text_hash(row.text))
+
+
+def text_hash(text: str) -> str:
+    """By which a text is known again."""
+    return sha256(text.encode()).hexdigest()
