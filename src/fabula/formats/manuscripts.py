@@ -70,10 +70,7 @@ def read_book(path: Path, *, scenes: bool = False) -> Imported:
         unreadable(str(path), "there is nothing at that path", "Name a manuscript file or folder.")
     if path.suffix.lower() == ".scrivx":
         path = path.parent
-    if path.is_dir():
-        imported = _read_files(open_folder(path), scenes=scenes)
-    else:
-        imported = _read_file(path, scenes=scenes)
+    imported = _read_files(open_folder(path), scenes=scenes) if path.is_dir() else _read_file(path, scenes=scenes)
     book = imported.book
     if not any(True for _ in book.walk()) and not imported.entries:
         said = (f"{path.name} holds no text.", *imported.warnings)
@@ -82,9 +79,9 @@ def read_book(path: Path, *, scenes: bool = False) -> Imported:
     return replace(imported, book=replace(book, title=title, language=book.language or _language(book)))
 
 
-def write_book(book: Book, path: Path, format: Format | str | None = None, *, overwrite: bool = False) -> None:
+def write_book(book: Book, path: Path, as_format: Format | str | None = None, *, overwrite: bool = False) -> None:
     """Write a book; the format follows from the ending of the name unless it is given."""
-    wanted = format_of(path) if format is None else format
+    wanted = format_of(path) if as_format is None else as_format
     known = next((one for one in WRITABLE if one == wanted), None)
     if known is None:
         raise FabulaError(
@@ -104,14 +101,12 @@ def _read_file(path: Path, *, scenes: bool) -> Imported:
     try:
         with path.open("rb") as stream:
             head = stream.read(1_000)
-            if head.startswith((b"PK\3\4", b"PK\5\6")):
-                data = b""
-            else:
-                data = head + stream.read(_MOST_BYTES)
+            packed = head.startswith((b"PK\3\4", b"PK\5\6"))
+            data = b"" if packed else head + stream.read(_MOST_BYTES)
     except OSError as error:
         problem = f"it could not be read ({error.strerror})"
         unreadable(path.name, problem, "Check that the file is there and may be read.")
-    if not data and head:
+    if packed:
         with open_zip(path) as archive:
             return _read_files(archive, scenes=scenes)
     if len(data) > _MOST_BYTES:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql import visitors
-from sqlalchemy.sql.elements import ColumnClause, TextClause, UnaryExpression
+from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
 
 from fabula.core.errors import Code, FabulaError
@@ -124,9 +124,10 @@ class Reading:
                     )
         return clauses
 
-    @staticmethod
-    def _at(table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
-        return [table.c[name] == value for name, value in key.items()]
+    def _at(self, table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
+        clauses = [table.c[name] == value for name, value in key.items()]
+        self._checked(table, clauses)
+        return clauses
 
 
 class Writing(Reading):
@@ -155,12 +156,7 @@ class Writing(Reading):
         owner = self._owners[known.owner]
         filled = []
         for row in rows:
-            if row.get(known.owner_column, owner) != owner:
-                raise FabulaError(
-                    Code.SCOPE_VIOLATION,
-                    f"A row of {table.name} belongs to another {known.owner}. Nothing was changed.",
-                )
-            _check_texts(row)
+            self._check_values(table, row)
             filled.append({**row, known.owner_column: owner})
         for batch in _alike(filled):
             self._connection.execute(insert(table), batch)
@@ -171,7 +167,7 @@ class Writing(Reading):
         self, table: Table, key: Mapping[str, object], values: Mapping[str, Any], *, expected: int | None = None
     ) -> int:
         """Change one row that people edit, and say its new version; a stale `expected` is refused."""
-        _check_texts(values)
+        self._check_values(table, values)
         where = [self._owned(table), *self._at(table, key)]
         if expected is not None:
             where.append(table.c.version == expected)
@@ -195,13 +191,24 @@ class Writing(Reading):
 
     def change(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change many rows at once, without asking for versions; says how many."""
-        _check_texts(values)
+        self._check_values(table, values)
         query = update(table).where(self._owned(table), *self._checked(table, where)).values(**values)
         return self._noting(table, query)
 
     def remove(self, table: Table, *where: ColumnElement[bool]) -> int:
         """Take rows away; says how many."""
         return self._noting(table, delete(table).where(self._owned(table), *self._checked(table, where)))
+
+    def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
+        """New values stay with their owner, and are worked out from the row itself at most."""
+        known = about(table)
+        if values.get(known.owner_column, self._owners.get(known.owner)) != self._owners.get(known.owner):
+            raise FabulaError(
+                Code.SCOPE_VIOLATION,
+                f"A row of {table.name} cannot be given to another {known.owner}. Nothing changed.",
+            )
+        self._checked(table, [value for value in values.values() if isinstance(value, ClauseElement)])
+        _check_texts(values)
 
     def _noting(self, table: Table, query: Any) -> int:
         known = about(table)
