@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +31,9 @@ from fabula.search.source import SearchSource
 from fabula.skills.model import SKILLS
 from fabula.skills.source import SkillSource
 
+if TYPE_CHECKING:
+    from fabula.library import Library
+
 
 def all_sources() -> tuple[Source, ...]:
     """Every source of the house, to be picked from by a recipe's names."""
@@ -46,34 +51,43 @@ def all_sources() -> tuple[Source, ...]:
 
 
 class Fabula:
-    """One open project: its view, its engine, and the thread between its requests."""
+    """One open project: how it stands, its engine, and the thread between its requests."""
 
-    def __init__(self, view: View, *, settings: Settings = DEFAULTS) -> None:
-        self.view = view
+    def __init__(self, look: View | Callable[[str], View], *, settings: Settings = DEFAULTS) -> None:
+        self._look = look
         self.engine = Engine(all_sources(), settings=settings)
         self._continuities = Continuities()
 
     @classmethod
-    def open(cls, path: str | Path) -> Fabula:
-        """A project folder or text file; `sample:NAME` opens one that comes with the house."""
-        name = str(path)
-        if name.startswith("sample:"):
-            sample = name.removeprefix("sample:")
-            if sample not in sample_names():
-                raise FabulaError(
-                    Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
-                )
-            with as_file(files("fabula") / "samples" / sample) as folder:
-                return cls(read_project(folder))
-        return cls(read_project(Path(path)))
+    def open(cls, path: str | Path, *, library: Library | None = None) -> Fabula:
+        """A project folder or text file, `sample:NAME`, or, where a library is given, a project of its store."""
+        view = read_only(path)
+        if view is not None:
+            return cls(view)
+        if library is None:
+            return cls(read_project(Path(path)))  # which says what is wrong with it
+        from fabula.manuscript import projects
+
+        card = projects.find(library.store, str(path))
+        return cls(lambda conversation: library.view(card.id, conversation=conversation))
+
+    @property
+    def view(self) -> View:
+        """The project as it stands now."""
+        return self.view_with("")
+
+    def view_with(self, conversation: str) -> View:
+        """The project as it stands now, with a conversation that is asked for."""
+        return self._look if isinstance(self._look, View) else self._look(conversation)
 
     def request(self, **wishes: object) -> Request:
         """A request for this project: its last chapter, its own preset, unless said otherwise."""
-        manuscript = self.view.room(Manuscript)
-        filled: dict[str, object] = {"project_id": self.view.project.id, "skill_id": "continue"}
+        view = self.view
+        manuscript = view.room(Manuscript)
+        filled: dict[str, object] = {"project_id": view.project.id, "skill_id": "continue"}
         if manuscript is not None and manuscript.documents:
             filled["document_id"] = manuscript.documents[-1].id
-        filled["preset"] = self.view.room(Preset)
+        filled["preset"] = view.room(Preset)
         filled.update({key: value for key, value in wishes.items() if value is not None})
         try:
             return msgspec.convert(filled, Request, from_attributes=True)
@@ -82,20 +96,21 @@ class Fabula:
 
     def read_request(self, data: bytes) -> Request:
         """A request from a JSON door; cursors count UTF-16 units there."""
-        manuscript = self.view.room(Manuscript) or Manuscript()
+        view = self.view
+        manuscript = view.room(Manuscript) or Manuscript()
 
         def text_of(document: str) -> str | None:
             found = manuscript.by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of)
-        return request if request.preset is not None else replace(request, preset=self.view.room(Preset))
+        return request if request.preset is not None else replace(request, preset=view.room(Preset))
 
     def assemble(self, request: Request) -> Result:
         """The prompt for a request, following on from the last one of its kind."""
-        request = _through_the_skills_eyes(request)
-        before = self._continuities.before(request, vantage_of(request, self.view))
-        return self.engine.assemble(request, self.view, continuity=before)
+        request, view = _through_the_skills_eyes(request), self.view_with(request.conversation_id)
+        before = self._continuities.before(request, vantage_of(request, view))
+        return self.engine.assemble(request, view, continuity=before)
 
     def commit(self, request: Request, result: Result) -> None:
         """An answer was recorded: the next request follows on from this one."""
@@ -103,9 +118,23 @@ class Fabula:
 
     def inspect(self, request: Request) -> Result:
         """The same without consequences, and with a reason for everything that stayed out."""
-        request = _through_the_skills_eyes(request)
-        before = self._continuities.before(request, vantage_of(request, self.view))
-        return self.engine.inspect(request, self.view, continuity=before)
+        request, view = _through_the_skills_eyes(request), self.view_with(request.conversation_id)
+        before = self._continuities.before(request, vantage_of(request, view))
+        return self.engine.inspect(request, view, continuity=before)
+
+
+def read_only(path: str | Path) -> View | None:
+    """What a project folder, a text file or `sample:NAME` holds; None when it is none of these."""
+    name = str(path)
+    if not name.startswith("sample:"):
+        return read_project(Path(path)) if Path(path).exists() else None
+    sample = name.removeprefix("sample:")
+    if sample not in sample_names():
+        raise FabulaError(
+            Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
+        )
+    with as_file(files("fabula") / "samples" / sample) as folder:
+        return read_project(folder)
 
 
 def _through_the_skills_eyes(request: Request) -> Request:

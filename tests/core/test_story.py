@@ -69,8 +69,8 @@ def test_a_document_outside_the_story_still_has_an_order_of_its_own() -> None:
 
 
 def test_documents_are_numbered_as_they_are_read() -> None:
-    assert [FLASHBACK.place(f"ch-{n}") for n in (1, 3, 5)] == [1, 3, 5]
-    assert FLASHBACK.place("ch-9") is None
+    assert [FLASHBACK.chapter(f"ch-{n}") for n in (1, 3, 5)] == [1, 3, 5]
+    assert FLASHBACK.chapter("ch-9") is None
     assert "ch-3" in FLASHBACK
     assert "ch-9" not in FLASHBACK
 

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula import __version__
+from fabula.cli import projects
+from fabula.cli.projects import STORE
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.app import Fabula
     from fabula.context.request import Request
+    from fabula.library import Library
 
 app = typer.Typer(
     add_completion=False,
@@ -29,7 +32,9 @@ app = typer.Typer(
     help="From everything known about a story to one prompt under an exact budget, with a reason for each thing.",
 )
 
-PROJECT = Annotated[str, typer.Argument(help="A project folder, a text file, or sample:NAME.")]
+projects.register(app)
+
+PROJECT = Annotated[str, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
 DOCUMENT = Annotated[str | None, typer.Option("--document", "-d", help="The document's id; the last one by default.")]
 CURSOR = Annotated[int | None, typer.Option("--cursor", "-c", help="Where the cursor stands; the end by default.")]
 SKILL = Annotated[str, typer.Option("--skill", "-s", help="What the model is asked to do.")]
@@ -64,11 +69,12 @@ def _asked(
     exclude: EXCLUDE = None,
     late: LATE = None,
     asked: ASKED = None,
+    store: STORE = None,
 ) -> tuple[Fabula, Request]:
     """The project and the request that a command line describes."""
     from fabula.app import Fabula
 
-    house = Fabula.open(project if project.startswith("sample:") else Path(project))
+    house = Fabula.open(project, library=_library(project, store))
     if asked is not None:
         return house, house.read_request(_read(asked))
     request = house.request(
@@ -87,6 +93,16 @@ def _asked(
         late_joiners=late,
     )
     return house, request
+
+
+def _library(project: str, where: str | None) -> Library | None:
+    """The store's projects, unless the project is a file, a folder or a sample."""
+    if project.startswith("sample:") or Path(project).exists():
+        return None
+    from fabula.library import Library
+    from fabula.store.store import Store
+
+    return Library(Store.open(where))
 
 
 def asks(command: Callable[..., None]) -> Callable[..., None]:

@@ -38,6 +38,17 @@ class Relation(Struct, frozen=True):
     kind: str
 
 
+class Wish(StrEnum):
+    """What a pin asks for."""
+
+    INCLUDE = "include"
+    EXCLUDE = "exclude"
+
+
+Pins = Mapping[str, Mapping[str, Wish]]  # by document or conversation, then by entry
+Knowledge = Mapping[str, Mapping[str, Position | None]]  # by fact, then by knower: since when
+
+
 class Entry(Struct, frozen=True, kw_only=True):
     """One person, place, thing, event or piece of lore. Notes are private and never sent."""
 
@@ -76,11 +87,20 @@ class Codex:
     """A snapshot of all entries, with the automaton and the rendered fragments that hang off it."""
 
     def __init__(
-        self, project_id: str, language: Language, entries: Sequence[Entry], timeline: Timeline | None = None
+        self,
+        project_id: str,
+        language: Language,
+        entries: Sequence[Entry],
+        timeline: Timeline | None = None,
+        *,
+        pins: Pins | None = None,
+        knowledge: Knowledge | None = None,
     ) -> None:
         self.entries = tuple(sorted(entries, key=lambda e: (e.level is not Level.ALWAYS, e.type, e.name, e.id)))
         self.by_id = {entry.id: entry for entry in self.entries}
         self.place = {entry.id: place for place, entry in enumerate(self.entries)}
+        self.pins: Pins = pins or {}
+        self.knowledge: Knowledge = knowledge or {}
         self._project_id = project_id
         self._language = language
         self._timeline = timeline or Timeline()
@@ -94,13 +114,21 @@ class Codex:
     @cached_property
     def names(self) -> Names:
         """Every name by which an entry may be noticed."""
-        return Names(
-            {
-                entry.id: (entry.name, *entry.aliases)
-                for entry in self.entries
-                if entry.level in (Level.ALWAYS, Level.WHEN_DETECTED)
-            }
-        )
+        return Names(self._surfaces())
+
+    def following(self, before: Codex) -> Codex:
+        """Itself, with the automaton of a snapshot before it, where every name is still the same."""
+        made = before.__dict__.get("names")
+        if made is not None and [*self._surfaces().items()] == [*before._surfaces().items()]:
+            self.names = made
+        return self
+
+    def _surfaces(self) -> dict[str, tuple[str, ...]]:
+        return {
+            entry.id: (entry.name, *entry.aliases)
+            for entry in self.entries
+            if entry.level in (Level.ALWAYS, Level.WHEN_DETECTED)
+        }
 
     @cached_property
     def always(self) -> tuple[Entry, ...]:

@@ -116,7 +116,10 @@ class Engine:
     ) -> Result:
         view = _view_of(request, view)
         recipe = self._recipe(request.recipe)
-        warnings = list(self._profile_warnings)
+        profile, warnings = self._profile, list(self._profile_warnings)
+        own = view.room(Profile)
+        if own is not None:
+            profile, warnings = _sound(own)
         measure = self._measure(request, view.project.language, warnings)
         run = Run(
             request,
@@ -131,7 +134,7 @@ class Engine:
             dry=dry,
         )
         try:
-            return run.result(measure, self._profile, warnings)
+            return run.result(measure, profile, warnings)
         except TokenizerError as failure:
             warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failure}, so counts are cautious")
             log.warning("%s", failure)

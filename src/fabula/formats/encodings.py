@@ -31,17 +31,15 @@ _BORNE = 0.001
 
 def decode(data: bytes, what: str) -> tuple[str, tuple[str, ...]]:
     """The text of a file with normalised line ends, and what was amiss with it."""
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            text, warnings = _read(data[3:] if encoding == "utf-8" else data, encoding, what)
-            return normalise(text), warnings
-    try:
-        text, warnings = data.decode(), ()
-    except UnicodeDecodeError:
-        text, warnings = _read(data, _judged(data, what), what)
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
+    sixteen = _sixteen(data) if not marked else ""
+    if marked or sixteen:
+        text, warnings = _read(data.removeprefix(_MARKS[0][0]), marked or sixteen, what)
     else:
-        if "\0" in text[:_SAMPLE] and (sixteen := _sixteen(data)):
-            text, warnings = _read(data, sixteen, what)
+        try:
+            text, warnings = data.decode(), ()
+        except UnicodeDecodeError:
+            text, warnings = _read(data, _judged(data, what), what)
     text = normalise(text)
     if len(_CONTROL.findall(text, 0, _SAMPLE)) > len(text[:_SAMPLE]) // 100:
         unreadable(what, "it is not a text", "Save the manuscript as Markdown, plain text, DOCX or EPUB.")
@@ -58,8 +56,6 @@ def _sixteen(data: bytes) -> str:
 
 
 def _judged(data: bytes, what: str) -> str:
-    if encoding := _sixteen(data):
-        return encoding
     sample = data[:_SAMPLE]
     read = sample.decode("utf-8", "replace")
     if _foreign(read) > 50 * (read.count("\ufffd") - 3):

@@ -26,7 +26,6 @@ APART = frozenset(
         *("footnotes", "rearnotes", "backlink", "contributors", "other-credits", "seriespage"),
     ]
 )
-_CLASS = re.compile(r"\.([\w-]+)\s*(?:,[^{}]*)?\{([^{}]*)\}")
 _MOST_CSS = 500_000
 
 
@@ -85,11 +84,12 @@ def looks_of(files: Files, package: Package) -> dict[str, tuple[bool, bool]]:
     for item in package.items.values():
         name = _target(package.base, attribute(item, "href"))
         if attribute(item, "media-type") == "text/css" and name in files.names:
-            for rule in _CLASS.finditer(files.read(name)[:_MOST_CSS].decode("utf-8", "replace")):
-                style = rule[2].replace(" ", "").lower()
+            for rule in files.read(name)[:_MOST_CSS].decode("utf-8", "replace").split("}"):
+                selector, _, style = rule.rpartition("{")
+                style = style.replace(" ", "").lower()
                 look = ("font-style:italic" in style, "font-weight:bold" in style)
                 if any(look):
-                    found[rule[1]] = look
+                    found.update({part.strip().rpartition(".")[2]: look for part in selector.split(",") if "." in part})
     return found
 
 

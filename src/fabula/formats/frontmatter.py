@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 Value = str | list[str] | dict[str, str]
 
-_KEY = re.compile(r"""(?:"([^"\n]+)"|'([^'\n]+)'|([^\s:#\-"'\[{][^:\n]*?))[ \t]*:(?:[ \t]+(.*)|)""")
 _FENCE = re.compile(r"(?:---|\.\.\.)[ \t]*")
 _MOST_LINES = 2_000
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
@@ -26,7 +25,7 @@ def split_head(text: str) -> tuple[dict[str, Value], str]:
     if end is None:
         return {}, text
     head = lines[1:end]
-    if not any(_KEY.fullmatch(line) for line in head if not line.startswith((" ", "\t"))):
+    if not any(_pair(line) for line in head):
         return {}, text
     return _table(head), "\n".join(lines[end + 1 :])
 
@@ -35,17 +34,24 @@ def _table(lines: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     at = 0
     while at < len(lines):
-        match = _KEY.fullmatch(lines[at].rstrip()) if not lines[at].startswith((" ", "\t")) else None
+        pair = _pair(lines[at])
         at += 1
-        if match is None:
+        if pair is None:
             continue
         below = at
         while below < len(lines) and (not lines[below].strip() or lines[below].startswith((" ", "\t", "- ", "-\n"))):
             below += 1
-        key = match[1] or match[2] or match[3].strip()
-        found[key] = _value((match[4] or "").strip(), lines[at:below])
+        found[pair[0]] = _value(pair[1], lines[at:below])
         at = below
     return found
+
+
+def _pair(line: str) -> tuple[str, str] | None:
+    """`key: value`, not indented."""
+    key, colon, value = line.rstrip().partition(":")
+    if not colon or not key or key[0] in " \t#-[{" or (value and value[0] not in " \t"):
+        return None
+    return key.strip().strip("\"'"), value.strip()
 
 
 def _value(first: str, below: Sequence[str]) -> Value:

@@ -68,6 +68,7 @@ _CN_CHAPTER_INSIDE = re.compile(rf"[ 　]第{_CN}[章回节節话話]")
 _CN_CONTAINERS = frozenset("卷册冊部集篇幕辑輯")
 _STOPS = tuple(".,;!?”’\"'。，；！？：")
 _NUMERAL = re.compile(r"(?:(?P<digits>\d{1,3})|(?P<roman>[IVXLC]{1,8}))\.?")
+_BETWEEN = re.compile(r"[ 　.:：–—]+")
 _LONGEST = 110
 
 
@@ -162,12 +163,13 @@ def _title_below(lines: list[str], number: int) -> tuple[int, str] | None:
 
 def _without_contents(found: list[Line], lines: list[str]) -> list[Line]:
     """Without the lines of a table of contents, and without titles that only repeat the heading above."""
-    last = {line.title: at for at, line in enumerate(found)}
+    titles = [tuple(_BETWEEN.split(line.title.casefold().rstrip(" .:"))) for line in found]
+    last = {title[:size]: at for at, title in enumerate(titles) for size in (2, len(title))}
     kept: list[Line] = []
     for at, line in enumerate(found):
         end = found[at + 1].start if at + 1 < len(found) else len(lines)
         empty = not any(text.strip() for text in lines[line.end : end])
-        if empty and last[line.title] > at:
+        if empty and last[titles[at]] > at:
             continue
         above = kept[-1] if kept else None
         if above and line.title in above.title and not any(text.strip() for text in lines[above.end : line.start]):

@@ -19,7 +19,7 @@ from fabula.formats.frontmatter import Value, quoted, split_head, texts
 from fabula.formats.imported import Imported, unreadable
 from fabula.formats.outline import Section, grow, laid_out
 from fabula.formats.plaintext import plain_sections, tidy, title_page
-from fabula.formats.prose import BREAK, HEADING
+from fabula.formats.prose import BREAK, heading_of
 from fabula.formats.safe_folder import Files
 from fabula.manuscript.draft import Book, Draft, Kind
 
@@ -132,10 +132,10 @@ def _marked(text: str) -> list[Section]:
     for line in text.split("\n"):
         if fences and line.startswith("```"):
             fenced = not fenced
-        heading = HEADING.fullmatch(line) if "#" in line and not fenced and line.strip() != "#" else None
+        heading = heading_of(line) if not fenced else None
         if heading is not None:
             close()
-            found.append(_headed(len(heading[1]), heading[2] or ""))
+            found.append(_headed(*heading))
         elif lines and _UNDERLINE.fullmatch(line) and lines[-1].strip() and not "".join(lines[-2:-1]).strip():
             title = lines.pop().strip()
             close()
@@ -194,9 +194,9 @@ def _under(page: Page, depth: int, title: str) -> list[Section]:
 
 def _plain(line: str) -> str:
     """A line of text that will not be read as a heading."""
-    heading = HEADING.fullmatch(line) if line.strip() != "#" else None
+    heading = heading_of(line)
     if heading is not None:
-        return f"**{heading[2]}**" if heading[2] else ""
+        return f"**{heading[1]}**" if heading[1] else ""
     return f"\\{line}" if _UNDERLINE.fullmatch(line) else line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from fabula.formats.headings import Word, find_headings
+from fabula.formats.headings import Word, find_headings, word_of
 from fabula.formats.outline import Section
 from fabula.formats.prose import wide
 
@@ -22,7 +22,9 @@ def plain_sections(text: str) -> list[Section]:
     for line in found:
         if line.word is Word.CONTAINER:
             order.setdefault(line.name, len(order) + 1)
-    sections = [Section(level=0, title="", text="\n".join(lines[: found[0].start] if found else lines))]
+    # Lines before the first heading that look like headings are those of a table of contents.
+    opening = [line for line in lines[: found[0].start] if word_of(line) is None] if found else lines
+    sections = [Section(level=0, title="", text="\n".join(opening))]
     for at, line in enumerate(found):
         end = found[at + 1].start if at + 1 < len(found) else len(lines)
         level = order[line.name] if line.word is Word.CONTAINER else 11 if line.word is Word.SCENE else 10

@@ -22,17 +22,19 @@ from msgspec import Struct
 BREAK = re.compile(
     r"[ \t　]*(?:(?:\*[ \t　]*)+|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:~[ \t]*)+|#|⁂|(?:[＊※◇◆☆★○●•·＃][ \t　]*)+)"
 )
-HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _TO_ESCAPE = re.compile(r"(?<=\S)\*|\*(?=\S)|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~\n]|$)")
+_EDGES = " \t\xa0"
 _MOST_QUOTES = 8
+_MOST_MARKS = 2_000  # of one paragraph; more is no prose, and takes for ever
 
-# Between a mark and Chinese punctuation CommonMark sees no emphasis: `*“你好”*然后`. A letter between them helps.
+# Between a mark and wide punctuation CommonMark sees no emphasis: `*“你好”*然后`. A letter on either side helps.
 _JOINT = "\ue000"
-_WIDE_MARKS = "\u2014\u2018-\u201d\u2026\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-_WIDE_MARK_AFTER = re.compile(rf"(?<!\\)\*+(?=[{_WIDE_MARKS}])")
-_WIDE_MARK_BEFORE = re.compile(rf"(?<=[{_WIDE_MARKS}])\*+")
+_WIDE_MARK = re.compile("[\u2014\u2018-\u201d\u2026\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+_STARS = re.compile(r"(.?)((?<![\\*])\*+)(?=(.?))", re.DOTALL)
 
 
 class Span(Struct, frozen=True):
@@ -63,6 +65,14 @@ def wide(text: str) -> bool:
     return 2 * sum(1 for line in lines if _WIDE.search(line)) > len(lines)
 
 
+def heading_of(line: str) -> tuple[int, str] | None:
+    """The level and title of a `#` heading; a lone `#` is a scene break."""
+    match = _HEADING.fullmatch(line.rstrip(" \t")) if line.lstrip(" ").startswith("#") and len(line) < 1_000 else None
+    if match is None or line.strip() == "#":
+        return None
+    return len(match[1]), _CLOSING.sub("", match[2] or "").strip(" \t")
+
+
 def block(spans: Iterable[Span], *, quote: int = 0, tight: bool = False) -> Block | None:
     """A paragraph as found in a document, its edges trimmed; nothing when it has no words."""
     kept = _trimmed(spans)
@@ -89,7 +99,7 @@ def blocks_of(text: str) -> list[Block]:
     for line in text.split("\n"):
         quote, rest = _quoted(line)
         body = rest.strip(" \t")
-        heading = HEADING.fullmatch(body)
+        heading = heading_of(body)
         if not body.strip():
             close()
             blank = True
@@ -99,8 +109,8 @@ def blocks_of(text: str) -> list[Block]:
             found.append(Block((Span(body),), quote, not blank, True))
         elif heading is not None:
             close()
-            if heading[2]:
-                found.append(Block((Span(heading[2], bold=True),), quote, not blank))
+            if heading[1]:
+                found.append(Block((Span(heading[1], bold=True),), quote, not blank))
         else:
             if by_line or quote != depth or blank:
                 close()
@@ -116,7 +126,7 @@ def markdown_of(blocks: Iterable[Block]) -> str:
     """Blocks as Markdown."""
     written: list[str] = []
     for block in blocks:
-        lines = [block.words] if block.rule else [_guarded(line) for line in _written(block.spans).split("\n")]
+        lines = [block.words] if block.rule else _lines(block)
         if written:
             written.append("\n" if block.tight else "\n\n")
         written.append("\n".join("> " * block.quote + line for line in lines))
@@ -134,7 +144,7 @@ def _quoted(line: str) -> tuple[int, str]:
 def _guarded(line: str) -> str:
     """A line that will be read as words, whatever it begins with."""
     if line.startswith((">", "#")) or (len(line) < 80 and BREAK.fullmatch(line)):
-        mark = line.startswith(">") or HEADING.fullmatch(line) or BREAK.fullmatch(line)
+        mark = line.startswith(">") or heading_of(line) or BREAK.fullmatch(line)
         return f"\\{line}" if mark and line[0] in ">#-_*~" else line
     return line
 
@@ -146,10 +156,11 @@ def _parser() -> MarkdownIt:
 
 def _spans(text: str) -> tuple[Span, ...]:
     """One paragraph's Markdown as spans."""
-    if not any(mark in text for mark in "*_\\"):
+    marks = text.count("*") + text.count("_")
+    if (not marks and "\\" not in text) or marks > _MOST_MARKS:
         return (Span(text),)
-    if _WIDE.search(text):
-        text = _WIDE_MARK_AFTER.sub(f"\\g<0>{_JOINT}", _WIDE_MARK_BEFORE.sub(f"{_JOINT}\\g<0>", text))
+    if _WIDE_MARK.search(text):
+        text = _STARS.sub(_joined, text)
     found: list[Span] = []
     italic = bold = 0
     for token in _parser().parseInline(text)[0].children or ():
@@ -163,6 +174,14 @@ def _spans(text: str) -> tuple[Span, ...]:
             case _:
                 found.append(Span(token.content.replace(_JOINT, ""), italic > 0, bold > 0))
     return _merged(found)
+
+
+def _joined(match: re.Match[str]) -> str:
+    before, stars, after = match[1], match[2], match[3]
+    if not _WIDE_MARK.match(before) and not _WIDE_MARK.match(after):
+        return match[0]
+    left = _JOINT if before.strip() else ""
+    return f"{before}{left}{stars}{_JOINT if after.strip() else ''}"
 
 
 def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -179,19 +198,45 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 def _trimmed(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Spans without blanks at the edges of their lines; the full-width indents of Chinese stay."""
-    kept: list[Span] = []
-    fresh = True
-    for span in _merged(spans):
-        text = re.sub(r"[ \t\xa0]*\n[ \t\xa0]*", "\n", span.text)
-        if fresh:
-            text = text.lstrip(" \t\n\xa0")
-        fresh = text.endswith("\n") if text else fresh
-        kept.append(Span(text, span.italic, span.bold))
-    while kept and not (text := kept[-1].text.rstrip(" \t\n\xa0")):
-        kept.pop()
-    if kept:
-        kept[-1] = Span(text, kept[-1].italic, kept[-1].bold)
-    return _merged(kept) if any(span.text.strip() for span in kept) else ()
+    lines = [_edged(line) for line in _by_line(spans)]
+    full = [at for at, line in enumerate(lines) if any(span.text.strip() for span in line)]
+    if not full:
+        return ()
+    kept = list(lines[full[0]])
+    for line in lines[full[0] + 1 : full[-1] + 1]:
+        kept.extend((Span("\n"), *line))
+    return _merged(kept)
+
+
+def _edged(line: Sequence[Span]) -> list[Span]:
+    kept = [span for span in line if span.text]
+    for at, strip in ((0, str.lstrip), (-1, str.rstrip)):
+        while kept:
+            span = kept[at]
+            text = strip(span.text, _EDGES)
+            if text:
+                kept[at] = Span(text, span.italic, span.bold)
+                break
+            kept.pop(at)
+    return kept
+
+
+def _lines(block: Block) -> list[str]:
+    """The lines of a paragraph, right when they are read one by one and right when they are read together."""
+    lines = [_guarded(_written(line)) for line in _by_line(block.spans)]
+    if len(lines) > 1 and "".join(span.text for span in _spans("\n".join(lines))) != block.words:
+        return [_guarded(_escaped(line)) for line in block.words.split("\n")]
+    return lines
+
+
+def _by_line(spans: Iterable[Span]) -> list[list[Span]]:
+    """Spans line by line: marks are closed where a line ends, so that each line can be read alone."""
+    lines: list[list[Span]] = [[]]
+    for span in spans:
+        first, *more = span.text.split("\n")
+        lines[-1].append(Span(first, span.italic, span.bold))
+        lines.extend([Span(text, span.italic, span.bold)] for text in more)
+    return lines
 
 
 def _escaped(text: str) -> str:

@@ -19,7 +19,7 @@ from fabula.text.offsets import normalise
 
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]", re.DOTALL)
 _BYTES = re.compile(rb"[\x80-\xff]")
-_HALF = re.compile(r"((?:\\'[0-9a-fA-F]{2})+)(?:([@-\[\]-z|~])|\\([\\{}]))")
+_HALF = re.compile(r"((?:\\'[0-9a-fA-F]{2})+)(?:([@-\[\]-z|~])|\\([\\{}]))?")
 _TWO_BYTES = re.compile(r"\\ansicpg(?:932|936|949|950)|\\fcharset(?:78|79|80|85|128|129|134|136)\b")
 _DROPPED = frozenset(("fldinst", "pict", "object", "fonttbl", "nonshppict", "datastore", "themedata", "Scrv_annot"))
 _OF_THE_MAC = {"78": "128", "79": "136", "80": "129", "85": "134"}
@@ -66,7 +66,7 @@ def _whole(match: re.Match[str]) -> str:
     at = 0
     while at < len(run):
         at += 2 if 0x81 <= run[at] <= 0xFE else 1
-    if at == len(run):
+    if at == len(run) or not (match[2] or match[3]):
         return match[0]
     return f"{match[1]}\\'{ord(match[2] or match[3]):02x}"
 

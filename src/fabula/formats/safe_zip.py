@@ -46,14 +46,15 @@ class Codes(Struct, frozen=True, kw_only=True):
 class Archive:
     """An open archive: the names of its files, and their bytes within the limits."""
 
-    def __init__(self, file: zipfile.ZipFile, label: str, limits: Limits, codes: Codes) -> None:
+    def __init__(self, stream: BinaryIO, label: str, limits: Limits, codes: Codes) -> None:
         self.label = label
-        self._file = file
+        self._stream = stream
+        self._file = zipfile.ZipFile(stream)
         self._limits = limits
         self._codes = codes
         self._read = 0
         self._entries: dict[str, zipfile.ZipInfo] = {}
-        infos = file.infolist()
+        infos = self._file.infolist()
         if len(infos) > limits.entries:
             self._too_large(f"it holds {len(infos)} entries, and at most {limits.entries} are read")
         if sum(info.file_size for info in infos) > limits.total:
@@ -74,6 +75,7 @@ class Archive:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+        self._stream.close()
 
     def read(self, name: str) -> bytes:
         """The bytes of one file, counted while they come."""
@@ -120,13 +122,11 @@ def open_zip(path: Path | bytes, limits: Limits | None = None, codes: Codes | No
     """An archive on disk or in memory, its names and its directory checked."""
     limits, codes = limits or Limits(), codes or Codes()
     label = label or (path.name if isinstance(path, Path) else "The archive")
-    file: zipfile.ZipFile | None = None
     try:
         stream: BinaryIO = BytesIO(path) if isinstance(path, bytes) else path.open("rb")
         try:
             _check_size(stream, limits, codes, label)
-            file = zipfile.ZipFile(stream)
-            return Archive(file, label, limits, codes)
+            return Archive(stream, label, limits, codes)
         except BaseException:
             stream.close()
             raise

@@ -15,6 +15,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
 from fabula.manuscript import outline, revisions
 from fabula.manuscript.draft import Book, Draft, Kind
+from fabula.manuscript.model import Manuscript
 from fabula.manuscript.tables import documents, marks
 from fabula.manuscript.tree import children
 from fabula.store.places import carry
@@ -40,8 +41,8 @@ def add(
     chosen = document_id or new_id()
     if not sound_id(chosen):
         raise FabulaError(Code.TREE_INVALID, f"{chosen!r} cannot be the id of a document. Nothing was changed.")
-    _check_fields(fields)
-    _check_parent(tx, parent)
+    _check_fields({**fields, "kind": kind})
+    _depth(tx, parent)
     number = _make_room(tx, parent, place)
     at = now()
     tx.add(
@@ -63,13 +64,13 @@ def add(
 
 def add_book(tx: Writing, book: Book, *, parent: str | None = None) -> list[str]:
     """Everything of an imported manuscript, in order; the new ids."""
+    top = _depth(tx, parent)
     start = _make_room(tx, parent, None)
     rows: list[dict[str, Any]] = []
     at = now()
 
     def take(draft: Draft, above: str | None, place: int, depth: int) -> None:
-        if depth > DEEPEST:
-            raise FabulaError(Code.TREE_INVALID, f"Documents may stand {DEEPEST} levels deep. Nothing was changed.")
+        _check_depth(depth)
         ident = new_id()
         rows.append(
             {
@@ -90,7 +91,7 @@ def add_book(tx: Writing, book: Book, *, parent: str | None = None) -> list[str]
 
     told: dict[str, Draft] = {}
     for number, draft in enumerate(book.drafts, start=start):
-        take(draft, parent, number, 1)
+        take(draft, parent, number, top)
     tx.add(documents, *rows)
     for ident, draft in told.items():
         for beat in draft.beats:
@@ -98,6 +99,32 @@ def add_book(tx: Writing, book: Book, *, parent: str | None = None) -> list[str]
         if draft.synopsis.strip():
             outline.write_synopsis(tx, ident, draft.synopsis)
     return list(told)
+
+
+def copy_in(tx: Writing, manuscript: Manuscript) -> None:
+    """Every document of a snapshot under its own id, with beats and synopses."""
+    at = now()
+    rows = [
+        {
+            "id": document.id,
+            "place": place,
+            "kind": document.kind.value,
+            "title": document.title,
+            "text": document.text,
+            "pov": document.pov,
+            "happens": document.when,
+            "known_to": None if document.known_to is None else sorted(document.known_to),
+            "made": at,
+            "changed": at,
+        }
+        for place, document in enumerate((*manuscript.documents, *manuscript.notes))
+    ]
+    tx.add(documents, *rows)
+    for document in manuscript.documents:
+        for beat in document.beats:
+            outline.add_beat(tx, document.id, beat)
+        if document.synopsis:
+            outline.write_synopsis(tx, document.id, document.synopsis)
 
 
 def write(tx: Writing, document_id: str, text: str, *, expected: int | None = None, cause: str = "typed") -> int:
@@ -128,7 +155,7 @@ def change(tx: Writing, document_id: str, values: Mapping[str, Any], *, expected
 def move(tx: Writing, document_id: str, *, parent: str | None, place: int | None = None) -> None:
     """Put a document elsewhere in the tree, with everything below it."""
     tx.need(documents, id=document_id)
-    _check_parent(tx, parent, moving=document_id)
+    _check_depth(_depth(tx, parent, moving=document_id) + len(_levels(tx, document_id)) - 1)
     tx.change(documents, {"place": -1, "parent_id": parent}, documents.c.id == document_id)
     number = _make_room(tx, parent, place, but=document_id)
     tx.change(documents, {"place": number}, documents.c.id == document_id)
@@ -137,13 +164,7 @@ def move(tx: Writing, document_id: str, *, parent: str | None, place: int | None
 def remove(tx: Writing, document_id: str) -> int:
     """Take a document away with everything below it; says how many went."""
     tx.need(documents, id=document_id)
-    gone = {document_id}
-    rows = tx.rows(documents, only=("id", "parent_id"))
-    while True:
-        more = {row.id for row in rows if row.parent_id in gone} - gone
-        if not more:
-            break
-        gone |= more
+    gone = set().union(*_levels(tx, document_id))
     tx.remove(documents, documents.c.id.in_(sorted(gone)))
     return len(gone)
 
@@ -196,32 +217,47 @@ def _make_room(tx: Writing, parent: str | None, place: int | None, *, but: str |
     return int(number)
 
 
-def _check_parent(tx: Writing, parent: str | None, *, moving: str | None = None) -> None:
-    """A document stands under one that exists, not under itself, and not too deep."""
+def _depth(tx: Writing, parent: str | None, *, moving: str | None = None) -> int:
+    """How deep a document stands under one that has to exist, and must not be itself."""
     depth, above = 1, parent
     while above is not None:
         if above == moving:
             raise FabulaError(Code.TREE_INVALID, "A document cannot stand below itself. Nothing was changed.")
         above = tx.need(documents, id=above).parent_id
         depth += 1
-        if depth > DEEPEST:
-            raise FabulaError(Code.TREE_INVALID, f"Documents may stand {DEEPEST} levels deep. Nothing was changed.")
+        _check_depth(depth)
+    return depth
+
+
+def _check_depth(depth: int) -> None:
+    if depth > DEEPEST:
+        raise FabulaError(Code.TREE_INVALID, f"Documents may stand {DEEPEST} levels deep. Nothing was changed.")
+
+
+def _levels(tx: Writing, document_id: str) -> list[set[str]]:
+    """A document, those right below it, those below them, and so on."""
+    rows = tx.rows(documents, only=("id", "parent_id"))
+    levels = [{document_id}]
+    while below := {row.id for row in rows if row.parent_id in levels[-1]}:
+        levels.append(below)
+    return levels
 
 
 def _check_fields(values: Mapping[str, Any]) -> None:
     strange = set(values) - _FIELDS
     if strange:
         raise FabulaError(Code.TREE_INVALID, f"A document has no {', '.join(sorted(strange))}. Nothing was changed.")
+    if "kind" in values and values["kind"] not in set(Kind):
+        known = ", ".join(Kind)
+        raise FabulaError(Code.TREE_INVALID, f"A document is one of {known}. Nothing was changed.")
 
 
 def _carry_marks(tx: Writing, document_id: str, edit: Edit) -> None:
     """Accepted text stays marked through edits; where a writer rewrote it, the mark shrinks to what is left."""
     here = marks.c.document_id == document_id
     for row in tx.rows(marks, here, marks.c.end > edit.start):
-        start = edit.carried(row.start, inside=edit.new_end)
-        end = edit.carried(row.end, inside=edit.start)
-        if edit.start > row.start and edit.old_end < row.end:
-            end = row.end + edit.growth  # words changed inside it
+        start = row.start if row.start < edit.start else max(row.start + edit.growth, edit.new_end)
+        end = row.end + edit.growth if row.end > edit.old_end else edit.start
         if start >= end:
             tx.remove(marks, here, marks.c.id == row.id)
         elif (start, end) != (row.start, row.end):

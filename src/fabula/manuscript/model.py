@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
@@ -23,7 +23,6 @@ class Document:
     revision: int = 1
     kind: Kind = Kind.CHAPTER
     parent: str | None = None
-    place: int = 0
     pov: str | None = None
     when: float | None = None
     synopsis: str = ""
@@ -49,6 +48,7 @@ class Manuscript:
 
     documents: tuple[Document, ...] = ()
     notes: tuple[Document, ...] = ()
+    seats: Mapping[str, int] = field(default_factory=dict)  # each one's number among its siblings, where stored
 
     @cached_property
     def by_id(self) -> dict[str, Document]:

@@ -11,6 +11,8 @@ from fabula.core.ids import new_id, now
 from fabula.manuscript.tables import beats, documents, synopses
 from fabula.store.transaction import Reading, Writing
 
+_FIELDS = frozenset({"text", "place", "done"})
+
 
 def add_beat(tx: Writing, document_id: str, text: str) -> str:
     """Something that should happen, after what should happen before it; its id."""
@@ -25,7 +27,11 @@ def add_beat(tx: Writing, document_id: str, text: str) -> str:
 
 def change_beat(tx: Writing, beat_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
     """Reword a beat, move it, or tick it off (`done`)."""
-    return tx.edit(beats, {"id": beat_id}, values, expected=expected)
+    strange = set(values) - _FIELDS
+    if strange:
+        raise FabulaError(Code.TEXT_INVALID, f"A beat has no {', '.join(sorted(strange))}. Nothing was changed.")
+    done = {"done": int(values["done"])} if "done" in values else {}
+    return tx.edit(beats, {"id": beat_id}, {**values, **done}, expected=expected)
 
 
 def remove_beat(tx: Writing, beat_id: str) -> None:

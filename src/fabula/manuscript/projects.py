@@ -34,7 +34,7 @@ def create(
     store: Store,
     title: str,
     *,
-    language: Language = "en",
+    language: str = "en",
     identity: str = "",
     direction: Direction | None = None,
     kind: str = "book",

@@ -38,7 +38,9 @@ class Revision(Struct, frozen=True, kw_only=True):
 def keep(tx: Writing, row: Row[Any], cause: str) -> None:
     """Keep a document's row as it stood, if it is worth keeping."""
     here = revisions.c.document_id == row.id
-    latest = tx.rows(revisions, here, order=(desc(revisions.c.revision),), limit=1, only=("at",))
+    latest = tx.rows(revisions, here, order=(desc(revisions.c.revision),), limit=1, only=("revision", "at"))
+    if latest and latest[0].revision == row.version:
+        return  # it has a label
     if not row.text or (cause == "typed" and latest and _age(latest[0].at) < EVERY):
         return
     tx.add(

@@ -24,13 +24,14 @@ def load(reading: Reading, before: Manuscript | None = None, moved: Set[str] | N
             return patched
     told, planned = synopses_of(reading), beats_of(reading, open_only=True)
     known = before.by_id if before is not None else {}
-    found = []
+    found, seats = [], {}
     for row in in_order(reading.rows(documents)):
+        seats[row.id] = row.place
         fresh, kept = _document(row, told, planned), known.get(row.id)
         found.append(kept if kept == fresh and kept is not None else fresh)
     story = tuple(document for document in found if document.kind is not Kind.NOTE)
     notes = tuple(document for document in found if document.kind is Kind.NOTE)
-    return Manuscript(story, notes)
+    return Manuscript(story, notes, seats)
 
 
 def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscript | None:
@@ -43,7 +44,8 @@ def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscrip
     fresh: dict[str, Document] = {}
     for row in rows:
         kept, new = before.by_id.get(row.id), _document(row, told, planned)
-        if kept is None or (kept.parent, kept.place, kept.kind) != (new.parent, new.place, new.kind):
+        moved_on = before.seats.get(row.id) != row.place
+        if kept is None or moved_on or (kept.parent, kept.kind) != (new.parent, new.kind):
             return None
         fresh[row.id] = new
     return replace(
@@ -61,7 +63,6 @@ def _document(row: Row[Any], told: dict[str, str], planned: dict[str, list[str]]
         revision=row.version,
         kind=Kind(row.kind),
         parent=row.parent_id,
-        place=row.place,
         pov=row.pov,
         when=row.happens,
         synopsis=told.get(row.id, ""),

@@ -1,8 +1,9 @@
-"""Preferences, episodes, style samples, and the notes of this sitting."""
+"""Preferences, episodes, style samples, the notes of this sitting, and what a person says of themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ class Preference(Struct, frozen=True):
     id: str
     text: str
     confidence: float = 0.5
+    since: Position | None = None  # when it speaks of some point of the story
 
 
 class Note(Struct, frozen=True):
@@ -28,6 +30,45 @@ class Note(Struct, frozen=True):
     since: Position | None = None
 
 
+class Kind(StrEnum):
+    """What sort of memory."""
+
+    PREFERENCE = "preference"
+    EPISODE = "episode"
+    STYLE_SAMPLE = "style_sample"
+    WORKING = "working"
+
+
+class State(StrEnum):
+    """Whether somebody said yes to it."""
+
+    CONFIRMED = "confirmed"
+    PROPOSED = "proposed"
+    DISMISSED = "dismissed"
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """One memory, as the store keeps it. `version` and `made` are the store's."""
+
+    text: str
+    kind: Kind = Kind.PREFERENCE
+    confidence: float = 0.5
+    evidence: tuple[str, ...] = ()
+    state: State = State.CONFIRMED
+    since: Position | None = None
+    id: str = ""
+    version: int = 1
+    made: str = ""
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What a person says about themselves; version 0 before anything was said."""
+
+    text: str = ""
+    version: int = 0
+    changed: str = ""
+
+
 _SAYS: dict[Language, dict[str, str]] = {
     "en": {"style": "A passage in the writer's own voice: “{text}”", "episode": "[From earlier work together] {text}"},
     "zh": {"style": "作者本人的文字，供参考语感：“{text}”", "episode": "[以往的合作] {text}"},
@@ -35,7 +76,7 @@ _SAYS: dict[Language, dict[str, str]] = {
 
 
 class Memory:
-    """A snapshot of what is remembered, with its fragments."""
+    """A snapshot of what is remembered: the things themselves, and their fragments."""
 
     def __init__(
         self,
@@ -57,12 +98,14 @@ class Memory:
                 project_id=project_id,
                 score=score,
                 part=Part.DESK if layer is Layer.IMMEDIATE else Part.PLAIN,
-                since=note.since if isinstance(note, Note) else None,
+                since=note.since,
             )
 
-        ordered = sorted(preferences, key=lambda p: (-p.confidence, p.id))
+        self.language = language
+        self.preferences = tuple(sorted(preferences, key=lambda p: (-p.confidence, p.id)))
+        self.style_samples, self.episodes, self.recent = tuple(style_samples), tuple(episodes), tuple(recent)
         self.fragments = (
-            *(fragment("memory", p, p.text, Layer.SETTINGS, p.confidence) for p in ordered),
+            *(fragment("memory", p, p.text, Layer.SETTINGS, p.confidence) for p in self.preferences),
             *(fragment("style", s, say["style"].format(text=s.text), Layer.SETTINGS, 0.5) for s in style_samples),
             *(fragment("memory", e, say["episode"].format(text=e.text), Layer.RETRIEVED, EPISODE[0]) for e in episodes),
             *(fragment("working", n, n.text, Layer.IMMEDIATE, 0.5) for n in recent),

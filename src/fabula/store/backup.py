@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from datetime import UTC, datetime
@@ -28,19 +29,21 @@ def back_up(file: Path, *, reason: str = "daily", keep: int = KEPT) -> Path:
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
-    for old in backups(file)[:-keep]:
-        old.unlink(missing_ok=True)
+        for old in backups(file)[:-keep]:
+            old.unlink(missing_ok=True)
     return target
 
 
 def backups(file: Path) -> list[Path]:
-    """All copies there are, the oldest first."""
-    return sorted((file.parent / FOLDER).glob(f"{file.stem}-*.db"))
+    """All copies there are, the oldest first; those of a neighbour called `NAME-two.db` are its own."""
+    ours = re.compile(re.escape(file.stem) + r"-\d{4}-\d\d-\d\dT\d{12}-.*\.db")
+    return sorted(copy for copy in (file.parent / FOLDER).glob("*.db") if ours.fullmatch(copy.name))
 
 
 def back_up_daily(file: Path) -> Path | None:
     """A copy, unless the newest one is younger than a day."""
-    newest = max((copy.stat().st_mtime for copy in backups(file)), default=0.0)
+    with in_words():
+        newest = max((copy.stat().st_mtime for copy in backups(file)), default=0.0)
     return back_up(file) if time.time() - newest > DAY else None
 
 
@@ -55,5 +58,5 @@ def _copy(file: Path, target: Path) -> None:
             copy.close()
     finally:
         source.close()
-    with target.open("rb") as written:
+    with target.open("r+b") as written:
         os.fsync(written.fileno())

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -57,7 +59,7 @@ def sqlite_engine(file: Path) -> Engine:
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
     for name, wanted in _PRAGMAS.items():
-        connection.execute(f"PRAGMA {name}={wanted}").close()
+        _patiently(connection, f"PRAGMA {name}={wanted}")
         (got,) = connection.execute(f"PRAGMA {name}").fetchone()
         if got != wanted:
             raise FabulaError(
@@ -65,6 +67,20 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
                 f"SQLite would not run safely here ({name} is {got}, not {wanted}). Choose a folder on a local disk. "
                 "Nothing was changed.",
             )
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Where several make a new store at once, SQLite does not wait by itself for its turn to set the journal up."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute(statement).close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _begin(connection: Connection) -> None:
@@ -76,7 +92,7 @@ def postgres_engine(address: str) -> Engine:
     """An engine on a PostgreSQL server."""
     try:
         url = make_url(address).set(drivername="postgresql+psycopg")
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise FabulaError(
             Code.STORE_UNREACHABLE, "That is not the address of a database; it looks like postgresql://user@host/name."
         ) from error
@@ -99,18 +115,29 @@ class Heads(Protocol):
     def close(self) -> None: ...
 
 
+class _Plain:
+    """A plain connection, closed when the thread that used it is gone."""
+
+    def __init__(self, file: Path) -> None:
+        self.connection = sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+    def __del__(self) -> None:
+        if hasattr(self, "connection"):
+            self.connection.close()
+
+
 class SqliteHeads:
     """One plain connection a thread: a point query takes microseconds, where the full machinery takes a hundred."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._own = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._all: weakref.WeakSet[_Plain] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def __call__(self, owners: Sequence[str]) -> list[int]:
         """Their versions; 0 for those nobody has heard of."""
-        connection = getattr(self._own, "connection", None) or self._connect()
+        connection = (getattr(self._own, "plain", None) or self._connect()).connection
         found = []
         with in_words():
             for owner in owners:
@@ -118,21 +145,20 @@ class SqliteHeads:
                 found.append(row[0] if row is not None else 0)
         return found
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> _Plain:
         with in_words():
-            connection = sqlite3.connect(
-                self._file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            plain = _Plain(self._file)
         with self._lock:
-            self._all.append(connection)
-        self._own.connection = connection
-        return connection
+            self._all.add(plain)
+        self._own.plain = plain
+        return plain
 
     def close(self) -> None:
         """Let go of every thread's connection."""
         with self._lock:
-            while self._all:
-                self._all.pop().close()
+            for plain in self._all:
+                plain.connection.close()
+            self._all.clear()
         self._own = threading.local()
 
 

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from fabula.core.errors import Code, FabulaError
 
 _KEPT = "Nothing was changed."
+_FULL = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")  # what SQLite says at a quota, or a limit on a file's size
 _SAID: tuple[tuple[re.Pattern[str], Code, str], ...] = (
     (
         re.compile(r"disk is full|no space left|could not extend file", re.I),
@@ -60,18 +62,36 @@ def in_words() -> Iterator[None]:
         raise from_disk(error) from error
 
 
+@contextmanager
+def in_doubt() -> Iterator[None]:
+    """Around a commit: when the database goes away in the middle of it, nobody here knows whether it was kept."""
+    try:
+        yield
+    except DBAPIError as error:
+        if not lost_connection(error):
+            raise
+        raise FabulaError(
+            Code.STORE_UNREACHABLE,
+            "The database went away while it was keeping this change. "
+            "Look whether the change is there before you make it again.",
+        ) from error
+
+
 def explained(error: Exception) -> FabulaError:
     """A driver's complaint as a coded refusal."""
-    said = str(getattr(error, "orig", None) or error)
-    for pattern, code, sentence in _SAID:
-        if pattern.search(said):
-            return FabulaError(code, sentence)
     if lost_connection(error):
         return FabulaError(
             Code.STORE_UNREACHABLE,
             f"The database does not answer. Check that it runs and that its address is right; "
             f"the next try connects anew. {_KEPT}",
         )
+    if isinstance(error, PoolTimeoutError):
+        return FabulaError(Code.STORE_BUSY, f"Too many were at work in the store at once. Try again. {_KEPT}")
+    orig = getattr(error, "orig", None) or error
+    said = "disk is full" if getattr(orig, "sqlite_errorname", "") in _FULL else str(orig)
+    for pattern, code, sentence in _SAID:
+        if pattern.search(said):
+            return FabulaError(code, sentence)
     return FabulaError(Code.STORE_DAMAGED, f"The store could not do this ({type(error).__name__}). {_KEPT}")
 
 
@@ -89,7 +109,10 @@ def lost_connection(error: Exception) -> bool:
     """Did the database go away, rather than refuse?"""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
-    return isinstance(error, OperationalError) and not isinstance(error.orig, sqlite3.Error)
+    if not isinstance(error, OperationalError) or isinstance(error.orig, sqlite3.Error):
+        return False
+    state = getattr(error.orig, "sqlstate", None)  # none where the driver speaks for itself
+    return state is None or state.startswith(("08", "57P"))
 
 
 def _integrity(error: IntegrityError) -> FabulaError:

@@ -24,6 +24,7 @@ def migrate(engine: Engine, *, file: Path | None) -> None:
         found = current(connection)
     if found == HEAD:
         return
+    _check(found)
     if found is not None and file is not None:
         back_up(file, reason="before-upgrade")
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
@@ -32,7 +33,7 @@ def migrate(engine: Engine, *, file: Path | None) -> None:
         found = current(connection)
         if found != HEAD:
             _check(found)
-            _upgrade(connection)
+            _upgrade(connection, found)
 
 
 def current(connection: Connection) -> str | None:
@@ -55,11 +56,19 @@ def _check(found: str | None) -> None:
         )
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, found: str | None) -> None:
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise FabulaError(
+            Code.STORE_DAMAGED,
+            f"This store says that its tables are of version {found}, which never was. "
+            "Load a backup or a save. Nothing was changed.",
+        ) from error

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Table
+from sqlalchemy import Table, case
 
-from fabula.store.schema import METADATA, About
+from fabula.store.schema import About, all_tables
 from fabula.store.transaction import Writing
 from fabula.text.offsets import Edit
 
@@ -21,18 +21,17 @@ def carry(tx: Writing, document_id: str, edit: Edit) -> None:
     """Move every mark in a document as the text around it moved."""
     for table, prefix in _marked():
         document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
-        here = document == document_id
         inside = edit.start if prefix == "until" else edit.new_end
-        if edit.growth:
-            # Behind the change first, from the far side of where the other step puts its marks.
-            tx.change(table, {offset.name: offset + edit.growth}, here, offset >= edit.old_end, offset > edit.start)
-        if edit.old_end - edit.start > 1:
-            between = (offset > edit.start, offset < edit.old_end)
-            tx.change(table, {offset.name: inside}, here, *between)
+        # In one step: a mark that has moved already must not be taken for one inside the change.
+        carried = case((offset < edit.old_end, inside), else_=offset + edit.growth)
+        moving = [document == document_id, offset > edit.start]
+        if not edit.growth:
+            moving.append(offset < edit.old_end)
+        tx.change(table, {offset.name: carried}, *moving)
 
 
 def _marked() -> Iterator[tuple[Table, str]]:
-    for table in METADATA.sorted_tables:
+    for table in all_tables():
         known = table.info.get("about")
         if isinstance(known, About) and known.owner == "project":
             for column in table.columns:

@@ -8,6 +8,10 @@ belongs; that is how every write leaves its line in the change feed without anyb
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +20,7 @@ from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryK
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
+import fabula
 from fabula.core.errors import Code
 
 METADATA = MetaData(
@@ -84,6 +89,15 @@ def user_table(name: str, about: About, *parts: Any, key: tuple[str, ...] = ("id
         PrimaryKeyConstraint("user_id", *key),
         info={"about": about},
     )
+
+
+@cache
+def all_tables() -> tuple[Table, ...]:
+    """The tables of every room, parents before children, whoever was imported so far."""
+    for module in iter_modules(fabula.__path__, "fabula."):
+        if module.ispkg and find_spec(f"{module.name}.tables") is not None:
+            import_module(f"{module.name}.tables")
+    return tuple(METADATA.sorted_tables)
 
 
 def about(table: Table) -> About:

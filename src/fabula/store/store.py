@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
+from fabula.core.errors import FabulaError
+from fabula.store.backup import back_up_daily
 from fabula.store.connect import (
     FILE,
     Heads,
@@ -19,11 +22,13 @@ from fabula.store.connect import (
     postgres_engine,
     sqlite_engine,
 )
-from fabula.store.faults import in_words, lost_connection
+from fabula.store.faults import in_doubt, in_words, lost_connection
 from fabula.store.migrate import migrate
 from fabula.store.schema import OwnerKind
-from fabula.store.tables import projects
+from fabula.store.tables import heads, projects
 from fabula.store.transaction import Reading, Writing
+
+log = logging.getLogger("fabula.store")
 
 OWNER = "owner"  # the one person of a local store
 
@@ -53,6 +58,8 @@ class Store:
         except BaseException:
             store.close()
             raise
+        if store.file is not None:
+            _copy_daily(store.file)
         return store
 
     def close(self) -> None:
@@ -67,7 +74,7 @@ class Store:
 
     def project_ids(self) -> list[str]:
         """Every project there is."""
-        with in_words(), self.engine.connect() as connection:
+        with in_words(), self._begun({}, {}) as (connection, _):
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
     @contextmanager
@@ -94,7 +101,8 @@ class Store:
         connection = self._begin(options, owners, lock=lock)
         try:
             yield connection, owners
-            connection.commit()
+            with in_doubt():
+                connection.commit()
         finally:
             connection.close()  # rolls back what was not committed
 
@@ -107,7 +115,7 @@ class Store:
                 if lock:
                     Writing(connection, owners).lock()
                 else:
-                    Reading(connection, owners).version(next(iter(owners)))
+                    connection.execute(select(heads.c.version).limit(1))  # a look begins with its first query
             except BaseException as error:
                 connection.close()
                 if last or not (isinstance(error, DBAPIError) and lost_connection(error)):
@@ -115,6 +123,14 @@ class Store:
             else:
                 break
         return connection
+
+
+def _copy_daily(file: Path) -> None:
+    """A store that cannot be copied can still be used; `fabula doctor` says that there is no copy."""
+    try:
+        back_up_daily(file)
+    except FabulaError as error:
+        log.warning("no backup was made: %s", error.code.value)
 
 
 def _owners(project: str | None, user: str | None) -> Mapping[OwnerKind, str]:

@@ -125,6 +125,7 @@ class Reading:
         return clauses
 
     def _at(self, table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
+        _check_texts(key)
         clauses = [table.c[name] == value for name, value in key.items()]
         self._checked(table, clauses)
         return clauses

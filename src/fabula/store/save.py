@@ -1,0 +1,66 @@
+"""Saving: a project as one file that a person can read and a program can load again, exactly.
+
+Everything is read in one transaction, so the save is of one moment. The file is written beside its place
+and then read back as a load would read it; only a complete and loadable one takes the place of an older
+file, and whatever goes wrong before leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from fabula.core.ids import now
+from fabula.store.manifest import Manifest
+from fabula.store.save_check import check
+from fabula.store.save_open import OpenSave
+from fabula.store.save_progress import Progress, Steps
+from fabula.store.save_tables import saved_tables
+from fabula.store.save_write import write
+from fabula.store.store import Store
+from fabula.store.tables import projects
+from fabula.store.transaction import Reading
+
+
+def save(
+    store: Store, project_id: str, path: Path, *, made: str | None = None, progress: Progress | None = None
+) -> Manifest:
+    """Save a project as it stands at one moment; an older file gives way only to a complete one."""
+    with store.read(project=project_id) as reading:
+        return save_from(reading, path, made=made, progress=progress)
+
+
+def save_from(reading: Reading, path: Path, *, made: str | None = None, progress: Progress | None = None) -> Manifest:
+    """Save what a transaction sees of its project."""
+    reading.need(projects)
+    steps = Steps(progress, 2 * sum(reading.count(table) for table in saved_tables()))
+    temporary: Path | None = None
+    try:
+        with NamedTemporaryFile(dir=path.parent, prefix=".save-", suffix=".part", delete=False) as file:
+            temporary = Path(file.name)
+            manifest = write(reading, file, made or now(), steps)
+            file.flush()
+            os.fsync(file.fileno())
+        with OpenSave(temporary, label=path.name) as written:
+            check(written, steps)
+        steps.finish()  # the last chance to cancel
+        temporary.chmod(0o644)
+        temporary.replace(path)
+        _settle(path.parent)
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    return manifest
+
+
+def _settle(folder: Path) -> None:
+    """Wait until the disk knows the new name; where a folder cannot be waited for, the system sees to it."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,95 @@
+"""The outline: beats in order, ticked off, and documents told in short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import documents, outline, projects
+from fabula.manuscript.tables import beats, synopses
+from fabula.store.store import Store
+
+
+@pytest.fixture
+def book(store: Store) -> Store:
+    """A store with two documents."""
+    projects.create(store, "Planned", project_id="p")
+    with store.write(project="p") as tx:
+        for ident in ("one", "two"):
+            documents.add(tx, ident, text=f"Text of {ident}.", document_id=ident)
+    return store
+
+
+def test_beats_stand_in_the_order_in_which_they_were_planned(book: Store) -> None:
+    with book.write(project="p") as tx:
+        first = [outline.add_beat(tx, "one", text) for text in (" They meet. ", "They part.", "They meet again.")]
+        outline.add_beat(tx, "two", "The end.")
+        outline.remove_beat(tx, first[1])
+        outline.add_beat(tx, "one", "They stay.")
+    with book.read(project="p") as reading:
+        assert outline.beats_of(reading) == {
+            "one": ["They meet.", "They meet again.", "They stay."],
+            "two": ["The end."],
+        }
+        assert outline.beats_of(reading, ["two"]) == {"two": ["The end."]}
+
+
+@pytest.mark.parametrize("done", [1, True])
+def test_a_beat_is_ticked_off_and_taken_up_again(book: Store, done: int) -> None:
+    with book.write(project="p") as tx:
+        beat = outline.add_beat(tx, "one", "They meet.")
+        outline.add_beat(tx, "one", "They part.")
+        assert outline.change_beat(tx, beat, {"done": done}, expected=1) == 2
+        assert outline.beats_of(tx, open_only=True) == {"one": ["They part."]}
+        assert outline.beats_of(tx) == {"one": ["They meet.", "They part."]}
+        outline.change_beat(tx, beat, {"done": not done, "text": "They meet at last.", "place": 7})
+        assert outline.beats_of(tx, open_only=True) == {"one": ["They part.", "They meet at last."]}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "code"),
+    [
+        (lambda tx, beat: outline.add_beat(tx, "one", "  "), Code.TEXT_INVALID),
+        (lambda tx, beat: outline.add_beat(tx, "nobody", "They meet."), Code.STORE_NOT_FOUND),
+        (lambda tx, beat: outline.change_beat(tx, beat, {"colour": "red"}), Code.TEXT_INVALID),
+        (lambda tx, beat: outline.change_beat(tx, beat, {"id": "mine"}), Code.TEXT_INVALID),
+        (lambda tx, beat: outline.change_beat(tx, beat, {"text": "x"}, expected=9), Code.STORE_CONFLICT),
+        (lambda tx, beat: outline.change_beat(tx, "nobody", {"text": "x"}), Code.STORE_NOT_FOUND),
+        (lambda tx, beat: outline.remove_beat(tx, "nobody"), Code.STORE_NOT_FOUND),
+        (lambda tx, beat: outline.write_synopsis(tx, "nobody", "Short."), Code.DOCUMENT_UNKNOWN),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(book: Store, attempt: Any, code: Code) -> None:
+    with book.write(project="p") as tx:
+        beat = outline.add_beat(tx, "one", "They meet.")
+    with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
+        attempt(tx, beat)
+    assert refused.value.code is code
+    with book.read(project="p") as reading:
+        assert outline.beats_of(reading) == {"one": ["They meet."]}
+
+
+def test_a_synopsis_knows_when_its_text_has_changed(book: Store) -> None:
+    with book.write(project="p") as tx:
+        assert outline.write_synopsis(tx, "one", " They meet. ") == 1
+        outline.write_synopsis(tx, "two", "They part.", origin="model")
+        assert outline.stale_synopses(tx) == []
+        documents.write(tx, "two", "Another text.")
+        assert outline.stale_synopses(tx) == ["two"]
+        assert outline.write_synopsis(tx, "two", "They stay.", expected=1) == 2
+        assert outline.stale_synopses(tx) == []
+        assert outline.synopses_of(tx) == {"one": "They meet.", "two": "They stay."}
+        assert outline.synopses_of(tx, ["one"]) == {"one": "They meet."}
+    with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
+        outline.write_synopsis(tx, "two", "Mine.", expected=1)
+    assert refused.value.code is Code.STORE_CONFLICT
+
+
+def test_the_plan_of_a_document_goes_with_it(book: Store) -> None:
+    with book.write(project="p") as tx:
+        outline.add_beat(tx, "one", "They meet.")
+        outline.write_synopsis(tx, "one", "They meet.")
+        documents.remove(tx, "one")
+        assert (tx.count(beats), tx.count(synopses)) == (0, 0)

@@ -1,0 +1,87 @@
+"""Memory from its rows: a project's and a person's, as one."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from fabula.app import Fabula
+from fabula.core.story import Position
+from fabula.core.view import Project
+from fabula.manuscript import projects
+from fabula.memory import service
+from fabula.memory import snapshot as rows
+from fabula.memory.model import Kind, Memory, Preference, Remembered, State
+from fabula.store.store import Store
+
+COAST = Project(id="coast")
+
+
+@pytest.fixture
+def coast(store: Store) -> Store:
+    """A store where a project and a person are remembered."""
+    projects.create(store, "The Coast", project_id=COAST.id)
+    with store.write(project=COAST.id, user="ada") as tx:
+        service.remember(tx, Remembered(id="fog", text="Likes fog.", confidence=0.9, since=Position("ch-1", 2)))
+        service.remember(tx, Remembered(id="both", text="The project's."))
+        service.remember(tx, Remembered(id="maybe", text="Perhaps.", state=State.PROPOSED))
+        service.remember(tx, Remembered(id="ep", text="Once.", kind=Kind.EPISODE))
+        service.remember(tx, Remembered(id="sea", text="Likes sea.", confidence=0.95), scope="user")
+        service.remember(tx, Remembered(id="both", text="The person's."), scope="user")
+    return store
+
+
+def load(
+    store: Store,
+    before: Memory | None = None,
+    moved: frozenset[str] | None = None,
+    *,
+    project: Project = COAST,
+    user: str = "ada",
+) -> Memory:
+    with store.read(project=COAST.id, user=user) as reading:
+        return rows.load(reading, project, before, moved)
+
+
+def test_a_project_and_a_person_are_one_memory(coast: Store) -> None:
+    memory = load(coast)
+    assert memory.preferences == (
+        Preference("sea", "Likes sea.", 0.95),
+        Preference("fog", "Likes fog.", 0.9, Position("ch-1", 2)),
+        Preference("both", "The project's."),
+    )
+    assert [note.id for note in memory.episodes] == ["ep"]
+    assert memory.fragments[1].since == Position("ch-1", 2)
+
+
+def test_another_person_gets_the_project_alone(coast: Store) -> None:
+    assert [one.id for one in load(coast, user="bob").preferences] == ["fog", "both"]
+
+
+def test_a_proposal_enters_once_it_is_confirmed(coast: Store) -> None:
+    before = load(coast)
+    with coast.write(project=COAST.id) as tx:
+        service.edit(tx, "maybe", {"confidence": 0.4})
+    assert load(coast, before, frozenset({"maybe"})) is before
+    with coast.write(project=COAST.id) as tx:
+        service.edit(tx, "maybe", {"state": "confirmed"})
+    assert load(coast, before, frozenset({"maybe"})).preferences[-1].text == "Perhaps."
+
+
+def test_where_nothing_moved_the_snapshot_stays(coast: Store) -> None:
+    before = load(coast)
+    assert load(coast, before, frozenset()) is before
+    assert load(coast, before, None) is before
+    assert load(coast, before, frozenset(), project=replace(COAST, language="zh")) is not before
+
+
+def test_a_sample_story_comes_back_from_the_store_as_it_was(store: Store) -> None:
+    for name in ("lantern_coast", "wugang"):
+        view = Fabula.open(f"sample:{name}").view
+        memory = view.room(Memory)
+        assert memory is not None
+        projects.create(store, name, project_id=view.project.id)
+        with store.write(project=view.project.id) as tx:
+            service.put(tx, memory)
+        with store.read(project=view.project.id, user="ada") as reading:
+            assert rows.load(reading, view.project).fragments == memory.fragments

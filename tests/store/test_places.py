@@ -1,0 +1,164 @@
+"""Places in the story move with the words around them: tested against characters in a list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import count
+from typing import Literal
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from fabula.codex.tables import entries, knowledge, progressions
+from fabula.constraints.tables import constraints
+from fabula.manuscript import documents, projects
+from fabula.memory.tables import memories
+from fabula.store.schema import all_tables
+from fabula.store.store import Store
+from fabula.store.transaction import Reading, Writing
+
+End = Literal["since", "until"]
+WITHIN = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=4)
+
+
+class RolledBackError(Exception):
+    """Ends a transaction without a trace."""
+
+
+@pytest.fixture
+def book(store: Store) -> Store:
+    """A store with a project."""
+    projects.create(store, "Marked", project_id="p")
+    return store
+
+
+@WITHIN
+@given(length=st.integers(0, 12), steps=steps)
+@example(length=10, steps=[(2, 3, 0)])  # shorter: a mark behind it moves to where the old words were
+@example(length=10, steps=[(2, 3, 1), (0, 1, 0)])
+@example(length=10, steps=[(0, 10, 4)])
+@example(length=3, steps=[(3, 0, 2)])
+def test_a_mark_moves_with_its_neighbours(book: Store, length: int, steps: list[tuple[int, int, int]]) -> None:
+    fresh = (chr(0x4E00 + number) for number in count())  # no character twice: each can be told from all others
+    text = [next(fresh) for _ in range(length)]
+    with pytest.raises(RolledBackError), book.write(project="p") as tx:
+        documents.add(tx, "One", text="".join(text), document_id="d")
+        expected = {offset: {"since": offset, "until": offset} for offset in range(length + 1)}
+        for offset in expected:
+            _hold(tx, f"c{offset}", "d", offset)
+        for start, size, more in steps:
+            old, at = text, min(start, len(text))
+            text = [*old[:at], *(next(fresh) for _ in range(more)), *old[at + size :]]
+            documents.write(tx, "d", "".join(text))
+            for moved in expected.values():
+                moved["since"] = _where(old, text, moved["since"], "since")
+                moved["until"] = _where(old, text, moved["until"], "until")
+        assert _held(tx) == {f"c{offset}": (moved["since"], moved["until"]) for offset, moved in expected.items()}
+        raise RolledBackError
+
+
+def _where(old: list[str], new: list[str], offset: int, end: End) -> int:
+    """Beside the neighbour that is left; with both gone, the beginning of what holds waits until after the change."""
+    before, behind = old[:offset], old[offset:]
+    if not before or before[-1] in new:
+        return new.index(before[-1]) + 1 if before else 0
+    if not behind or behind[0] in new:
+        return new.index(behind[0]) if behind else len(new)
+    if end == "since":
+        return next((new.index(letter) for letter in behind if letter in new), len(new))
+    return next((new.index(letter) + 1 for letter in reversed(before) if letter in new), 0)
+
+
+@WITHIN
+@given(texts=st.lists(st.text("ab\n", max_size=8), min_size=2, max_size=6), data=st.data())
+def test_a_mark_never_leaves_the_text(book: Store, texts: list[str], data: st.DataObject) -> None:
+    offset = data.draw(st.integers(0, len(texts[0])))
+    with pytest.raises(RolledBackError), book.write(project="p") as tx:
+        documents.add(tx, "One", text=texts[0], document_id="d")
+        _hold(tx, "c", "d", offset)
+        for text in texts[1:]:
+            documents.write(tx, "d", text)
+            since, until = _held(tx)["c"]
+            assert 0 <= until <= since <= len(text)
+        raise RolledBackError
+
+
+def test_the_marks_of_every_room_are_carried(book: Store) -> None:
+    with book.write(project="p") as tx:
+        documents.add(tx, "One", text="Mara kept the secret.", document_id="d")
+        place = {"since_document": "d", "since_offset": 9}
+        tx.add(entries, {"id": "mara", **place})
+        tx.add(progressions, {"id": "later", "entry_id": "mara", **place})
+        tx.add(knowledge, {"fact": "codex:mara", "knower": "ines", **place})
+        tx.add(constraints, {"id": "c", **place})
+        tx.add(memories, {"id": "m", **place})
+    with book.write(project="p") as tx:
+        documents.write(tx, "d", "Young Mara kept the secret.")
+    marked = {table.name for table in all_tables() if "since_offset" in table.c and "project_id" in table.c}
+    assert marked == {"codex_entries", "codex_progressions", "knowledge", "constraints", "memories"}
+    with book.read(project="p") as reading:
+        for table in (entries, progressions, knowledge, constraints, memories):
+            assert [row.since_offset for row in reading.rows(table)] == [15], table.name
+
+
+def test_rooms_that_nobody_has_imported_have_their_marks_carried_too() -> None:
+    program = """
+import sys
+import fabula.manuscript.documents
+from fabula.store.schema import all_tables
+assert "fabula.codex.tables" not in sys.modules
+print(*(table.name for table in all_tables()))
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert {"codex_entries", "constraints", "memories"} <= set(said.split())
+
+
+def test_marks_elsewhere_stay_where_they_are(book: Store) -> None:
+    projects.create(book, "Another", project_id="q")
+    for project in ("p", "q"):
+        with book.write(project=project) as tx:
+            for document in ("d", "e"):
+                documents.add(tx, document, text="0123456789", document_id=document)
+                _hold(tx, f"in-{document}", document, 5)
+            tx.add(constraints, {"id": "always"})
+    with book.write(project="p") as tx:
+        documents.write(tx, "d", "Before 0123456789")
+    with book.read(project="p") as reading:
+        assert _held(reading) == {"in-d": (12, 12), "in-e": (5, 5), "always": (None, None)}
+    with book.read(project="q") as reading:
+        assert _held(reading) == {"in-d": (5, 5), "in-e": (5, 5), "always": (None, None)}
+
+
+def test_a_mark_that_moved_is_in_the_feed_and_one_that_did_not_is_not(book: Store) -> None:
+    with book.write(project="p") as tx:
+        documents.add(tx, "One", text="0123456789", document_id="d")
+        _hold(tx, "early", "d", 2)
+        _hold(tx, "late", "d", 8)
+    version, _ = book.versions(project="p")
+    with book.write(project="p") as tx:
+        documents.write(tx, "d", "01234x56789")
+    with book.write(project="p") as tx:
+        documents.write(tx, "d", "01234y56789")
+    with book.read(project="p") as reading:
+        found = reading.changes("project", version)
+        assert found is not None
+        assert [(change.version - version, change.item) for change in found if change.room == "constraints"] == [
+            (1, "late")
+        ]
+
+
+def _hold(tx: Writing, ident: str, document: str, offset: int) -> None:
+    place = {f"{end}_{what}": value for end in ("since", "until") for what, value in _place(document, offset)}
+    tx.add(constraints, {"id": ident, **place})
+
+
+def _place(document: str, offset: int) -> tuple[tuple[str, object], ...]:
+    return ("document", document), ("offset", offset)
+
+
+def _held(reading: Reading) -> dict[str, tuple[int, int]]:
+    return {row.id: (row.since_offset, row.until_offset) for row in reading.rows(constraints)}
