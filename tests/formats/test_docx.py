@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from fabula.core.errors import Code, FabulaError
 from fabula.formats.docx import read_docx
 from fabula.formats.docx_out import write_docx
-from fabula.formats.safe_zip import open_zip
+from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 from tests.formats.books import CHINESE, ENGLISH, books, zipped
 

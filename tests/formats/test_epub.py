@@ -13,7 +13,7 @@ from fabula.formats.epub import read_epub
 from fabula.formats.epub_out import write_epub
 from fabula.formats.imported import Imported
 from fabula.formats.safe_xml import parse_xml
-from fabula.formats.safe_zip import open_zip
+from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 from tests.formats.books import CHINESE, ENGLISH, books, zipped
 

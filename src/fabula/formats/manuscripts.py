@@ -24,7 +24,7 @@ from fabula.formats.markdown import SUFFIXES, read_text, read_texts, write_markd
 from fabula.formats.novelcrafter import looks_like_novelcrafter, read_novelcrafter
 from fabula.formats.rtf import rtf_markdown
 from fabula.formats.safe_folder import Files, open_folder
-from fabula.formats.safe_zip import open_zip
+from fabula.core.safe_zip import open_zip
 from fabula.formats.saving import save
 from fabula.formats.scrivener import project_of, read_scrivener
 from fabula.manuscript.draft import Book

@@ -25,7 +25,7 @@ from fabula.formats.outline import Section, grow
 from fabula.formats.plaintext import tidy
 from fabula.formats.prose import BREAK
 from fabula.formats.safe_folder import Files
-from fabula.formats.safe_zip import open_zip
+from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 
 _TYPES = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.safe_zip import Limits
+from fabula.core.safe_zip import Limits
 
 _DEEPEST = 40
 
