@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -10,6 +10,18 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, outline, projects
 from fabula.manuscript.tables import beats, synopses
 from fabula.store.store import Store
+from fabula.store.transaction import Writing
+
+IMPOSSIBLE: tuple[tuple[Callable[[Writing, str], object], Code], ...] = (
+    (lambda tx, beat: outline.add_beat(tx, "one", "  "), Code.TEXT_INVALID),
+    (lambda tx, beat: outline.add_beat(tx, "nobody", "They meet."), Code.STORE_NOT_FOUND),
+    (lambda tx, beat: outline.change_beat(tx, beat, {"colour": "red"}), Code.TEXT_INVALID),
+    (lambda tx, beat: outline.change_beat(tx, beat, {"id": "mine"}), Code.TEXT_INVALID),
+    (lambda tx, beat: outline.change_beat(tx, beat, {"text": "x"}, expected=9), Code.STORE_CONFLICT),
+    (lambda tx, beat: outline.change_beat(tx, "nobody", {"text": "x"}), Code.STORE_NOT_FOUND),
+    (lambda tx, beat: outline.remove_beat(tx, "nobody"), Code.STORE_NOT_FOUND),
+    (lambda tx, beat: outline.write_synopsis(tx, "nobody", "Short."), Code.DOCUMENT_UNKNOWN),
+)
 
 
 @pytest.fixture
@@ -36,37 +48,24 @@ def test_beats_stand_in_the_order_in_which_they_were_planned(book: Store) -> Non
         assert outline.beats_of(reading, ["two"]) == {"two": ["The end."]}
 
 
-@pytest.mark.parametrize("done", [1, True])
-def test_a_beat_is_ticked_off_and_taken_up_again(book: Store, done: int) -> None:
+def test_a_beat_is_ticked_off_and_taken_up_again(book: Store) -> None:
     with book.write(project="p") as tx:
         beat = outline.add_beat(tx, "one", "They meet.")
         outline.add_beat(tx, "one", "They part.")
-        assert outline.change_beat(tx, beat, {"done": done}, expected=1) == 2
+        assert outline.change_beat(tx, beat, {"done": True}, expected=1) == 2
         assert outline.beats_of(tx, open_only=True) == {"one": ["They part."]}
         assert outline.beats_of(tx) == {"one": ["They meet.", "They part."]}
-        outline.change_beat(tx, beat, {"done": not done, "text": "They meet at last.", "place": 7})
+        outline.change_beat(tx, beat, {"done": 0, "text": "They meet at last.", "place": 7})
         assert outline.beats_of(tx, open_only=True) == {"one": ["They part.", "They meet at last."]}
 
 
-@pytest.mark.parametrize(
-    ("attempt", "code"),
-    [
-        (lambda tx, beat: outline.add_beat(tx, "one", "  "), Code.TEXT_INVALID),
-        (lambda tx, beat: outline.add_beat(tx, "nobody", "They meet."), Code.STORE_NOT_FOUND),
-        (lambda tx, beat: outline.change_beat(tx, beat, {"colour": "red"}), Code.TEXT_INVALID),
-        (lambda tx, beat: outline.change_beat(tx, beat, {"id": "mine"}), Code.TEXT_INVALID),
-        (lambda tx, beat: outline.change_beat(tx, beat, {"text": "x"}, expected=9), Code.STORE_CONFLICT),
-        (lambda tx, beat: outline.change_beat(tx, "nobody", {"text": "x"}), Code.STORE_NOT_FOUND),
-        (lambda tx, beat: outline.remove_beat(tx, "nobody"), Code.STORE_NOT_FOUND),
-        (lambda tx, beat: outline.write_synopsis(tx, "nobody", "Short."), Code.DOCUMENT_UNKNOWN),
-    ],
-)
-def test_what_cannot_be_is_refused_in_words(book: Store, attempt: Any, code: Code) -> None:
+def test_what_cannot_be_is_refused_in_words(book: Store) -> None:
     with book.write(project="p") as tx:
         beat = outline.add_beat(tx, "one", "They meet.")
-    with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
-        attempt(tx, beat)
-    assert refused.value.code is code
+    for attempt, code in IMPOSSIBLE:
+        with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
+            attempt(tx, beat)
+        assert refused.value.code is code
     with book.read(project="p") as reading:
         assert outline.beats_of(reading) == {"one": ["They meet."]}
 

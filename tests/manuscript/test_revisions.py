@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -71,20 +72,21 @@ def test_the_same_text_again_is_no_revision(book: Store, minutes: Pass) -> None:
     assert _history(book) == []
 
 
-@pytest.mark.parametrize("cause", ["typed", "accepted", "restored"])
-@pytest.mark.parametrize("later", [0.0, 11.0])
-def test_a_text_under_a_label_can_be_written_over_at_any_time(
-    book: Store, minutes: Pass, cause: str, later: float
-) -> None:
-    with book.write(project="p") as tx:
-        assert revisions.label(tx, "d", "as sent to Ines") == 1
-    minutes(later)
-    _write(book, "Second.", cause=cause)
-    (kept,) = _history(book)
-    assert (kept.revision, kept.label, kept.characters) == (1, "as sent to Ines", len("First."))
-    minutes(11)
-    _write(book, "Third.")
-    assert [kept.revision for kept in _history(book)] == [2, 1]
+def test_a_text_under_a_label_can_be_written_over_at_any_time(book: Store, minutes: Pass) -> None:
+    for number, (cause, later) in enumerate(product(("typed", "accepted", "restored"), (0, 11))):
+        ident = f"d{number}"
+        with book.write(project="p") as tx:
+            documents.add(tx, "Labelled", text="First.", document_id=ident)
+            assert revisions.label(tx, ident, "as sent to Ines") == 1
+        minutes(later)
+        with book.write(project="p") as tx:
+            documents.write(tx, ident, "Second.", cause=cause)
+            (kept,) = revisions.history(tx, ident)
+        assert (kept.revision, kept.label, kept.characters) == (1, "as sent to Ines", len("First."))
+        minutes(11)
+        with book.write(project="p") as tx:
+            documents.write(tx, ident, "Third.")
+            assert [kept.revision for kept in revisions.history(tx, ident)] == [2, 1]
 
 
 def test_a_label_can_be_given_to_a_kept_text_and_changed(book: Store, minutes: Pass) -> None:

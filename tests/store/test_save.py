@@ -90,7 +90,7 @@ def test_the_same_project_saves_to_the_same_bytes(full: Store, tmp_path: Path) -
     assert {name for name in one if one[name] != other[name]} == {"manifest.json"}
 
 
-def test_what_belongs_to_nobody_else_enters_a_save(full: Store, tmp_path: Path) -> None:
+def test_nothing_of_anybody_else_enters_a_save(full: Store, tmp_path: Path) -> None:
     fill(full, "theirs")
     with full.write(project="theirs") as tx:
         tx.edit(documents, {"id": "a"}, {"text": "their secret"})

@@ -32,8 +32,6 @@ app = typer.Typer(
     help="From everything known about a story to one prompt under an exact budget, with a reason for each thing.",
 )
 
-projects.register(app)
-
 PROJECT = Annotated[str, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
 DOCUMENT = Annotated[str | None, typer.Option("--document", "-d", help="The document's id; the last one by default.")]
 CURSOR = Annotated[int | None, typer.Option("--cursor", "-c", help="Where the cursor stands; the end by default.")]
@@ -195,6 +193,9 @@ def samples() -> None:
 def show_version() -> None:
     """Which version this is."""
     print(__version__)
+
+
+projects.register(app)
 
 
 def _read(name: str) -> bytes:

@@ -164,9 +164,10 @@ def move(tx: Writing, document_id: str, *, parent: str | None, place: int | None
 def remove(tx: Writing, document_id: str) -> int:
     """Take a document away with everything below it; says how many went."""
     tx.need(documents, id=document_id)
-    gone = set().union(*_levels(tx, document_id))
-    tx.remove(documents, documents.c.id.in_(sorted(gone)))
-    return len(gone)
+    levels = _levels(tx, document_id)
+    for level in reversed(levels):  # from below: what goes by itself with its parent is in no feed
+        tx.remove(documents, documents.c.id.in_(sorted(level)))
+    return sum(map(len, levels))
 
 
 def mark(tx: Writing, document_id: str, start: int, end: int, *, run_id: str = "") -> str:
@@ -207,7 +208,7 @@ def _make_room(tx: Writing, parent: str | None, place: int | None, *, but: str |
     there = (siblings,) if but is None else (siblings, documents.c.id != but)
     last = tx.most(documents, "place", *there)
     end = 0 if last is None else last + 1
-    if place is None or place >= end:
+    if place is None or place >= end or not end:
         return end
     order = tx.rows(documents, *there, order=(documents.c.place, documents.c.id), only=("id", "place"))
     if place >= len(order):

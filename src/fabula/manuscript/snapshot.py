@@ -47,7 +47,7 @@ def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscrip
         moved_on = before.seats.get(row.id) != row.place
         if kept is None or moved_on or (kept.parent, kept.kind) != (new.parent, new.kind):
             return None
-        fresh[row.id] = new
+        fresh[row.id] = kept if kept == new else new  # a mark or a note may have moved, not what is shown
     return replace(
         before,
         documents=tuple([fresh.get(document.id, document) for document in before.documents]),

@@ -134,6 +134,8 @@ def _check_unset(expected: int | None, code: Code, what: str) -> None:
 def _check(name: str, value: Any) -> None:
     if not _NAME.fullmatch(name):
         raise _refused(f"{name!r} cannot be the name of a setting: letters, digits, `.`, `_` and `-`, a letter first.")
+    if value is None:
+        raise _refused(f"{name!r} was given no value. To leave it to the house, unset it.")
     try:
         length = len(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.faults import in_words, lost_connection
+from fabula.store.faults import explained, in_words, lost_connection
 
 FILE = "fabula.db"
 BUSY_SECONDS = 60
@@ -98,6 +98,7 @@ def postgres_engine(address: str) -> Engine:
         ) from error
     options: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS,
+        "tcp_user_timeout": CONNECT_SECONDS * 1000,  # a server that falls silent is noticed, too
         "options": f"-c lock_timeout={BUSY_SECONDS * 1000}",
     }
     try:
@@ -138,12 +139,13 @@ class SqliteHeads:
     def __call__(self, owners: Sequence[str]) -> list[int]:
         """Their versions; 0 for those nobody has heard of."""
         connection = (getattr(self._own, "plain", None) or self._connect()).connection
-        found = []
-        with in_words():
-            for owner in owners:
-                row = connection.execute("SELECT version FROM heads WHERE owner = ?", (owner,)).fetchone()
-                found.append(row[0] if row is not None else 0)
-        return found
+        marks = ", ".join("?" * len(owners))
+        query = f"SELECT owner, version FROM heads WHERE owner IN ({marks})"
+        try:
+            found = dict(connection.execute(query, owners).fetchall())
+        except sqlite3.Error as error:
+            raise explained(error) from error
+        return [found.get(owner, 0) for owner in owners]
 
     def _connect(self) -> _Plain:
         with in_words():

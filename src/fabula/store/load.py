@@ -169,4 +169,5 @@ def _forget(store: Store, project_id: str, version: int, backup: Path) -> None:
 
 def _prune(store: Store, project_id: str) -> None:
     for old in backups(store, project_id)[:-KEPT]:
-        old.unlink(missing_ok=True)
+        with suppress(OSError):
+            old.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ of what holds moves to the end of the change, the end of it to the beginning.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 
 from sqlalchemy import Table, case
 
@@ -19,7 +20,9 @@ from fabula.text.offsets import Edit
 
 def carry(tx: Writing, document_id: str, edit: Edit) -> None:
     """Move every mark in a document as the text around it moved."""
-    for table, prefix in _marked():
+    marked = list(_marked())
+    held = tx.which([(table, table.c[f"{prefix}_document"] == document_id) for table, prefix in marked])
+    for table, prefix in compress(marked, held):
         document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
         inside = edit.start if prefix == "until" else edit.new_end
         # In one step: a mark that has moved already must not be taken for one inside the change.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.safe_zip import Codes, Limits, open_zip
+from fabula.core.safe_zip import Codes, Limits, open_zip
 from fabula.store import manifest as manifests
 from fabula.store.manifest import Record, damaged, unsafe, upgraded
 

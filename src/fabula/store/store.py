@@ -55,11 +55,11 @@ class Store:
         try:
             with in_words():
                 migrate(store.engine, file=store.file)
+            if store.file is not None and store.project_ids():
+                _copy_daily(store.file)
         except BaseException:
             store.close()
             raise
-        if store.file is not None:
-            _copy_daily(store.file)
         return store
 
     def close(self) -> None:

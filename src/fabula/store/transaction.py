@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, exists, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
@@ -76,6 +76,11 @@ class Reading:
         """How many rows the owner has."""
         query = select(func.count()).select_from(table).where(self._owned(table), *self._checked(table, where))
         return int(self._connection.execute(query).scalar_one())
+
+    def which(self, wanted: Sequence[tuple[Table, ColumnElement[bool]]]) -> list[bool]:
+        """For each table, whether the owner has a row like that; one query for all of them."""
+        asked = [exists().where(self._owned(table), *self._checked(table, [clause])) for table, clause in wanted]
+        return [bool(found) for found in self._connection.execute(select(*asked)).one()]
 
     def most(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest number of a column, None where there is no row."""

@@ -1,0 +1,134 @@
+"""Books from strangers: refused by name, or survived."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.lorebook.model import LoreEntry, Reason, Timed
+from fabula.lorebook.reading import read_book, read_settings, read_timed
+from fabula.lorebook.rules import Rules
+from tests.lorebook.books import BOTH, book, chat, constant, keyed, reasons, scan
+
+TEXTS = {"comment", "content", "outletName", "group"}
+
+
+def wrong(field: str) -> list[Any]:
+    """Values that the field cannot have."""
+    if field in TEXTS:
+        return [1, True, ["x"], {}]
+    if field in ("key", "keysecondary", "triggers"):
+        return ["text", 1, [1], [None], {}]
+    return ["text", [1], {"a": [1]}]
+
+
+@pytest.mark.parametrize("field", LoreEntry.__struct_encode_fields__)
+def test_a_field_of_the_wrong_type_is_refused_by_name(field: str) -> None:
+    for value in wrong(field):
+        if field == "characterFilter" and isinstance(value, dict):
+            value = {"names": "Bob"}
+        with pytest.raises(FabulaError) as refused:
+            read_book({"entries": {"7": {"uid": 0, field: value}}}, "mine")
+        assert refused.value.code is Code.LOREBOOK_INVALID
+        assert "entry '7' of the lorebook 'mine'" in refused.value.sentence
+        assert field in refused.value.sentence
+
+
+@pytest.mark.parametrize(
+    "raw", [None, 1, "x", [], {}, {"entries": None}, {"entries": "x"}, {"entries": 3}, {"entries": [1]}]
+)
+def test_what_is_no_book_is_refused(raw: object) -> None:
+    with pytest.raises(FabulaError) as refused:
+        read_book(raw)
+    assert refused.value.code is Code.LOREBOOK_INVALID
+
+
+def test_an_entry_needs_a_uid_and_no_two_share_one() -> None:
+    with pytest.raises(FabulaError, match="uid"):
+        read_book({"entries": [{}]})
+    with pytest.raises(FabulaError, match=r"'a' and 'b'.*same uid 3"):
+        read_book({"entries": {"a": {"uid": 3}, "b": {"uid": 3}}})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 10**400])
+def test_numbers_that_are_none_are_refused(number: float) -> None:
+    with pytest.raises(FabulaError, match="order"):
+        read_book({"entries": [{"uid": 0, "order": number}]})
+    with pytest.raises(FabulaError, match="depth"):
+        read_settings({"depth": number})
+
+
+def test_settings_and_timed_effects_of_the_wrong_type_are_refused() -> None:
+    for read in (read_settings, read_timed):
+        with pytest.raises(FabulaError) as refused:
+            read({"recursive": "yes", "sticky": [1]})
+        assert refused.value.code is Code.LOREBOOK_INVALID
+    assert read_timed({}) == Timed()
+
+
+def test_null_is_the_same_as_absent_and_unknown_fields_are_passed_over() -> None:
+    names = LoreEntry.__struct_encode_fields__
+    nulls = {name: None for name in names if name != "uid"} | {"uid": 0, "vectorized": [1], "displayIndex": 4}
+    assert read_book({"entries": [nulls]}) == read_book({"entries": [{"uid": 0}]})
+
+
+@pytest.mark.parametrize("rules", BOTH)
+@pytest.mark.parametrize("number", [-(10**30), -1, 0, 10**30, 1e300, -1e300, 0.5])
+def test_odd_numbers_in_every_field_are_survived(number: float, rules: Rules) -> None:
+    fields = ("order", "depth", "probability", "scanDepth", "groupWeight", "sticky", "cooldown", "delay")
+    entries = [keyed("x", useProbability=True, group="g", position=4, **{field: number}) for field in fields]
+    entries += [constant(delayUntilRecursion=number), constant(selectiveLogic=7)]
+    timed = Timed()
+    for length in (1, 2, 3):
+        answer = scan(book(*entries), chat(*["x"] * length), timed=timed, recursive=True, rules=rules)
+        assert len(answer.verdicts) == len(entries)
+        timed = answer.timed
+    settings = ("depth", "budget", "budget_cap", "min_activations", "min_activations_depth_max", "max_recursion_steps")
+    for name in settings:
+        odd: dict[str, Any] = {name: number}
+        assert scan(book(*entries), chat("x"), rules=rules, **odd).verdicts
+
+
+def test_a_selective_logic_nobody_knows_says_no() -> None:
+    entry = keyed("x", keysecondary=["y"], selective=True, selectiveLogic=9)
+    assert reasons(scan(book(entry), chat("x y"))) == {0: Reason.SECONDARY}
+
+
+@pytest.mark.parametrize("rules", BOTH)
+@pytest.mark.parametrize("key", ["/(a+)+$/", "/(a|aa)+$/", "/(.*a){25}$/", "/(a{1,1000}){1000}$/", "/^(([a-z])+.)+$/"])
+def test_a_catastrophic_pattern_ends_soon(key: str, rules: Rules) -> None:
+    start = time.monotonic()
+    scan(book(keyed(key)), chat("a" * 20_000 + "!"), rules=rules)
+    assert time.monotonic() - start < 3
+
+
+def test_a_pattern_that_would_take_too_long_is_reported_and_many_share_one_allowance() -> None:
+    keys = [f"/(a{{{n},3000}}){{2000}}(x|xx)*b/" for n in range(1000)]
+    start = time.monotonic()
+    answer = scan(book(keyed(*keys)), chat("ax" * 20_000))
+    assert time.monotonic() - start < 6
+    assert answer.activated == ()
+    assert any("too long" in problem for problem in answer.problems)
+
+
+@pytest.mark.parametrize("rules", BOTH)
+def test_ten_thousand_entries_and_ten_thousand_keys_are_survived(rules: Rules) -> None:
+    entries = [keyed(f"name{n}", group=f"g{n % 50}, h{n % 7}", content=f"text {n}", order=0) for n in range(10_000)]
+    entries.append(keyed(*(f"name{n}" for n in range(10_000)), order=1))
+    answer = scan(book(*entries), chat("name1 name22 name333 name9999"), rules=rules, context=10**6)
+    assert len(answer.verdicts) == 10_001
+    assert 10_000 in answer.activated
+
+
+def test_deep_nesting_in_a_pattern_is_refused_and_reported() -> None:
+    answer = scan(book(keyed("/" + "(" * 5000 + ")" * 5000 + "/")), chat("x"))
+    assert "deep" in answer.problems[0]
+
+
+def test_timed_effects_survive_being_written_down() -> None:
+    answer = scan(book(keyed("go", sticky=2, cooldown=3)), chat("go"))
+    assert read_timed(msgspec.json.decode(msgspec.json.encode(answer.timed))) == answer.timed
