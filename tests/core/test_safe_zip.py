@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.safe_zip import Codes, Limits, open_zip
 from fabula.formats.safe_folder import open_folder
 from fabula.formats.safe_xml import parse_xml
-from fabula.core.safe_zip import Codes, Limits, open_zip
 from tests.formats.books import zipped
 
 

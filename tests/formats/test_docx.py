@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.safe_zip import open_zip
 from fabula.formats.docx import read_docx
 from fabula.formats.docx_out import write_docx
-from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 from tests.formats.books import CHINESE, ENGLISH, books, zipped
 

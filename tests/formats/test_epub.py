@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.safe_zip import open_zip
 from fabula.formats.epub import read_epub
 from fabula.formats.epub_out import write_epub
 from fabula.formats.imported import Imported
 from fabula.formats.safe_xml import parse_xml
-from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 from tests.formats.books import CHINESE, ENGLISH, books, zipped
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.safe_zip import open_zip
 from fabula.formats import docx as word
 from fabula.formats.docx_out import write_docx
 from fabula.formats.epub import read_epub
@@ -24,7 +25,6 @@ from fabula.formats.markdown import SUFFIXES, read_text, read_texts, write_markd
 from fabula.formats.novelcrafter import looks_like_novelcrafter, read_novelcrafter
 from fabula.formats.rtf import rtf_markdown
 from fabula.formats.safe_folder import Files, open_folder
-from fabula.core.safe_zip import open_zip
 from fabula.formats.saving import save
 from fabula.formats.scrivener import project_of, read_scrivener
 from fabula.manuscript.draft import Book

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fabula.codex.model import Entry, Level, Relation
+from fabula.core.safe_zip import open_zip
 from fabula.formats.docx import read_docx
 from fabula.formats.encodings import decode
 from fabula.formats.frontmatter import split_head
@@ -25,7 +26,6 @@ from fabula.formats.outline import Section, grow
 from fabula.formats.plaintext import tidy
 from fabula.formats.prose import BREAK
 from fabula.formats.safe_folder import Files
-from fabula.core.safe_zip import open_zip
 from fabula.manuscript.draft import Book, Draft, Kind
 
 _TYPES = {
