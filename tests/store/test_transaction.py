@@ -181,6 +181,9 @@ def test_text_that_cannot_be_kept_is_refused(two: Store) -> None:
         with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
             tx.edit(documents, {"id": "d"}, {"text": bad})
         assert refused.value.code is Code.TEXT_INVALID
+    with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
+        tx.edit(documents, {"id": "d"}, {"known_to": ["half \ud800 a pair"]})
+    assert refused.value.code is Code.TEXT_INVALID
 
 
 def test_the_feed_has_a_bound_and_says_when_it_does_not_reach_back(two: Store, monkeypatch: pytest.MonkeyPatch) -> None:

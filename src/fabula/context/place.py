@@ -208,6 +208,8 @@ def _conversation(
     closing = [piece.unit for piece in offer.closing]
     if closing:
         messages.append(Slot(role, "immediate", closing))
+    if not depths and not late:
+        return messages
     slots: list[Slot] = []
     for at in range(len(messages) + 1):
         following = len(messages) - at

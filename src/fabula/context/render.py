@@ -119,7 +119,7 @@ def render(
         texts = [unit.text for unit in units[stable:]]
         if texts:
             texts[-1] = texts[-1].rstrip("\n")
-            content = head + "".join(texts)
+            content = "".join([head, *texts])
         else:
             content = head.rstrip("\n")
         if "/" in content and "\n/" in content:

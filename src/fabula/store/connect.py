@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
-import weakref
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from platformdirs import user_data_path
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.faults import explained, in_words, lost_connection
+from fabula.store.faults import in_words
 
 FILE = "fabula.db"
 BUSY_SECONDS = 60
 CONNECT_SECONDS = 4
+SERVER: dict[str, Any] = {
+    "connect_timeout": CONNECT_SECONDS,
+    "tcp_user_timeout": CONNECT_SECONDS * 1000,  # a server that falls silent is noticed, too
+    "options": f"-c lock_timeout={BUSY_SECONDS * 1000}",
+}
 _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
@@ -96,97 +98,9 @@ def postgres_engine(address: str) -> Engine:
         raise FabulaError(
             Code.STORE_UNREACHABLE, "That is not the address of a database; it looks like postgresql://user@host/name."
         ) from error
-    options: dict[str, Any] = {
-        "connect_timeout": CONNECT_SECONDS,
-        "tcp_user_timeout": CONNECT_SECONDS * 1000,  # a server that falls silent is noticed, too
-        "options": f"-c lock_timeout={BUSY_SECONDS * 1000}",
-    }
     try:
-        return create_engine(url, pool_size=8, max_overflow=24, connect_args=options)
+        return create_engine(url, pool_size=8, max_overflow=24, connect_args=SERVER)
     except ImportError as error:
         raise FabulaError(
             Code.STORE_UNREACHABLE, "PostgreSQL needs its driver: install `fabula[postgres]`. Nothing was changed."
         ) from error
-
-
-class Heads(Protocol):
-    """Asks at which versions owners stand, as quickly as the engine can be asked."""
-
-    def __call__(self, owners: Sequence[str]) -> list[int]: ...
-    def close(self) -> None: ...
-
-
-class _Plain:
-    """A plain connection, closed when the thread that used it is gone."""
-
-    def __init__(self, file: Path) -> None:
-        self.connection = sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-
-    def __del__(self) -> None:
-        if hasattr(self, "connection"):
-            self.connection.close()
-
-
-class SqliteHeads:
-    """One plain connection a thread: a point query takes microseconds, where the full machinery takes a hundred."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._own = threading.local()
-        self._all: weakref.WeakSet[_Plain] = weakref.WeakSet()
-        self._lock = threading.Lock()
-
-    def __call__(self, owners: Sequence[str]) -> list[int]:
-        """Their versions; 0 for those nobody has heard of."""
-        connection = (getattr(self._own, "plain", None) or self._connect()).connection
-        marks = ", ".join("?" * len(owners))
-        query = f"SELECT owner, version FROM heads WHERE owner IN ({marks})"
-        try:
-            found = dict(connection.execute(query, owners).fetchall())
-        except sqlite3.Error as error:
-            raise explained(error) from error
-        return [found.get(owner, 0) for owner in owners]
-
-    def _connect(self) -> _Plain:
-        with in_words():
-            plain = _Plain(self._file)
-        with self._lock:
-            self._all.add(plain)
-        self._own.plain = plain
-        return plain
-
-    def close(self) -> None:
-        """Let go of every thread's connection."""
-        with self._lock:
-            for plain in self._all:
-                plain.connection.close()
-            self._all.clear()
-        self._own = threading.local()
-
-
-class ServerHeads:
-    """The same through a connection of the pool, outside any transaction."""
-
-    _ASK = text("SELECT owner, version FROM heads WHERE owner = ANY(:owners)")
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-
-    def __call__(self, owners: Sequence[str]) -> list[int]:
-        """Their versions; asked once more where the server was away in the meantime."""
-        with in_words():
-            try:
-                return self._ask(owners)
-            except DBAPIError as error:
-                if not lost_connection(error):
-                    raise
-                return self._ask(owners)
-
-    def _ask(self, owners: Sequence[str]) -> list[int]:
-        with self._engine.connect() as connection:
-            rows = connection.execute(self._ASK, {"owners": list(owners)}).all()
-        found = {row.owner: int(row.version) for row in rows}
-        return [found.get(owner, 0) for owner in owners]
-
-    def close(self) -> None:
-        """The pool belongs to the engine."""

@@ -12,17 +12,9 @@ from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import FabulaError
 from fabula.store.backup import back_up_daily
-from fabula.store.connect import (
-    FILE,
-    Heads,
-    ServerHeads,
-    SqliteHeads,
-    data_folder,
-    is_address,
-    postgres_engine,
-    sqlite_engine,
-)
+from fabula.store.connect import FILE, data_folder, is_address, postgres_engine, sqlite_engine
 from fabula.store.faults import in_doubt, in_words, lost_connection
+from fabula.store.heads import Heads, ServerHeads, SqliteHeads
 from fabula.store.migrate import migrate
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import heads, projects

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, exists, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -273,9 +274,20 @@ def _alike(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return batches
 
 
+def _packs(value: object) -> bool:
+    """Can this be written as JSON, if that is what it is for?"""
+    if not isinstance(value, dict | list | tuple):
+        return True
+    try:
+        msgspec.json.encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
+        return False
+    return True
+
+
 def _check_texts(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
-        if isinstance(value, str) and ("\x00" in value or not whole(value)):
+        if (isinstance(value, str) and ("\x00" in value or not whole(value))) or not _packs(value):
             raise FabulaError(
                 Code.TEXT_INVALID,
                 f"The text of {name!r} holds a character that cannot be kept (a null, or half of a surrogate pair). "
