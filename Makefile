@@ -14,7 +14,7 @@ run: $(READY)  ## open a sample story and show an assembled context
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
 
 test: $(READY)  ## all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)  ## lint, types, and who may import whom
 	$(BIN)/ruff check .
@@ -26,6 +26,8 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.scan
 
 lock:  ## pin every dependency by hash
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv

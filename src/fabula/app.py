@@ -20,10 +20,13 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.vantage import vantage_of
 from fabula.context.wire import read_request
+from fabula.conversation.model import Conversations
 from fabula.conversation.source import ConversationSource
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.formats.folder import read_project
+from fabula.lorebook.model import Said
+from fabula.lorebook.source import LorebookSource, Talk, called
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.source import EditorSource, ProjectSource, SynopsesSource
 from fabula.memory.source import MemorySource
@@ -44,10 +47,22 @@ def all_sources() -> tuple[Source, ...]:
         ConstraintsSource(),
         ProjectSource(),
         CodexSource(),
+        LorebookSource(_listen),
         MemorySource(),
         SynopsesSource(),
         SearchSource(),
     )
+
+
+def _listen(view: View, conversation: str, most: int) -> Talk:
+    """A conversation as lorebooks read it."""
+    talks = view.room(Conversations)
+    path = talks.messages.get(conversation, ()) if talks is not None else ()
+    final = [message for message in path if message.final]
+    latest = final[len(final) - most :] if most < len(final) else final
+    earlier = (path[0].number or 0) + len(final) - len(latest) if path else 0
+    user = next((message.speaker for message in reversed(final) if message.role == "user"), "")
+    return Talk(tuple([Said(called(one.speaker), one.content) for one in latest]), earlier, called(user))
 
 
 class Fabula:

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import json
+import socket
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+
+from fabula.cli.main import main
+from fabula.memory import service as memory
+from fabula.store.connect import FILE
+from fabula.store.doctor import LOOKS
+from fabula.store.store import OWNER, Store
+
+FABULA = Path(sys.executable).parent / "fabula"
 
 
 class Desk:
     """A folder of one's own, and the command line in it."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(
+        self, folder: Path, store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         self.folder = folder
         self.store = store
+        self._patch = monkeypatch
+        self._heard = capsys
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("FABULA_STORE", store)
+        monkeypatch.setenv("FABULA_DATA", str(folder))
 
     def run(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "fabula.cli.main", *words],
-            cwd=self.folder,
-            env={"PATH": "", "HOME": str(self.folder), "FABULA_STORE": self.store, "FABULA_DATA": str(self.folder)},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stderr
+        """What a command says: to the reader where it goes well, in one line of complaint where not."""
+        self._patch.setattr(sys, "argv", ["fabula", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = self._heard.readouterr()
+        assert (left.value.code or 0) == code, said.out + said.err
+        return said.out if code in (0, 1) else said.err
 
     def only_project(self) -> dict[str, str]:
         """The one project there is."""
@@ -35,12 +51,31 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, address: str) -> Desk:
+def desk(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk for each engine."""
-    return Desk(tmp_path, address)
+    return Desk(tmp_path, address, monkeypatch, capsys)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A desk whose store is a file, with a project in it."""
+    desk = Desk(tmp_path, str(tmp_path / "data"), monkeypatch, capsys)
+    desk.run("new", "Coast", "--from", "sample:wugang")
+    return desk
 
 
 NOVEL = "# The Tide\n\n## One\n\nShe came down to the *water*.\n\n## Two\n\nIt had gone out.\n"
+
+
+def test_the_installed_program_makes_and_lists_a_project(tmp_path: Path) -> None:
+    env = {"PATH": "", "HOME": str(tmp_path), "FABULA_DATA": str(tmp_path / "data")}
+    for words, said in (
+        (("new", "My Coast", "--from", "sample:lantern_coast"), "is project"),
+        (("projects",), "My Coast"),
+    ):
+        done = subprocess.run([FABULA, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+        assert said in done.stdout
+        assert done.stderr == ""
 
 
 def test_a_store_with_nothing_in_it_says_what_to_do(desk: Desk) -> None:
@@ -76,6 +111,44 @@ def test_a_chinese_manuscript_makes_a_chinese_project(desk: Desk) -> None:
     desk.run("import", "雾.txt")
     found = desk.only_project()
     assert (found["language"], found["title"]) == ("zh", "雾")
+
+
+def test_a_book_in_a_language_we_do_not_speak_comes_in_all_the_same(desk: Desk) -> None:
+    (desk.folder / "mer.md").write_text("---\ntitle: La Mer\nlanguage: fr\n---\n\n# Un\n\nElle descendit.\n")
+    assert "language is 'fr'" in desk.run("import", "mer.md")
+    assert desk.only_project()["language"] == "en"
+    assert "PROJECT_INVALID" in desk.run("import", "mer.md", "--language", "fr", code=2)
+
+
+def test_a_project_folder_comes_in_as_the_project_it_is(desk: Desk) -> None:
+    folder = desk.folder / "mine"
+    (folder / "chapters").mkdir(parents=True)
+    (folder / "project.toml").write_text(
+        'id = "mine"\ntitle = "The Quay"\n[[chapters]]\nid = "one"\nfile = "chapters/1.md"\n'
+    )
+    (folder / "chapters" / "1.md").write_text("She waited on the quay.")
+    (folder / "constraints.toml").write_text('[[constraint]]\nid = "calm"\ntext = "No storms."\n')
+    for path in ("mine", "mine/project.toml"):
+        assert "1 documents, 23 characters" in desk.run("import", path)
+    assert [found["title"] for found in json.loads(desk.run("projects", "--json"))] == ["The Quay", "The Quay"]
+    ident = json.loads(desk.run("projects", "--json"))[0]["id"]
+    assert "No storms." in desk.run("assemble", ident, "--quiet")
+
+
+def test_a_save_is_not_imported_but_loaded(desk: Desk) -> None:
+    desk.run("new", "Coast")
+    desk.run("save", "Coast")
+    said = desk.run("import", "coast.fabula", code=2)
+    assert said.startswith("IMPORT_UNREADABLE: ")
+    assert "fabula load" in said
+
+
+def test_projects_are_listed_with_their_length(desk: Desk) -> None:
+    (desk.folder / "tide.md").write_text(NOVEL)
+    desk.run("import", "tide.md")
+    found = desk.only_project()
+    assert (found["documents"], found["characters"]) == ("2", str(len("She came down to the *water*.It had gone out.")))
+    assert "45  The Tide" in desk.run("projects")
 
 
 def test_an_import_that_fails_leaves_no_project_behind(desk: Desk) -> None:
@@ -114,12 +187,77 @@ def test_a_damaged_save_is_refused_in_one_line(desk: Desk) -> None:
     assert len(json.loads(desk.run("projects", "--json"))) == 1
 
 
+def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: Desk) -> None:
+    desk.run("new", "Coast")
+    store = Store.open(desk.store)
+    with store.write(user=OWNER) as tx:
+        memory.write_profile(tx, "Writes at night.")
+    desk.run("save", "Coast", "mine.fabula")
+    desk.run("save", "Coast", "given.fabula", "--without-person")
+    assert "person/profiles" in desk.run("verify", "mine.fabula")
+    assert "person/profiles" not in desk.run("verify", "given.fabula")
+    with store.write(user=OWNER) as tx:
+        memory.write_profile(tx, "Writes at dawn.")
+    store.close()
+    assert "1 of person/profiles stayed as they are here" in desk.run("load", "mine.fabula")
+    assert "stayed" not in desk.run("load", "mine.fabula", "--without-person")
+    assert "stayed" not in desk.run("load", "given.fabula")
+
+
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:
     desk.run("new", "Coast", "--from", "sample:wugang")
     findings = json.loads(desk.run("doctor", "--json"))["findings"]
-    assert {found["name"] for found in findings} >= {"engine", "tables", "versions", "disk", "copies"}
+    assert [found["name"] for found in findings] == [*LOOKS]
     assert not [found for found in findings if found["state"] == "ill"]
     assert "copies" in desk.run("doctor")
+
+
+def test_the_doctor_makes_no_store_where_there_is_none(desk: Desk) -> None:
+    said = desk.run("doctor", "--store", str(desk.folder / "nowhere"), code=2)
+    assert said.startswith("STORE_NOT_FOUND: There is no store at")
+    assert not (desk.folder / "nowhere").exists()
+
+
+def test_the_doctor_names_what_is_ill_in_a_file_that_is_no_store(shelf: Desk) -> None:
+    (shelf.folder / "data" / FILE).write_bytes(b"Dear diary, " * 1000)
+    said = shelf.run("doctor", code=1)
+    assert "✗ engine" in said
+    assert "damaged" in said
+    assert "copies" in said
+    assert said.count("\n") == 1 + len(LOOKS)
+
+
+def test_the_doctor_names_what_is_ill_in_a_file_with_bad_pages(shelf: Desk) -> None:
+    file = shelf.folder / "data" / FILE
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    whole = file.read_bytes()
+    for start in range(8192, len(whole), 4096 * 3):
+        file.write_bytes(whole[:start] + b"\xff" * 4096 + whole[start + 4096 :])
+        findings = json.loads(shelf.run("doctor", "--json", code=1))["findings"]
+        assert [found["name"] for found in findings] == [*LOOKS]
+        assert "integrity" in {found["name"] for found in findings if found["state"] == "ill"}
+
+
+def test_the_doctor_leaves_a_store_of_another_version_as_it_is(desk: Desk) -> None:
+    desk.run("new", "Coast")
+    for version, words in (("0000", "brings it up to date"), ("9999", "use the newer program")):
+        store = Store.open(desk.store, as_it_is=True)
+        with store.engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
+        store.close()
+        said = desk.run("doctor", code=1)
+        assert f"version {version}" in said
+        assert words in said
+
+
+def test_the_doctor_says_in_one_line_that_a_server_does_not_answer(shelf: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    said = shelf.run("doctor", "--store", f"postgresql://somebody@127.0.0.1:{port}/fabula", code=2)
+    assert said.startswith("STORE_UNREACHABLE: ")
+    assert said.count("\n") == 1
 
 
 def test_an_unknown_project_is_named_with_those_that_exist(desk: Desk) -> None:

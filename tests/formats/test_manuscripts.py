@@ -74,7 +74,9 @@ def test_an_empty_file_is_a_book_without_text(tmp_path: Path) -> None:
         ("a.odt", zipped({"mimetype": b"x", "content.xml": b"<x/>"}), "OpenDocument"),
         ("a.epub", zipped({"a.md": b"x" * 500})[:60], "whole ZIP"),
         ("a.md", b"\xfd\xfc\x81\x8d\xff" * 50, "Save it as UTF-8"),
+        ("a.fabula", zipped({"manifest.json": b"{}", "projects.jsonl": b"{}"}), "fabula load"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",  # bytes of a ZIP tell the time, and are no name
 )
 def test_what_cannot_be_read_is_refused_with_advice(name: str, data: bytes, word: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)

@@ -159,6 +159,17 @@ def test_of_many_revisions_the_latest_are_kept_and_those_with_a_label(
     assert [revision.label for revision in kept if revision.label] == ["draft 7", "draft 3"]
 
 
+@pytest.mark.parametrize("at", ["", "long ago", "2020-01-01", "2020-01-01T00:00:00+08:00"])
+def test_a_revision_whose_time_was_lost_does_not_stop_the_writing(store: Store, at: str) -> None:
+    projects.create(store, "Old", project_id="old")
+    with store.write(project="old") as tx:
+        documents.add(tx, "One", text="First.", document_id="d")
+        tx.add(rows, {"document_id": "d", "revision": 0, "text": "Zeroth.", "at": at})
+        documents.write(tx, "d", "Second.")
+    with store.read(project="old") as reading:
+        assert [kept.revision for kept in revisions.history(reading, "d")] == [1, 0]
+
+
 def test_revisions_of_one_document_are_not_another_ones(book: Store, minutes: Pass) -> None:
     with book.write(project="p") as tx:
         documents.add(tx, "Two", text="Other.", document_id="e")

@@ -12,23 +12,31 @@ from pathlib import Path
 
 import pytest
 
+from fabula.app import Fabula
 from fabula.codex.tables import entries
+from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs.tables import jobs
+from fabula.library import Library
 from fabula.manuscript import projects
 from fabula.manuscript.draft import Kind
+from fabula.manuscript.model import Manuscript
 from fabula.manuscript.tables import documents
+from fabula.memory import service as memory
+from fabula.memory.model import Remembered
+from fabula.settings import service as settings
 from fabula.store import manifest as manifests
 from fabula.store.backup import KEPT
 from fabula.store.load import backups, load, verify
 from fabula.store.manifest import Record
 from fabula.store.save import save
-from fabula.store.save_tables import saved_tables, shape
-from fabula.store.store import Store
+from fabula.store.save_tables import shapes
+from fabula.store.store import OWNER, Store
 from fabula.store.transaction import Change
 from tests.store.saves.rows import (
     GOLDEN,
     MADE,
+    OLDEST,
     PROJECT,
     ROWS,
     assert_says,
@@ -37,7 +45,13 @@ from tests.store.saves.rows import (
     fill,
     lines,
     members,
+    person,
 )
+
+GOLDENS = [
+    (OLDEST, "3e4bc7651b455d1dd231b2b4457f6582c5379ea40ef2480f49b3392565dc073e", 38),
+    (GOLDEN, "840dddaba5532a6e4ced3ac4d5cf40c01e43b25083a4771656a7b988e1965f18", 42),
+]
 
 
 @pytest.fixture
@@ -177,7 +191,7 @@ _UNTIL_IT_IS_KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fabula.store.load import load
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
 
 def die(done, total):
     if done > 0.8 * total:
@@ -243,21 +257,21 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
     expected = contents(full)
     save(full, PROJECT, tmp_path / "a.fabula")
 
-    def to_two(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_three(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         return (
             (table, ({**row, "title": row["title"] + "!"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    def to_three(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_four(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         if table == "fixed_prompts":
             return "biographies", ({**row, "id": f"was-{row['id']}"} for row in rows)
         return (
             (table, ({**row, "title": row["title"] + "?"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    monkeypatch.setattr(manifests, "VERSION", 3)
-    monkeypatch.setattr(manifests, "UPGRADES", {1: to_two, 2: to_three})
-    assert "older format 1" in verify(tmp_path / "a.fabula").warnings[0]
+    monkeypatch.setattr(manifests, "VERSION", 4)
+    monkeypatch.setattr(manifests, "UPGRADES", {2: to_three, 3: to_four})
+    assert "older format 2" in verify(tmp_path / "a.fabula").warnings[0]
     loaded = load(full, tmp_path / "a.fabula", into="newer")
     found = contents(full, loaded.project_id)
     assert {row["title"] for row in found["documents"]} == {f"{row['title']}!?" for row in expected["documents"]}
@@ -270,38 +284,106 @@ def test_a_format_that_never_was_is_refused(full: Store, tmp_path: Path, monkeyp
     monkeypatch.setattr(manifests, "VERSION", 0)
     monkeypatch.setattr(manifests, "UPGRADES", {})
     save(full, PROJECT, tmp_path / "a.fabula")
-    monkeypatch.setattr(manifests, "VERSION", 1)
+    monkeypatch.setattr(manifests, "VERSION", 2)
     report = verify(tmp_path / "a.fabula")
     assert (report.code, "format 0" in report.reason) == (Code.SAVE_DAMAGED, True)
 
 
-def test_a_column_may_say_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(documents.c.kind.info, "holds", Kind)
-    fields = shape(documents).row.__annotations__
-    assert fields["kind"] is Kind
+def test_a_column_may_say_what_it_holds() -> None:
+    (rows,) = (shape.row for shape in shapes() if shape.table is documents)
+    assert rows.__annotations__["kind"] is Kind
 
 
-def test_a_save_of_format_1_loads_for_ever(store: Store) -> None:
-    assert sha256(GOLDEN.read_bytes()).hexdigest() == GOLDEN_HASH, "this file is never made again"
-    assert load(store, GOLDEN).project_id == PROJECT
-    found = contents(store)
-    inside = members(GOLDEN)
+def test_a_persons_own_things_come_along_into_an_empty_store(full: Store, other: Store, tmp_path: Path) -> None:
+    save(full, PROJECT, tmp_path / "a.fabula", made=MADE)
+    loaded = load(other, tmp_path / "a.fabula")
+    assert (loaded.kept_back, loaded.warnings) == ({}, ())
+    assert person(other) == person(full)
+    assert all(person(other).values())
+    save(other, PROJECT, tmp_path / "b.fabula", made=MADE)
+    assert (tmp_path / "a.fabula").read_bytes() == (tmp_path / "b.fabula").read_bytes()
+
+
+def test_what_somebody_says_of_themselves_is_never_overwritten(full: Store, other: Store, tmp_path: Path) -> None:
+    with other.write(user=OWNER) as tx:
+        memory.write_profile(tx, "Somebody else.")
+        memory.remember(tx, Remembered(id="long", text="Prefers long chapters."), scope="user")
+        settings.put(tx, "theme", {"dark": False}, scope="user")
+    save(full, PROJECT, tmp_path / "a.fabula")
+    loaded = load(other, tmp_path / "a.fabula")
+    assert loaded.kept_back == {"person/profiles": 1, "person/user_settings": 1}
+    assert len(loaded.warnings) == 2
+    with other.read(user=OWNER) as reading:
+        assert memory.profile(reading).text == "Somebody else."
+        assert {one.id for one in memory.listed(reading, scope="user")} == {"long", "short"}
+        assert {one.name: one.value for one in settings.listed(reading, scope="user")} == {
+            "theme": {"dark": False},
+            "language": "zh",
+        }
+    again = load(other, tmp_path / "a.fabula")
+    assert again.kept_back == loaded.kept_back, "what is here already, word for word, is nothing to speak of"
+
+
+def test_a_save_can_be_loaded_without_the_persons_things(full: Store, other: Store, tmp_path: Path) -> None:
+    save(full, PROJECT, tmp_path / "a.fabula")
+    assert load(other, tmp_path / "a.fabula", user=None).project_id == PROJECT
+    assert not any(person(other).values())
+    assert contents(other) == contents(full)
+
+
+def test_the_persons_things_go_to_whoever_loads(full: Store, other: Store, tmp_path: Path) -> None:
+    save(full, PROJECT, tmp_path / "a.fabula")
+    load(other, tmp_path / "a.fabula", user="ada")
+    assert person(other, "ada") == person(full)
+    assert not any(person(other).values())
+
+
+def test_whatever_loads_can_be_opened(store: Store, tmp_path: Path) -> None:
+    fill(store, "made")
+    save(store, "made", tmp_path / "a.fabula")
+    library = Library(store)
+    for path in (OLDEST, GOLDEN, tmp_path / "a.fabula"):
+        loaded = load(store, path, into=path.stem)
+        view = library.view(loaded.project_id, conversation="desk")
+        assert view.room(Manuscript) is not None
+        talks = view.room(Conversations)
+        assert talks is not None
+        assert len(talks.messages["desk"]) == 2
+        house = Fabula(view)
+        result = house.assemble(house.request(document_id="a", window=8192))
+        assert result.prompt
+        assert result.warnings == ()
+
+
+# What format 1 let through, and what it becomes.
+MENDED: dict[str, Record] = {
+    "budgets": {"profile": {}},
+    "codex_entries": {"details": {"age": "31", "tall": "1.75"}},
+    "constraints": {"priority": 0},
+    "memories": {"evidence": ['{"n":9223372036854775807}']},
+}
+
+
+@pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=["format 1", "format 2"])
+def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: int, store: Store) -> None:
+    assert sha256(path.read_bytes()).hexdigest() == digest, "this file is never made again"
+    assert load(store, path).project_id == PROJECT
+    found = contents(store) | person(store)
+    inside = members(path)
     seen = 0
-    for table in saved_tables():
-        member = f"{table.name}.jsonl"
+    for shape in shapes():
+        member = f"{shape.name}.jsonl"
         if member not in inside:
             continue
-        key = [column.name for column in table.primary_key.columns if column.name != "project_id"]
-        rows = {tuple(row[name] for name in key): row for row in found[table.name]}
-        wanted = lines(GOLDEN, member)
-        assert len(rows) == len(wanted)
+        here = {tuple(row[name] for name in shape.key): row for row in found[shape.name]}
+        wanted = lines(path, member)
+        assert len(here) == len(wanted)
         for old in wanted:
-            if table.name == "documents":
+            if shape.name == "documents":
                 old["text"] = inside[old["text"]["file"]].decode()
-            row = rows[tuple(old[name] for name in key)]
+            row = here[tuple(old[name] for name in shape.key)]
+            if path == OLDEST:
+                old |= {name: value for name, value in MENDED.get(shape.name, {}).items() if old[name]}
             assert {name: row[name] for name in old} == old
             seen += 1
-    assert seen == 38
-
-
-GOLDEN_HASH = "3e4bc7651b455d1dd231b2b4457f6582c5379ea40ef2480f49b3392565dc073e"
+    assert seen == rows

@@ -16,14 +16,15 @@ from fabula.codex.tables import entries
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import documents, revisions
-from fabula.settings.tables import settings
+from fabula.memory import service as memory
+from fabula.settings.tables import settings, user_settings
 from fabula.store import save_write
 from fabula.store.load import load, verify
 from fabula.store.save import save
 from fabula.store.save_secrets import secret_name
-from fabula.store.save_tables import saved_tables
+from fabula.store.save_tables import shapes
 from fabula.store.save_write import slug
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
 from tests.store.saves.rows import HARD, MADE, PROJECT, ROWS, assert_says, contents, fill, lines, members
 
 
@@ -35,7 +36,7 @@ def full(store: Store) -> Store:
 
 
 def test_the_example_has_something_in_every_table_that_is_saved() -> None:
-    assert set(ROWS) == {table.name for table in saved_tables()}
+    assert set(ROWS) == {shape.name for shape in shapes()}
 
 
 def test_a_save_has_one_file_a_table_one_line_a_row_and_one_markdown_file_a_document(
@@ -57,7 +58,7 @@ def test_a_save_has_one_file_a_table_one_line_a_row_and_one_markdown_file_a_docu
         assert len(lines(tmp_path / "a.fabula", f"{table}.jsonl")) == len(rows)
     said = json.loads(found["manifest.json"])
     assert said["format"] == "fabula-save"
-    assert (said["version"], said["program"], said["made"]) == (1, __version__, MADE)
+    assert (said["version"], said["program"], said["made"]) == (2, __version__, MADE)
     assert said["project"] == {"id": PROJECT, "title": "The Harbour 雾港"}
     assert set(said["members"]) == set(found) - {"manifest.json"}
     assert said["members"]["revisions.jsonl"]["rows"] == 3
@@ -66,9 +67,9 @@ def test_a_save_has_one_file_a_table_one_line_a_row_and_one_markdown_file_a_docu
 
 def test_rows_have_their_columns_in_order_and_stand_in_the_order_of_their_keys(full: Store, tmp_path: Path) -> None:
     save(full, PROJECT, tmp_path / "a.fabula")
-    for table in saved_tables():
-        for row in lines(tmp_path / "a.fabula", f"{table.name}.jsonl"):
-            assert list(row) == [column.name for column in table.columns if column.name != "project_id"]
+    for shape in shapes():
+        for row in lines(tmp_path / "a.fabula", f"{shape.name}.jsonl"):
+            assert list(row) == [c.name for c in shape.table.columns if c.name != f"{shape.owner}_id"]
     ids = [row["id"] for row in lines(tmp_path / "a.fabula", "documents.jsonl")]
     assert ids == ["B", "a", "b", "z-part", "é"], "by code points, not by the language of a server"
     assert [row["revision"] for row in lines(tmp_path / "a.fabula", "revisions.jsonl")] == [1, 9, 10]
@@ -77,7 +78,7 @@ def test_rows_have_their_columns_in_order_and_stand_in_the_order_of_their_keys(f
 def test_json_is_written_as_json(full: Store, tmp_path: Path) -> None:
     save(full, PROJECT, tmp_path / "a.fabula")
     mira = lines(tmp_path / "a.fabula", "codex_entries.jsonl")[1]
-    assert mira["details"] == {"age": 31, "tall": 1.75, "odd": None}
+    assert mira["details"] == {"age": "31", "高": "1.75 m"}
     assert "米拉" in members(tmp_path / "a.fabula")["codex_entries.jsonl"].decode(), "no escapes where none are needed"
 
 
@@ -92,13 +93,23 @@ def test_the_same_project_saves_to_the_same_bytes(full: Store, tmp_path: Path) -
 
 def test_nothing_of_anybody_else_enters_a_save(full: Store, tmp_path: Path) -> None:
     fill(full, "theirs")
-    with full.write(project="theirs") as tx:
+    with full.write(project="theirs", user="ada") as tx:
         tx.edit(documents, {"id": "a"}, {"text": "their secret"})
+        memory.write_profile(tx, "their secret, too")
     save(full, PROJECT, tmp_path / "a.fabula")
     everything = b"\n".join(members(tmp_path / "a.fabula").values())
     assert b"their" not in everything
-    assert b"Writes at night" not in everything, "a person's own things are no part of a project"
     assert b"project_id" not in everything
+    assert b"user_id" not in everything
+
+
+def test_a_persons_own_things_go_with_the_project_unless_they_are_to_stay_at_home(full: Store, tmp_path: Path) -> None:
+    save(full, PROJECT, tmp_path / "mine.fabula")
+    assert lines(tmp_path / "mine.fabula", "person/profiles.jsonl")[0]["text"] == "Writes at night. 夜里写。"
+    manifest = save(full, PROJECT, tmp_path / "given.fabula", user=None)
+    assert [name for name in manifest.members if name.startswith("person/")] == []
+    assert b"at night" not in b"\n".join(members(tmp_path / "given.fabula").values())
+    assert verify(tmp_path / "given.fabula").loads
 
 
 def test_no_vectors_jobs_versions_or_binary_data_enter_a_save(full: Store, tmp_path: Path) -> None:
@@ -115,7 +126,8 @@ def test_no_vectors_jobs_versions_or_binary_data_enter_a_save(full: Store, tmp_p
 
 
 def test_settings_that_look_like_secrets_are_left_out_and_counted(full: Store, tmp_path: Path) -> None:
-    with full.write(project=PROJECT) as tx:
+    with full.write(project=PROJECT, user=OWNER) as tx:
+        tx.add(user_settings, {"name": "github_token", "value": "planted-there"})
         tx.add(settings, {"name": "openai_api_key", "value": "sk-planted"})
         tx.add(
             settings, {"name": "model", "value": {"name": "x", "auth": [{"accessToken": "planted-too", "on": True}]}}
@@ -124,7 +136,7 @@ def test_settings_that_look_like_secrets_are_left_out_and_counted(full: Store, t
     everything = b"\n".join(members(tmp_path / "a.fabula").values())
     assert b"planted" not in everything
     assert b"api_key" not in everything
-    assert manifest.left_out == {"settings": 2}
+    assert manifest.left_out == {"settings": 2, "person/user_settings": 1}
     kept = {row["name"]: row["value"] for row in lines(tmp_path / "a.fabula", "settings.jsonl")}
     assert kept == {"font": "Noto", "max_tokens": 512, "unset": None, "model": {"name": "x", "auth": [{"on": True}]}}
     report = verify(tmp_path / "a.fabula")
@@ -293,7 +305,7 @@ import resource, signal, sys
 from pathlib import Path
 from fabula.core.errors import FabulaError
 from fabula.store.save import save
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
 
 store = Store.open(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -140,7 +140,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "an absolute path": (_member("/etc/x.md"), UNSAFE, ("outside",)),
     "a path of Windows": (_member("..\\x.md"), UNSAFE, ("outside",)),
     "another format": (_set(format="zip-of-cats"), DAMAGED, ("zip-of-cats",)),
-    "a future format": (_set(version=2), TOO_NEW, ("format 2", "Update")),
+    "a future format": (_set(version=3), TOO_NEW, ("format 3", "Update")),
     "a format that never was": (_set(version=0), DAMAGED, ("format 0",)),
     "a negative format": (_set(version=-(10**9)), DAMAGED, ("format -1000000000",)),
     "a format that is no number": (_set(version="1"), DAMAGED, ("manifest.json",)),
@@ -152,6 +152,12 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "a table that is not saved": (_more("jobs", key="x"), DAMAGED, ("'jobs'",)),
     "a table of persons": (_more("profiles", text="x"), DAMAGED, ("'profiles'",)),
     "a table of the store": (_more("heads", owner="x", version=1), DAMAGED, ("'heads'",)),
+    "a person's table among the project's": (_more("user_settings", name="x"), DAMAGED, ("'user_settings'",)),
+    "a project's table among the person's": (_more("person/beats", id="x"), DAMAGED, ("'person/beats'",)),
+    "somebody else's profile": (_row("person/profiles", 0, user_id="ada"), UNSAFE, ("person/profiles", "belong")),
+    "two profiles": (_more("person/profiles", text="second"), DAMAGED, ("line 2 of person/profiles.jsonl",)),
+    "a secret of the person": (_more("person/user_settings", name="api_key", value="x"), UNSAFE, ("secret",)),
+    "a folder that nobody knows": (_more("people/profiles", text="x"), DAMAGED, ("people/profiles",)),
     "a foreign project": (_row("messages", 1, project_id="theirs"), UNSAFE, ("line 2 of messages.jsonl", "belong")),
     "two projects": (_more("projects", title="second"), DAMAGED, ("line 2 of projects.jsonl",)),
     "no project": (_without("projects.jsonl"), DAMAGED, ("0 projects",)),
@@ -175,6 +181,31 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "half a pair inside JSON": (_raw("lorebooks", b'"fog"', rb'"\udc00 x"'), DAMAGED, ("lorebooks.jsonl",)),
     "deep JSON": (_row("lorebooks", 0, book=json.loads('{"a":' * 400 + "1" + "}" * 400)), UNSAFE, ("nested",)),
     "very deep JSON": (_raw("lorebooks", b'"fog"', b"[" * 90_000 + b"]" * 90_000), UNSAFE, ("nested",)),
+    "a kind of document nobody knows": (_row("documents", 0, kind="poem"), DAMAGED, ("line 1 of documents", "kind")),
+    "a language nobody speaks": (_row("projects", 0, language="xx"), DAMAGED, ("language",)),
+    "a project that is neither book nor series": (_row("projects", 0, kind="opera"), DAMAGED, ("kind",)),
+    "a direction that makes no sense": (_row("projects", 0, direction={"world": 7}), DAMAGED, ("world",)),
+    "knowers that are no list": (_row("documents", 0, known_to="mira"), DAMAGED, ("known_to",)),
+    "a level nobody knows": (_row("codex_entries", 0, level="often"), DAMAGED, ("level",)),
+    "aliases that are no words": (_row("codex_entries", 0, aliases=[1]), DAMAGED, ("aliases",)),
+    "tags that are no list": (_row("codex_entries", 0, tags={"a": 1}), DAMAGED, ("tags",)),
+    "details that are no words": (_row("codex_entries", 0, details={"age": 3}), DAMAGED, ("details",)),
+    "a pin that wishes nonsense": (_row("pins", 0, wish="maybe"), DAMAGED, ("wish",)),
+    "a rule that says nothing": (_row("constraints", 0, text=" "), DAMAGED, ("text",)),
+    "a rule of no kind": (_row("constraints", 0, kind="whim"), DAMAGED, ("kind",)),
+    "a rule from nowhere": (_row("constraints", 0, origin="moon"), DAMAGED, ("origin",)),
+    "a rule more urgent than can be": (_row("constraints", 0, priority=101), DAMAGED, ("priority",)),
+    "a role nobody plays": (_row("messages", 0, role="king"), DAMAGED, ("role",)),
+    "a message of no kind": (_row("messages", 0, kind="sigh"), DAMAGED, ("kind",)),
+    "an audience that is no list": (_row("messages", 0, audience="all"), DAMAGED, ("audience",)),
+    "a message below itself": (_row("messages", 0, parent_id="m2"), DAMAGED, ("messages", "below itself")),
+    "a memory of no kind": (_row("memories", 0, kind="dream"), DAMAGED, ("kind",)),
+    "a memory in no state": (_row("memories", 0, state="lost"), DAMAGED, ("state",)),
+    "a memory surer than sure": (_row("memories", 0, confidence=1.5), DAMAGED, ("confidence",)),
+    "a person's memory in no state": (_row("person/user_memories", 0, state="lost"), DAMAGED, ("state",)),
+    "nodes that are none": (_row("presets", 0, nodes=[{"type": "poem"}]), DAMAGED, ("nodes",)),
+    "shares that are none": (_row("budgets", 0, profile={"rules": 1}), DAMAGED, ("profile",)),
+    "a book that is no book": (_row("lorebooks", 0, book=[]), DAMAGED, ("book",)),
     "a word where a number belongs": (_row("beats", 0, place="first"), DAMAGED, ("line 1", "place", "int")),
     "a number where a word belongs": (_row("beats", 0, text=7), DAMAGED, ("line 1", "text", "str")),
     "a yes where a number belongs": (_row("beats", 0, place=True), DAMAGED, ("place",)),
@@ -385,9 +416,9 @@ _WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
 from fabula.store.load import verify
-from fabula.store.save_tables import saved_tables
+from fabula.store.save_tables import shapes
 
-saved_tables()
+shapes()
 (used,) = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
 resource.setrlimit(resource.RLIMIT_AS, (used * 1024 + 200_000_000,) * 2)
 print(verify(Path(sys.argv[1])).code)

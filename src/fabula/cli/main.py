@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula import __version__
-from fabula.cli import projects
+from fabula.cli import codex, constraint, extract, lorebook, preset, projects
 from fabula.cli.projects import STORE
 from fabula.core.errors import Code, FabulaError
 
@@ -51,6 +52,7 @@ JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON objec
 
 
 def _asked(
+    library: Library | None,
     *,
     project: PROJECT,
     document: DOCUMENT = None,
@@ -67,12 +69,11 @@ def _asked(
     exclude: EXCLUDE = None,
     late: LATE = None,
     asked: ASKED = None,
-    store: STORE = None,
 ) -> tuple[Fabula, Request]:
     """The project and the request that a command line describes."""
     from fabula.app import Fabula
 
-    house = Fabula.open(project, library=_library(project, store))
+    house = Fabula.open(project, library=library)
     if asked is not None:
         return house, house.read_request(_read(asked))
     request = house.request(
@@ -93,26 +94,30 @@ def _asked(
     return house, request
 
 
-def _library(project: str, where: str | None) -> Library | None:
+@contextmanager
+def _library(project: str, where: str | None) -> Iterator[Library | None]:
     """The store's projects, unless the project is a file, a folder or a sample."""
     if project.startswith("sample:") or Path(project).exists():
-        return None
+        yield None
+        return
     from fabula.library import Library
-    from fabula.store.store import Store
 
-    return Library(Store.open(where))
+    with projects.open_store(where) as store:
+        yield Library(store)
 
 
 def asks(command: Callable[..., None]) -> Callable[..., None]:
     """A command about a request: it gets all the options that describe one, and is called with house and request."""
-    late = {"Fabula": object, "Request": object}  # imported only when a command runs
-    shared = signature(_asked, eval_str=True, locals=late).parameters
+    late = {"Fabula": object, "Request": object, "Library": object}  # imported only when a command runs
+    shared = dict(list(signature(_asked, eval_str=True, locals=late).parameters.items())[1:])
     own = list(signature(command, eval_str=True, locals=late).parameters.values())[2:]
-    options = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*own, *shared.values())]
+    place = Parameter("store", Parameter.KEYWORD_ONLY, default=None, annotation=STORE)
+    options = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*own, *shared.values(), place)]
 
     def run(**given: Any) -> None:
-        house, request = _asked(**{name: given.pop(name) for name in shared})
-        command(house, request, **given)
+        with _library(given["project"], given.pop("store")) as library:
+            house, request = _asked(library, **{name: given.pop(name) for name in shared})
+            command(house, request, **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {option.name: option.annotation for option in options}
@@ -196,6 +201,11 @@ def show_version() -> None:
 
 
 projects.register(app)
+codex.register(app)
+constraint.register(app)
+lorebook.register(app)
+extract.register(app)
+preset.register(app)
 
 
 def _read(name: str) -> bytes:

@@ -9,14 +9,15 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
+from msgspec import to_builtins
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.view import Language
 
 if TYPE_CHECKING:
-    from fabula.manuscript.draft import Book
     from fabula.store.store import Store
 
 STORE = Annotated[
@@ -26,6 +27,9 @@ STORE = Annotated[
 PROJECT = Annotated[str, typer.Argument(help="A project of the store, by its id or title.")]
 LANGUAGE = Annotated[str, typer.Option("--language", "-l", help="en or zh; found out from the text if left out.")]
 JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")]
+ALONE = Annotated[
+    bool, typer.Option("--without-person", help="Leave out the person's own profile, memories and settings.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -52,18 +56,13 @@ def new(
     store: STORE = None,
 ) -> None:
     """Make a project in the store."""
-    from fabula.app import read_only
-    from fabula.library import copy_in
     from fabula.manuscript import projects
 
-    with _opened(store) as opened:
+    with open_store(store) as opened:
         if start is None:
-            ident = projects.create(opened, title, language=_language(language, ""))
+            ident = projects.create(opened, title, language=_language(language) or "en")
         else:
-            view = read_only(start)
-            if view is None:
-                raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {start}. Nothing was made.")
-            ident = copy_in(opened, view, title=title)
+            ident = _copied(opened, start, title)
     print(f"{title} is project {ident}.\nLook at it with: fabula assemble {ident}")
 
 
@@ -71,15 +70,15 @@ def list_projects(store: STORE = None, as_json: JSON = False) -> None:
     """All projects of the store."""
     from fabula.manuscript import projects
 
-    with _opened(store) as opened:
-        cards = projects.everything(opened)
+    with open_store(store) as opened:
+        found = [(card, *projects.extent(opened, card.id)) for card in projects.everything(opened)]
     if as_json:
-        _print_json([{name: getattr(card, name) for name in card.__struct_fields__} for card in cards])
+        _print_json([{**to_builtins(card), "documents": many, "characters": long} for card, many, long in found])
         return
-    if not cards:
+    if not found:
         print('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
-    for card in cards:
-        print(f"{card.id:<24} {card.changed[:16].replace('T', ' ')}  {card.language}  {card.title}")
+    for card, _, long in found:
+        print(f"{card.id:<24} {card.changed[:16].replace('T', ' ')}  {card.language}  {long:>12,}  {card.title}")
 
 
 def bring_in(
@@ -95,25 +94,33 @@ def bring_in(
     from fabula.formats.manuscripts import read_book
     from fabula.manuscript import documents, projects
 
-    imported = read_book(path)
-    book = imported.book
-    with _opened(store) as opened:
+    folder = path.parent if path.name == "project.toml" else path
+    if (folder / "project.toml").is_file() and into is None:
+        with open_store(store) as opened:
+            ident = _copied(opened, str(folder), title)
+            many, long = projects.extent(opened, ident)
+        print(f"{many} documents, {long:,} characters are in project {ident}.")
+        return
+    with _bar(f"Reading {path.name}"):
+        imported = read_book(path)
+    book, notes = imported.book, list(imported.warnings)
+    with open_store(store) as opened:
         ident = new_id() if into is None else projects.find(opened, into).id
-        with opened.write(project=ident) as tx:
+        with _bar(f"Keeping {book.title or path.name}") as progress, opened.write(project=ident) as tx:
             if into is None:
-                said = _language(language or book.language, _taste(book))
+                said = _language(language) or _spoken(book.language, notes)
                 projects.begin(tx, ident, title=title or book.title or path.stem, language=said)
-            added = documents.add_book(tx, book)
+            added = documents.add_book(tx, book, progress=progress)
             codex.put_all(tx, imported.entries)
     characters = sum(len(draft.text) for draft in book.walk())
     print(f"{len(added)} documents, {characters:,} characters, {len(imported.entries)} entries are in project {ident}.")
-    for warning in imported.warnings:
-        print(f"- {warning}")
+    for note in notes:
+        print(f"- {note}")
 
 
 def take_out(
     project: PROJECT,
-    path: Annotated[Path, typer.Argument(help="Where to: .md, .txt, .epub, .docx, or a folder for Markdown files.")],
+    path: Annotated[Path, typer.Argument(help="Where to: .md, .txt, .epub or .docx.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     store: STORE = None,
 ) -> None:
@@ -121,28 +128,32 @@ def take_out(
     from fabula.formats.manuscripts import write_book
     from fabula.manuscript import documents, projects
 
-    with _opened(store) as opened:
+    with open_store(store) as opened, _bar(f"Writing {path.name}"):
         card = projects.find(opened, project)
         with opened.read(project=card.id) as reading:
             book = documents.book_of(reading, title=card.title, language=card.language)
-    write_book(book, path, overwrite=overwrite)
+        write_book(book, path, overwrite=overwrite)
     print(f"{card.title} is in {path}.")
 
 
 def save(
     project: PROJECT,
     path: Annotated[Path | None, typer.Argument(help="The file; by default the title, here.")] = None,
+    without_person: ALONE = False,
     store: STORE = None,
 ) -> None:
-    """Save a project as one file."""
+    """Save a project as one file, with the person's own profile, memories and settings."""
     from fabula.manuscript import projects
     from fabula.store.save import save as write_save
+    from fabula.store.save_write import slug
+    from fabula.store.store import OWNER
 
-    with _opened(store) as opened:
+    with open_store(store) as opened:
         card = projects.find(opened, project)
-        target = path or Path(f"{_file_name(card.title)}.fabula")
+        target = path or Path(f"{slug(card.title) or 'project'}.fabula")
+        user = None if without_person else OWNER
         with _bar(f"Saving {card.title}") as progress:
-            manifest = write_save(opened, card.id, target, progress=progress)
+            manifest = write_save(opened, card.id, target, user=user, progress=progress)
     size = target.stat().st_size
     print(f"{card.title} is saved in {target} ({manifest.rows} rows, {size:,} bytes).")
 
@@ -150,26 +161,32 @@ def save(
 def load(
     path: Annotated[Path, typer.Argument(help="A .fabula file.")],
     replace: Annotated[str | None, typer.Option("--replace", help="Replace this project, after a backup.")] = None,
+    without_person: ALONE = False,
     store: STORE = None,
 ) -> None:
-    """Load a save, whole or not at all."""
+    """Load a save, whole or not at all; your own profile, memories and settings are added to, never replaced."""
     from fabula.manuscript import projects
     from fabula.store.load import load as read_save
+    from fabula.store.store import OWNER
 
-    with _opened(store) as opened:
+    with open_store(store) as opened:
         into = projects.find(opened, replace).id if replace is not None else None
+        user = None if without_person else OWNER
         with _bar(f"Loading {path.name}") as progress:
-            loaded = read_save(opened, path, into=into, replace=replace is not None, progress=progress)
+            loaded = read_save(opened, path, into=into, replace=replace is not None, user=user, progress=progress)
     print(f"{path.name} is loaded as project {loaded.project_id}.")
     if loaded.backup is not None:
         print(f"What was there before is in {loaded.backup}.")
+    for warning in loaded.warnings:
+        print(f"- {warning}")
 
 
 def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_json: JSON = False) -> None:
     """Would this save load? Changes nothing."""
     from fabula.store.load import verify as check_save
 
-    report = check_save(path)
+    with _bar(f"Reading {path.name}") as progress:
+        report = check_save(path, progress=progress)
     if as_json:
         _print_json(
             {
@@ -194,10 +211,13 @@ def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_jso
 
 def doctor(store: STORE = None, as_json: JSON = False) -> None:
     """Is everything whole, up to date and copied? What would be lost?"""
-    from fabula.store.doctor import State, examine
+    from fabula.store.doctor import LOOKS, State, examine
 
-    with _opened(store) as opened:
-        findings = list(examine(opened))
+    findings = []
+    with open_store(store, as_it_is=True) as opened, _bar("Looking") as progress:
+        for found in examine(opened):
+            findings.append(found)
+            progress(len(findings), len(LOOKS))
         where = opened.file or opened.engine.url.render_as_string()
     if as_json:
         rows = [{"name": found.name, "state": found.state.value, "sentence": found.sentence} for found in findings]
@@ -212,10 +232,11 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
 
 
 @contextmanager
-def _opened(where: str | None) -> Iterator[Store]:
+def open_store(where: str | None, *, as_it_is: bool = False) -> Iterator[Store]:
+    """A store that is closed again."""
     from fabula.store.store import Store
 
-    store = Store.open(where)
+    store = Store.open(where, as_it_is=as_it_is)
     try:
         yield store
     finally:
@@ -224,37 +245,40 @@ def _opened(where: str | None) -> Iterator[Store]:
 
 @contextmanager
 def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the error stream, which stays clean where nobody looks."""
+    """A bar on the error stream, which stays clean where nobody looks; it pulses until it is told how far we are."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title)
+        task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=max(total, 1))
 
 
-def _taste(book: Book) -> str:
-    """Enough of a book to tell its language by."""
-    taste = ""
-    for draft in book.walk():
-        taste += draft.text[:2000]
-        if len(taste) > 4000:
-            break
-    return taste
+def _copied(store: Store, start: str, title: str) -> str:
+    """A project folder, a text file or a sample, as a new project of the store; its id."""
+    from fabula.app import read_only
+    from fabula.library import copy_in
+
+    with _bar(f"Reading {start}"):
+        view = read_only(start)
+        if view is None:
+            raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {start}. Nothing was made.")
+        return copy_in(store, view, title=title)
 
 
-def _language(said: str, taste: str) -> str:
-    """The language as said, or as it looks."""
-    if said:
-        return "zh" if said.lower().startswith("zh") else said.lower().split("-")[0]
-    chinese = sum("\u4e00" <= character <= "\u9fff" for character in taste)
-    return "zh" if chinese * 3 > len(taste) else "en"
+def _language(tag: str) -> str:
+    """A language as we call it: `zh-Hans` is zh."""
+    return tag.lower().replace("_", "-").split("-")[0]
 
 
-def _file_name(title: str) -> str:
-    kept = "".join(c if c.isalnum() or c in " -_" else "" for c in title).strip().replace(" ", "-")
-    return kept[:60] or "project"
+def _spoken(tag: str, notes: list[str]) -> str:
+    """The language that a book says it is in, as far as we speak it."""
+    language = _language(tag) or "en"
+    if language in get_args(Language):
+        return language
+    notes.append(f"It says that its language is {tag!r}. We speak to models in English there; the text stays as it is.")
+    return "en"
 
 
 def _print_json(data: object) -> None:

@@ -1,8 +1,10 @@
 """Knowledge: who knows which fact, and since when (cdx-8).
 
 A fact is named as its fragment is: `codex:entity:ENTRY`, `codex:entity:ENTRY#NUMBER` for a progression, or
-something of another room. Numbers move when progressions come and go, so what is known moves along; where
-a fact is no longer the same, nobody knows it until somebody says so again.
+something of another room. Knowledge adds to an entry's own `known_to`, and it is the more exact word: who
+is said to know a fact since some point of the story does not know it before, even where all others may.
+Numbers move when progressions come and go, so what is known moves along; where a fact is no longer the
+same, what was said about who knows it is dropped.
 """
 
 from __future__ import annotations
@@ -93,8 +95,8 @@ def renumber(tx: Writing, entry_id: str, moves: Mapping[int, int | None]) -> Non
 
 def follow(tx: Writing, old: Entry, new: Entry) -> None:
     """An entry was replaced whole: a progression that says something else now is known to nobody yet."""
-    said = dict(enumerate((step.text for step in new.progressions), start=1))
-    changed = [number for number, step in enumerate(old.progressions, start=1) if said.get(number) != step.text]
+    said = dict(enumerate(((step.text, step.aliases) for step in new.progressions), start=1))
+    changed = [n for n, step in enumerate(old.progressions, start=1) if said.get(n) != (step.text, step.aliases)]
     renumber(tx, old.id, dict.fromkeys(changed))
 
 

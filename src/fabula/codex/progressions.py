@@ -14,7 +14,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.codex import knowledge
-from fabula.codex.checks import check_step, refused
+from fabula.codex.checks import checked_step, refused
 from fabula.codex.model import Entry, Progression
 from fabula.codex.snapshot import step_of
 from fabula.codex.tables import entries, progressions
@@ -33,7 +33,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 def add(tx: Writing, entry_id: str, step: Progression, *, place: int | None = None) -> str:
     """Something that becomes true, behind the others unless a place (from 0) is given; its id."""
-    check_step(step)
+    step = checked_step(step)
     tx.need(entries, id=entry_id)
     last = tx.most(progressions, "place", progressions.c.entry_id == entry_id)
     ident = new_id()
@@ -44,7 +44,7 @@ def add(tx: Writing, entry_id: str, step: Progression, *, place: int | None = No
 
 
 def update(tx: Writing, progression_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change text, since or known_to; says the new version."""
+    """Change text, since, known_to or aliases; says the new version."""
     before = step_of(tx.need(progressions, id=progression_id))
     fields = {name: getattr(before, name) for name in Progression.__struct_fields__}
     strange = set(values) - set(fields)
@@ -54,7 +54,7 @@ def update(tx: Writing, progression_id: str, values: Mapping[str, Any], *, expec
         step = msgspec.convert({**fields, **values}, Progression)
     except msgspec.ValidationError as error:
         raise refused(f"The progression cannot be changed like this: {error}.") from error
-    check_step(step)
+    step = checked_step(step)
     return tx.edit(progressions, {"id": progression_id}, _columns(step), expected=expected)
 
 
@@ -120,4 +120,5 @@ def _columns(step: Progression) -> dict[str, Any]:
         "since_document": step.since.document,
         "since_offset": step.since.offset,
         "known_to": None if step.known_to is None else sorted(step.known_to),
+        "aliases": step.aliases,
     }

@@ -76,7 +76,7 @@ def put(tx: Writing, entry: Entry) -> None:
 def put_all(tx: Writing, many: Iterable[Entry]) -> int:
     """Many entries as they are, each new or in place of the one of its id; says how many were written.
 
-    Entries that are there already just so are left alone; pins and private rules of the others stay.
+    Entries that are there already just so are left alone; the pins of the others stay.
     """
     wanted: dict[str, Entry] = {}
     for entry in many:
@@ -124,8 +124,8 @@ def _add(tx: Writing, many: Sequence[Entry], replacing: Mapping[str, Row[Any]]) 
     rows = []
     for entry in many:
         old = replacing.get(entry.id)
-        made, version, rules = (at, 1, {}) if old is None else (old.made, old.version + 1, old.rules)
-        rows.append({"id": entry.id, "made": made, "version": version, "rules": rules, **_columns(entry, at)})
+        made, version = (at, 1) if old is None else (old.made, old.version + 1)
+        rows.append({"id": entry.id, "made": made, "version": version, **_columns(entry, at)})
     tx.add(entries, *rows)
     tx.add(relations, *(row for entry in many for row in _relation_rows(entry)))
     progressions.add_all(tx, many)
@@ -145,6 +145,7 @@ def _columns(entry: Entry, at: str | None = None) -> dict[str, Any]:
         "known_to": None if entry.known_to is None else sorted(entry.known_to),
         "since_document": None if since is None else since.document,
         "since_offset": None if since is None else since.offset,
+        "rules": msgspec.to_builtins(entry.rules),
         "changed": at or now(),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
+import msgspec
 from sqlalchemy import Row, Table
 
 from fabula.codex.model import Codex, Entry, Knowledge, Level, Pins, Progression, Relation, Wish
@@ -16,6 +17,7 @@ from fabula.codex.tables import entries, knowledge, pins, progressions, relation
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.store.transaction import Reading
+from fabula.text.names import Rules
 
 FEW = 500  # up to so many are asked for by name; of more, everything is read
 
@@ -27,6 +29,8 @@ def load(
     timeline: Timeline,
     before: Codex | None = None,
     moved: Set[str] | None = None,
+    *,
+    relation_depth: int | None = None,
 ) -> Codex:
     """The codex as it stands. Where only known items moved, only they are read."""
     if before is None:
@@ -40,7 +44,15 @@ def load(
         kept = {where: wishes for where, wishes in before.pins.items() if where not in ids}
         pinned = {**kept, **pinned}
         knowing = {**{fact: who for fact, who in before.knowledge.items() if fact not in ids}, **knowing}
-    codex = Codex(project_id, language, [*fresh.values()], timeline, pins=pinned, knowledge=knowing)
+    codex = Codex(
+        project_id,
+        language,
+        [*fresh.values()],
+        timeline,
+        pins=pinned,
+        knowledge=knowing,
+        relation_depth=relation_depth,
+    )
     return codex if before is None else codex.following(before)
 
 
@@ -79,7 +91,8 @@ def knowledge_of(reading: Reading, facts: Iterable[str] | None = None) -> Knowle
 
 def step_of(row: Row[Any]) -> Progression:
     """One progression."""
-    return Progression(row.text, Position(row.since_document or "", row.since_offset or 0), _known_to(row))
+    since = Position(row.since_document or "", row.since_offset or 0)
+    return Progression(row.text, since, _known_to(row), tuple(row.aliases))
 
 
 def _few(moved: Set[str] | None) -> Set[str] | None:
@@ -116,7 +129,16 @@ def _entry(row: Row[Any], related: tuple[Relation, ...], steps: tuple[Progressio
         known_to=_known_to(row),
         since=_since(row),
         progressions=steps,
+        rules=_rules(row.rules),
     )
+
+
+def _rules(said: Any) -> Rules:
+    """How names are found; what nobody understands any more is passed over."""
+    try:
+        return msgspec.convert(said, Rules)
+    except msgspec.ValidationError:
+        return Rules()
 
 
 def _known_to(row: Row[Any]) -> frozenset[str] | None:

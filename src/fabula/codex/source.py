@@ -1,14 +1,16 @@
 """What the codex offers: *always* entries as rules, detected and pulled-in ones as retrieved.
 
 An entry noticed in the last request and not now is offered again, lower, so that it keeps its
-place while there is room. Nothing is filtered for the story's sake here: that is the gate's work.
+place while there is room. A pin of this document or conversation brings an entry in or keeps it out;
+where two pins differ, out wins, and what a request itself asks for comes before any pin. Nothing is
+filtered for the story's sake here: that is the gate's work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 
-from fabula.codex.model import Codex, Level
+from fabula.codex.model import Codex, Entry, Level, Wish
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -19,6 +21,7 @@ from fabula.core.view import View
 _STEPS = 4  # nearness is told apart in quarters, so that fragments can be shared between requests
 _SCORES = tuple(within(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _LESS = 0.1  # a relation's score, below the entry that brought it
+_PINNED = "pinned to this document or conversation"
 
 
 class CodexSource:
@@ -37,19 +40,22 @@ class CodexSource:
         codex = view.room(Codex)
         if codex is None:
             return ()
-        scores = self._scores(codex, ask)
+        pinned, shut = _pins(codex, ask)
+        scores = self._scores(codex, ask, pinned, shut)
         found: list[Fragment] = []
         first = len(codex.always)  # *always* entries stand first in the codex's order
         places = sorted([codex.place[owner] for owner in scores])
-        if places and places[0] < first:
+        if (places and places[0] < first) or any(codex.place.get(ident, first) < first for ident in shut):
             for entry in codex.always:
-                found.extend(codex.rendered(entry, scores.get(entry.id, 0.0)))
+                if entry.id not in shut:
+                    because = _PINNED if entry.id in pinned else ""
+                    found.extend(codex.rendered(entry, scores.get(entry.id, 0.0), because))
         else:
             found.extend(codex.standing)
         for place in places:
             if place >= first:
                 entry = codex.entries[place]
-                found.extend(codex.rendered(entry, scores[entry.id]))
+                found.extend(codex.rendered(entry, scores[entry.id], _PINNED if entry.id in pinned else ""))
         return found
 
     def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
@@ -57,41 +63,66 @@ class CodexSource:
         codex = view.room(Codex)
         if codex is None:
             return
-        scores = self._scores(codex, ask)
+        pinned, shut = _pins(codex, ask)
+        scores = self._scores(codex, ask, pinned, shut)
         for entry in codex.entries:
-            if entry.level is not Level.ALWAYS and entry.id not in scores:
+            if entry.id in shut and entry.level is not Level.NEVER:
+                layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
+                yield Verdict(entry.source, entry.name, layer, Reason.PINNED_OUT, 0, 0.0, shut[entry.id])
+            elif entry.level is not Level.ALWAYS and entry.id not in scores:
                 yield Verdict(entry.source, entry.name, Layer.RETRIEVED, _WHY[entry.level], 0, 0.0)
 
-    def _scores(self, codex: Codex, ask: Ask) -> dict[str, float]:
+    def _scores(self, codex: Codex, ask: Ask, pinned: Set[str], shut: Mapping[str, str]) -> dict[str, float]:
         scores: dict[str, float] = {}
         for near in ask.near:
             for owner, nearness in near.nearest(codex.names.find(near.text)).items():
                 score = _SCORES[round(nearness * _STEPS)]
-                if score > scores.get(owner, 0.0):
+                if score > scores.get(owner, 0.0) and owner not in shut:
                     scores[owner] = score
-        self._related(codex, scores)
+        self._related(codex, scores, shut)
         for source in ask.held:
             if source.startswith("codex:entity:"):
                 entry = codex.by_id.get(source.removeprefix("codex:entity:"))
-                if entry is not None and entry.level is Level.WHEN_DETECTED:
+                if entry is not None and entry.level is Level.WHEN_DETECTED and entry.id not in shut:
                     scores.setdefault(entry.id, KEPT)
-        for wanted in ask.request.include:
-            for entry in codex.called(wanted):
-                if entry.level is not Level.NEVER:
-                    scores[entry.id] = PULLED_IN
+        for entry in (*_by_hand(codex, ask), *(codex.by_id[ident] for ident in pinned)):
+            if entry.level is not Level.NEVER:
+                scores[entry.id] = PULLED_IN
         return scores
 
-    def _related(self, codex: Codex, scores: dict[str, float]) -> None:
+    def _related(self, codex: Codex, scores: dict[str, float], shut: Mapping[str, str]) -> None:
         edge = list(scores)
-        for _ in range(self._depth):
+        for _ in range(self._depth if codex.relation_depth is None else codex.relation_depth):
             found: list[str] = []
             for owner in edge:
                 for relation in codex.by_id[owner].relations:
                     other = codex.by_id.get(relation.to)
-                    if other is not None and other.level is Level.WHEN_DETECTED and other.id not in scores:
+                    if other is None or other.level is not Level.WHEN_DETECTED or other.id in shut:
+                        continue
+                    if other.id not in scores:
                         scores[other.id] = max(DETECTED[0] - _LESS, 0.0)
                         found.append(other.id)
             edge = found
+
+
+def _by_hand(codex: Codex, ask: Ask) -> list[Entry]:
+    return [entry for wanted in ask.request.include for entry in codex.called(wanted)]
+
+
+def _pins(codex: Codex, ask: Ask) -> tuple[Set[str], Mapping[str, str]]:
+    """What is pinned in here, and what is pinned out, with where that was said."""
+    if not codex.pins:
+        return frozenset(), {}
+    pinned, shut = set(), {}
+    for where in (ask.request.document_id, ask.request.conversation_id):
+        for ident, wish in codex.pins.get(where, {}).items():
+            if wish is Wish.EXCLUDE:
+                shut[ident] = where
+            elif ident in codex.by_id:
+                pinned.add(ident)
+    for entry in _by_hand(codex, ask):
+        shut.pop(entry.id, None)
+    return pinned - shut.keys(), shut
 
 
 _WHY = {

@@ -1,9 +1,13 @@
-"""The codex's tables: entries, how they stand to each other, what becomes true of them, who knows it, pins."""
+"""The codex's tables: entries, how they stand to each other, what becomes true of them, who knows it, pins,
+and what a rename changed."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, Index, Text
 
+from fabula.codex.model import Level, Wish
 from fabula.store.schema import About, number, packed, place, project_table, refers, text, times, version
 
 ROOM = "codex"
@@ -14,15 +18,15 @@ entries = project_table(
     Column("id", Text, nullable=False),
     text("type", "other"),
     text("name"),
-    packed("aliases"),
-    text("level", "when_detected"),
+    packed("aliases", info={"holds": list[str]}),
+    text("level", "when_detected", info={"holds": Level}),
     text("description"),
-    packed("details", "{}"),
-    packed("tags"),
+    packed("details", "{}", info={"holds": dict[str, str]}),
+    packed("tags", info={"holds": list[str]}),
     text("notes"),
-    packed("known_to", None),
+    packed("known_to", None, info={"holds": list[str]}),
     *place("since"),
-    packed("rules", "{}"),  # how its names are found: case, exclusions
+    packed("rules", "{}", info={"holds": dict[str, Any]}),  # how its names are found: case, exclusions
     *times(),
     version(),
     Index("ix_codex_entries_name", "project_id", "name"),
@@ -47,7 +51,8 @@ progressions = project_table(
     number("place"),
     text("text"),
     *place("since"),
-    packed("known_to", None),
+    packed("known_to", None, info={"holds": list[str]}),
+    packed("aliases", info={"holds": list[str]}),  # names it has from there on
     version(),
     refers(["entry_id"], "codex_entries"),
     Index("ix_codex_progressions_entry", "project_id", "entry_id", "place"),
@@ -68,7 +73,17 @@ pins = project_table(
     About(room=ROOM, owner="project", item="where_id"),
     Column("where_id", Text, nullable=False),  # a document or a conversation
     Column("entry_id", Text, nullable=False),
-    text("wish", "include"),  # include or exclude
+    text("wish", "include", info={"holds": Wish}),  # include or exclude
     refers(["entry_id"], "codex_entries"),
     key=("where_id", "entry_id"),
+)
+
+renames = project_table(
+    "renames",
+    About(room="renames", owner="project", item="id", saved=False),  # for undo; nothing a writer made
+    Column("id", Text, nullable=False),
+    text("old"),
+    text("new"),
+    packed("changes"),
+    text("made"),
 )

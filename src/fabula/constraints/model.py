@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part, Tier
 from fabula.core.story import Position
 
 MOST = 500
+Said = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]  # one word, mark or name
 
 
 class Kind(StrEnum):
@@ -42,8 +44,38 @@ _TIERS = {
 _ORDER = list(Origin)
 
 
+class Banned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="banned", forbid_unknown_fields=True):
+    """Words and marks that must not occur, anywhere or in the narration only."""
+
+    words: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=500)]
+    narration: bool = False
+
+
+class Length(Struct, frozen=True, kw_only=True, tag_field="kind", tag="length", forbid_unknown_fields=True):
+    """How long a sentence may be: in words, or in characters (字 in Chinese)."""
+
+    most: Annotated[int, Meta(ge=1, le=10_000)]
+    unit: Literal["words", "characters"] = "words"
+
+
+class Person(Struct, frozen=True, kw_only=True, tag_field="kind", tag="person", forbid_unknown_fields=True):
+    """In which person the story is told."""
+
+    person: Literal["first", "second", "third"]
+
+
+class Unnamed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unnamed", forbid_unknown_fields=True):
+    """Who must not be named: by name or id of an entry, perhaps only before a chapter."""
+
+    names: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=500)]
+    before: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+
+
+Check = Banned | Length | Person | Unnamed
+
+
 class Constraint(Struct, frozen=True, kw_only=True):
-    """One rule, perhaps for a span of the story only."""
+    """One rule, perhaps for a span of the story only; `check` where a program can hold a text against it."""
 
     id: str
     text: str
@@ -53,6 +85,7 @@ class Constraint(Struct, frozen=True, kw_only=True):
     made: str = ""
     since: Position | None = None
     until: Position | None = None
+    check: Check | None = None
 
     def __post_init__(self) -> None:
         if not self.id.strip() or not self.text.strip() or not 0 <= self.priority <= 100:

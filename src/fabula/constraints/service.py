@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.constraints.model import MOST, Constraint, Constraints, Kind, Origin
+from fabula.constraints.model import MOST, Check, Constraint, Constraints, Kind, Origin
 from fabula.constraints.snapshot import constraint_of
 from fabula.constraints.tables import constraints
 from fabula.core.errors import Code, FabulaError
@@ -41,7 +41,7 @@ def create(tx: Writing, constraint: Constraint, *, most: int = MOST) -> str:
 
 
 def update(tx: Writing, constraint_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change text, kind, origin, priority or span; says the new version."""
+    """Change text, kind, origin, priority, span or check; says the new version."""
     before = constraint_of(tx.need(constraints, id=constraint_id))
     strange = set(values) - set(Constraint.__struct_fields__) | _FIXED & set(values)
     if strange:
@@ -119,6 +119,11 @@ def _checked(constraint: Constraint) -> Constraint:
         raise _refused(f"The constraint {constraint.id!r} has a span that is no place in the story.")
     if since is not None and until is not None and since.document == until.document and until.offset <= since.offset:
         raise _refused(f"The constraint {constraint.id!r} would end before it begins.")
+    if constraint.check is not None:
+        try:
+            msgspec.convert(msgspec.to_builtins(constraint.check), Check)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise _refused(f"What is to be checked for {constraint.id!r} makes no sense: {error}.") from error
     return constraint
 
 
@@ -149,5 +154,6 @@ def _columns(constraint: Constraint) -> dict[str, Any]:
         "since_offset": None if since is None else since.offset,
         "until_document": None if until is None else until.document,
         "until_offset": None if until is None else until.offset,
+        "check": None if constraint.check is None else msgspec.to_builtins(constraint.check),
         "changed": now(),
     }

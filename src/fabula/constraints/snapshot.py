@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
+import msgspec
 from sqlalchemy import Row
 
-from fabula.constraints.model import MOST, Constraint, Constraints, Kind, Origin
+from fabula.constraints.model import MOST, Check, Constraint, Constraints, Kind, Origin
 from fabula.constraints.tables import constraints
 from fabula.core.story import Position
 from fabula.store.transaction import Reading
@@ -40,4 +41,5 @@ def constraint_of(row: Row[Any]) -> Constraint:
         made=row.made,
         since=None if row.since_document is None else Position(row.since_document, row.since_offset or 0),
         until=None if row.until_document is None else Position(row.until_document, row.until_offset or 0),
+        check=None if row.check is None else msgspec.convert(row.check, Check),
     )

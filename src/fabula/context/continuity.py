@@ -35,6 +35,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     resend: int = 0
     idle: dict[str, int] = {}
     rules_left_out: tuple[str, ...] = ()
+    left: dict[str, bytes] = {}  # by source: what it wants to be told next time
 
 
 NOTHING = Continuity()

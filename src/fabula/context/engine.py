@@ -18,7 +18,7 @@ from fabula.context.budget import Limits, Profile
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.gather import Gatherer, Source
 from fabula.context.measure import Measure
-from fabula.context.recipes import RECIPES, Preset, Recipe, prepare
+from fabula.context.recipes import RECIPES, Preset, Recipe, UserProfile, prepare
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.run import Run
@@ -68,7 +68,7 @@ class Engine:
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._order: dict[str, tuple[Sequence[Source], Sequence[Source]]] = {}
-        self._presets: dict[tuple[str, Preset | None], Preset] = {}
+        self._presets: dict[tuple[str, Preset | None, UserProfile | None], Preset] = {}
 
     def assemble(
         self,
@@ -125,7 +125,7 @@ class Engine:
             request,
             view,
             recipe,
-            self._preset(recipe, request.preset),
+            self._preset(recipe, request.preset, view.room(UserProfile)),
             given,
             before,
             sources=self._asked(recipe),
@@ -181,11 +181,11 @@ class Engine:
             self._order[recipe.name] = known
         return known
 
-    def _preset(self, recipe: Recipe, own: Preset | None) -> Preset:
-        key = (recipe.name, own)
+    def _preset(self, recipe: Recipe, own: Preset | None, about: UserProfile | None) -> Preset:
+        key = (recipe.name, own, about)
         known = self._presets.get(key)
         if known is None:
-            known = prepare(own or recipe.preset, recipe.preset)
+            known = prepare(own or recipe.preset, recipe.preset, about)
             if len(self._presets) > 64:
                 self._presets.clear()
             self._presets[key] = known

@@ -1,8 +1,8 @@
 """Gate: the only place that decides what may be known here and now.
 
 No source filters for itself. A fragment passes when the story has come to it, it still holds, and
-whoever's eyes we look through may know it; text that was made from other text passes only where
-all it was made from would. The author knows everything, and is told what must not be revealed.
+whoever's eyes we look through may know it by now; text that was made from other text passes only
+where all it was made from would. The author knows everything, and is told what must not be revealed.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | 
             strictest = reason
         elif reason is not None:
             return reason
+    if any(not _learnt(terms, vantage, timeline) for terms in fragment.derived_from):
+        return Reason.NOT_KNOWN
     return strictest
 
 
@@ -59,11 +61,21 @@ def _judge(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Rea
     here = vantage.position
     if terms.until is not None and timeline.reached(terms.until, here):
         return Reason.NO_LONGER
-    if terms.known_to is not None and vantage.eyes is not Eyes.AUTHOR:
-        # A fact that only some may know is none of the reader's business either, unless it says so.
-        knower = vantage.character if vantage.eyes is Eyes.CHARACTER else READER
-        if knower not in terms.known_to:
-            return Reason.NOT_KNOWN
+    if terms.known_to is not None and vantage.eyes is not Eyes.AUTHOR and _knower(vantage) not in terms.known_to:
+        return Reason.NOT_KNOWN
     if terms.since is not None and not timeline.reached(terms.since, here):
         return Reason.NOT_REVEALED if vantage.eyes is Eyes.AUTHOR else Reason.NOT_YET
     return None
+
+
+def _learnt(terms: Terms, vantage: Vantage, timeline: Timeline) -> bool:
+    """Whoever learns it at some point of the story has learnt it by now."""
+    if not terms.learnt or vantage.eyes is Eyes.AUTHOR:
+        return True
+    knower = _knower(vantage)
+    return all(who != knower or timeline.reached(since, vantage.position) for who, since in terms.learnt)
+
+
+def _knower(vantage: Vantage) -> str | None:
+    """A fact that only some may know is none of the reader's business either, unless it says so."""
+    return vantage.character if vantage.eyes is Eyes.CHARACTER else READER

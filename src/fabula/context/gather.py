@@ -54,6 +54,26 @@ class Source(Protocol):
         ...
 
 
+def left_by(sources: Iterable[Source], ask: Ask, view: View) -> dict[str, bytes]:
+    """What sources with something to remember leave behind, for `ask.left` of the next request.
+
+    Such a source has a method `leaves(ask, view) -> bytes`. One that fails is told again what it was told.
+    """
+    left: dict[str, bytes] = {}
+    for source in sources:
+        leaves: Callable[[Ask, View], bytes] | None = getattr(source, "leaves", None)
+        if leaves is None or source.waits:
+            continue
+        try:
+            found = leaves(ask, view)
+        except Exception as error:
+            log.warning("source %s could not leave anything behind: %s", source.name, type(error).__name__)
+            found = ask.left.get(source.name, b"")
+        if found:
+            left[source.name] = found
+    return left
+
+
 class Called(Struct, frozen=True, kw_only=True):
     """A plain function as a source. Nobody vouches for it, so it runs under the deadline."""
 

@@ -107,6 +107,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     text: Stretch | None = None  # the text before the cursor
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request
+    left: Mapping[str, bytes] = {}  # by source: what it left behind last time, at this very place
 
     def shown_from(self) -> Position | None:
         """Where the window would begin if it had all the room there is; what follows may be in the prompt anyway."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from fabula.context.attachments import attach
@@ -16,12 +17,13 @@ from fabula.context.budget import Budget, Limits, Profile, make_budget, reply_re
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import gate
-from fabula.context.gather import Gathered, Gatherer, Source
+from fabula.context.gather import Gathered, Gatherer, Source, left_by
 from fabula.context.measure import Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
 from fabula.context.recipes import Preset, Recipe
+from fabula.context.recipes.conditions import Moment, Settled, settle
 from fabula.context.render import Rendered, render
 from fabula.context.request import Ask, Request
 from fabula.context.result import LayerReport, Result
@@ -29,12 +31,14 @@ from fabula.context.shape import Offer, names_of, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
 from fabula.context.vantage import placed, vantage_of
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import LAYERS, Fragment, Layer
+from fabula.core.fragments import LAYERS, Fragment, Layer, Part
 from fabula.core.scale import NEEDED
 from fabula.core.view import View
 from fabula.text.windows import Stretch
 
 log = logging.getLogger("fabula.context")
+_TIMED = "preset:timed"  # among what is left behind: which messages stick or rest
+_WIDE_OPEN = 1 << 40
 _TRIES = 6  # refits allowed where counts do not add up
 
 
@@ -71,8 +75,8 @@ class Run:
 
     def result(self, measure: Measure, profile: Profile, warnings: list[str]) -> Result:
         request, before, recipe = self.request, self.before, self.recipe
-        preset = self.preset
         identity = self.view.project.identity or measure.words.identity
+        preset, settled = self._preset(measure, profile, identity)
         key = (preset, recipe.name, identity, request.reply_tokens, profile)
         budget = measure.budgets.get(key)
         if budget is None:
@@ -114,11 +118,12 @@ class Run:
                 text=text,
                 held=held,
                 fresh=fresh,
+                left=before.left if self.same_place else {},
             )
             rest = self._gather(self.sources[1], told, measure)
             noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
             offered = [desk, *rest.groups, attached.described]
-            outcomes: list[Outcome] = list(attached.outcomes)
+            outcomes: list[Outcome] = [*attached.outcomes, *self._unmet(settled)]
             offer, unrevealed = self._sift(offered, measure, outcomes, noted, frozenset(held))
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
                 offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
@@ -132,7 +137,7 @@ class Run:
         order.settle(fitting.kept, outcomes, unanchored)
         if fitting.rules_left_out and fitting.rules_left_out != before.rules_left_out:
             log.warning("rules left out of project %s: %s", request.project_id, ", ".join(fitting.rules_left_out))
-        told_last = self._continuity(fitting, order, offer, rendered, fresh=fresh)
+        told_last = self._continuity(fitting, order, offer, rendered, told, settled, fresh=fresh)
         return Result(
             rendered=rendered,
             stable_prefix_unchanged=rendered.prefix_hash == before.prefix_hash,
@@ -152,6 +157,65 @@ class Run:
             model=measure.model,
             exact=measure.tokenizer.exact,
         )
+
+    def _preset(self, measure: Measure, profile: Profile, identity: str) -> tuple[Preset, Settled | None]:
+        """The preset as it is for this request: without the messages whose condition does not hold."""
+        waiting = self.preset.conditional
+        if not waiting:
+            return self.preset, None
+        budget = self._budget(measure, profile, self.preset.without(waiting), identity)
+        ask = Ask(
+            request=self.request,
+            vantage=self.vantage,
+            language=self.view.project.language,
+            tokenizer=measure.tokenizer,
+            room=budget.shares,
+            window=budget.layers,
+        )
+        desk = [f for group in (self.given, *self._gather(self.sources[0], ask, measure).groups) for f in group]
+        # All that was said counts, however far back: the window is wide open for the conversation alone.
+        talk = [source for source in self.sources[0] if source.name == "conversation"]
+        talked = self._gather(talk, replace(ask, window=_WIDE_OPEN), measure).groups
+        settled = settle(
+            {name: node.condition for name, node in waiting.items() if node.condition is not None},
+            self._moment(desk, [f.text for group in (self.given, *talked) for f in group if f.part is Part.HISTORY]),
+        )
+        return self.preset.without(settled.unmet), settled
+
+    def _moment(self, desk: Sequence[Fragment], talk: Sequence[str]) -> Moment:
+        request = self.request
+        spoken = request.additional_input
+        left = self.before.left.get(_TIMED, b"") if self.same_place else b""
+        return Moment(
+            project=request.project_id,
+            place=request.conversation_id or request.document_id,
+            said=(*talk, spoken) if spoken.strip() else tuple(talk),
+            near=tuple(near.text for near in nearby(request, desk)),
+            modes=frozenset(name for name in (request.recipe, request.skill_id) if name),
+            model=request.model,
+            timed=msgspec.json.decode(left, type=dict[str, int]) if left else {},
+        )
+
+    def _unmet(self, settled: Settled | None) -> list[Outcome]:
+        """A verdict for every message that does not exist in this request."""
+        if settled is None:
+            return []
+        return [
+            (
+                Fragment(
+                    source=f"preset:{name}",
+                    layer=Layer.IMMEDIATE,
+                    text=node.content,
+                    project_id=self.request.project_id,
+                    title=node.id,
+                ),
+                Reason.CONDITION_UNMET,
+                0,
+                settled.unmet[name],
+            )
+            for name, node in self.preset.conditional.items()
+            if name in settled.unmet
+        ]
 
     def _budget(self, measure: Measure, profile: Profile, preset: Preset, identity: str) -> Budget:
         """The sums before any fragment: identity, preset messages and what messages cost around their text."""
@@ -303,7 +367,15 @@ class Run:
         )
 
     def _continuity(
-        self, fitting: Fitting, order: Order, offer: Offer, rendered: Rendered, *, fresh: bool
+        self,
+        fitting: Fitting,
+        order: Order,
+        offer: Offer,
+        rendered: Rendered,
+        told: Ask,
+        settled: Settled | None,
+        *,
+        fresh: bool,
     ) -> Continuity:
         late_tokens = sum(piece.tokens for piece in order.late)
         shown = fitting.cut.tokens if fitting.cut is not None else 0
@@ -322,6 +394,7 @@ class Run:
             resend=shown,
             idle=next_idle(order.all, self.before),
             rules_left_out=fitting.rules_left_out,
+            left={} if self.dry else left_by(self.sources[1], told, self.view) | _left(settled),
         )
 
     def _absent(self, ask: Ask) -> list[Verdict]:
@@ -334,3 +407,7 @@ class Run:
             except Exception as error:
                 log.warning("source %s could not say what it left out: %s", source.name, type(error).__name__)
         return absent
+
+
+def _left(settled: Settled | None) -> dict[str, bytes]:
+    return {_TIMED: msgspec.json.encode(settled.timed)} if settled is not None and settled.timed else {}

@@ -37,12 +37,15 @@ class Reason(StrEnum):
     HISTORY_CAP = "HISTORY_CAP"
     WINDOW_STEP = "WINDOW_STEP"
     RULES_OVERBUDGET = "RULES_OVERBUDGET"
+    CONDITION_UNMET = "CONDITION_UNMET"
     ANCHOR_MISSING = "ANCHOR_MISSING"
 
     NOT_DETECTED = "NOT_DETECTED"
+    PINNED_OUT = "PINNED_OUT"
     LEVEL_MANUAL = "LEVEL_MANUAL"
     LEVEL_NEVER = "LEVEL_NEVER"
     NOT_CHOSEN = "NOT_CHOSEN"
+    BOOK_RULES = "BOOK_RULES"
 
 
 EXPLAINED: dict[Reason, str] = {
@@ -63,14 +66,19 @@ EXPLAINED: dict[Reason, str] = {
     Reason.HISTORY_CAP: "older than the conversation window reaches",
     Reason.WINDOW_STEP: "left out when the conversation window last stepped, to keep the prompt cacheable",
     Reason.RULES_OVERBUDGET: "rules outgrew their line; more important or more relevant ones were kept",
+    Reason.CONDITION_UNMET: "its condition does not hold here, so for this request it does not exist",
     Reason.ANCHOR_MISSING: "its anchor is missing, so it stands where it was listed",
     Reason.NOT_DETECTED: "its name does not occur near the cursor, in the instruction or the conversation",
+    Reason.PINNED_OUT: "it is pinned to stay out of this document or conversation",
     Reason.LEVEL_MANUAL: "it enters only when pulled in by hand",
     Reason.LEVEL_NEVER: "it is set never to be sent",
     Reason.NOT_CHOSEN: "other material was nearer",
+    Reason.BOOK_RULES: "its lorebook's own rules left it out",
 }
 
 IN = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
+_FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.CHUNK_LIMIT})
+OVERRODE = "our budget overrode the lorebook, whose own rules had let it in"
 
 
 class Verdict(Struct, frozen=True):
@@ -151,5 +159,12 @@ class Trace:
 
 def _verdict(fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Verdict:
     return Verdict(
-        fragment.source, fragment.title, fragment.layer, reason, tokens, fragment.score, detail, fragment.text
+        fragment.source,
+        fragment.title,
+        fragment.layer,
+        reason,
+        tokens,
+        fragment.score,
+        detail or (OVERRODE if fragment.fitted and reason in _FORCED else fragment.because),
+        fragment.text,
     )

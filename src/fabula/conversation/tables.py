@@ -6,8 +6,12 @@ derived from it and from the parent's, never stored.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
 
+from fabula.conversation.model import Kind
+from fabula.core.fragments import Role
 from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
 
 ROOM = "conversation"
@@ -18,7 +22,7 @@ participants = project_table(
     About(room=PEOPLE, owner="project", item="id"),
     Column("id", Text, nullable=False),  # namespace:key
     text("name"),
-    packed("aliases"),
+    packed("aliases", info={"holds": list[str]}),
     text("persona"),
     number("revision", 1),
     number("gone"),
@@ -33,7 +37,7 @@ conversations = project_table(
     text("conv_key"),
     text("title"),
     text("mode"),
-    packed("mode_state", "{}"),
+    packed("mode_state", "{}", info={"holds": dict[str, Any]}),
     text("leaf_id", None),  # the newest message of the active path
     number("said"),  # how many messages were ever said: the next one's number
     number("rounds"),
@@ -59,19 +63,19 @@ messages = project_table(
     About(room=ROOM, owner="project", item="conversation_id"),
     Column("id", Text, nullable=False),
     Column("conversation_id", Text, nullable=False),
-    text("parent_id", None),
+    text("parent_id", None, info={"above": True}),
     Column("number", Integer, nullable=False),
-    text("kind", "user"),
+    text("kind", "user", info={"holds": Kind}),
     number("final", 1),
-    text("role", "user"),
+    text("role", "user", info={"holds": Role}),
     text("speaker"),
     text("content"),
     text("content_hash"),
     text("before", None),  # what it said before a correction, for undo
-    packed("audience", None),
+    packed("audience", None, info={"holds": list[str]}),
     text("at"),
     text("skill_id"),
-    packed("extra", "{}"),
+    packed("extra", "{}", info={"holds": dict[str, Any]}),
     version(),
     refers(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),

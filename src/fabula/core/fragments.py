@@ -66,12 +66,13 @@ class Placement(Struct, frozen=True, gc=False):
 
 
 class Terms(Struct, frozen=True, gc=False):
-    """When something holds and who may know it."""
+    """When something holds and who may know it; whoever is among `learnt` knows it only from there on."""
 
     source: str
     since: Position | None = None
     until: Position | None = None
     known_to: frozenset[str] | None = None
+    learnt: tuple[tuple[str, Position], ...] = ()
 
 
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):
@@ -92,6 +93,8 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     known_to: frozenset[str] | None = None
     derived_from: tuple[Terms, ...] = ()
     token_count: int | None = None
+    because: str = ""  # what brought it here, where the trace should say so
+    fitted: bool = False  # by rules of its own; where our budget forces it out, the trace says so
 
     def __post_init__(self) -> None:
         problem = flaw(self)

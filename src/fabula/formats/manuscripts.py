@@ -141,6 +141,8 @@ def _read_files(files: Files, *, scenes: bool) -> Imported:
         return read_novelcrafter(files)
     if "project.toml" in names:
         unreadable(files.label, "it is a Fabula project already", "Open it instead of importing it.")
+    if "manifest.json" in names and "projects.jsonl" in names:
+        unreadable(files.label, "it is a saved project", "Use `fabula load`.")
     if "content.xml" in names and "mimetype" in names:
         unreadable(files.label, "it is an OpenDocument text (ODT)", "Open it in LibreOffice and save it as DOCX.")
     if any(name.lower().endswith(SUFFIXES) for name in names):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, Index, Text
 
 from fabula.store.schema import About, number, packed, project_table, text
@@ -21,10 +23,10 @@ runs = project_table(
     Column("money_micros", BigInteger, nullable=False, server_default="0"),
     text("currency", "USD"),
     text("prefix_hash"),
-    packed("trace", "{}"),
+    packed("trace", "{}", info={"holds": dict[str, Any]}),
     text("prompt", None),
     text("answer"),
     text("outcome"),
-    packed("verdicts"),
+    packed("verdicts", info={"holds": list[Any]}),
     Index("ix_runs_at", "project_id", "at"),
 )

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from fabula.lorebook.linear import Allowance, Pattern, TooMuchWorkError, pattern
 from fabula.lorebook.pattern import WHITE
-from fabula.text.names import Script, script_of
+from fabula.text.scripts import Script, script_of
 
 Stands = Callable[[str, str], bool]  # (text, key): does the key occur as a word of its own?
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)

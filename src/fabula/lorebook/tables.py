@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from sqlalchemy import Column, Text
 
 from fabula.store.schema import About, number, packed, project_table, text, times, version
@@ -12,8 +14,8 @@ lorebooks = project_table(
     Column("id", Text, nullable=False),
     text("name"),
     text("format"),
-    text("rules", "exact"),  # exact or fabula
-    packed("book", "{}"),
+    text("rules", "exact", info={"holds": Literal["exact", "fabula"]}),  # exact or fabula
+    packed("book", "{}", info={"holds": dict[str, Any]}),
     number("active", 1),
     *times(),
     version(),

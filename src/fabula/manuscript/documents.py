@@ -6,7 +6,7 @@ its revision: whoever writes a text says which revision it was made from, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import Row
@@ -23,6 +23,7 @@ from fabula.store.transaction import Reading, Writing
 from fabula.text.offsets import Edit, difference, normalise
 
 DEEPEST = 16
+_AT_ONCE = 100
 _FIELDS = frozenset({"title", "pov", "happens", "known_to", "notes", "status", "kind"})
 
 
@@ -62,7 +63,9 @@ def add(
     return chosen
 
 
-def add_book(tx: Writing, book: Book, *, parent: str | None = None) -> list[str]:
+def add_book(
+    tx: Writing, book: Book, *, parent: str | None = None, progress: Callable[[int, int], None] | None = None
+) -> list[str]:
     """Everything of an imported manuscript, in order; the new ids."""
     top = _depth(tx, parent)
     start = _make_room(tx, parent, None)
@@ -92,7 +95,10 @@ def add_book(tx: Writing, book: Book, *, parent: str | None = None) -> list[str]
     told: dict[str, Draft] = {}
     for number, draft in enumerate(book.drafts, start=start):
         take(draft, parent, number, top)
-    tx.add(documents, *rows)
+    for start in range(0, len(rows), _AT_ONCE):
+        tx.add(documents, *rows[start : start + _AT_ONCE])
+        if progress is not None:
+            progress(min(start + _AT_ONCE, len(rows)), len(rows))
     for ident, draft in told.items():
         for beat in draft.beats:
             outline.add_beat(tx, ident, beat)

@@ -7,12 +7,14 @@ from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import Row, func
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
+from fabula.manuscript.tables import documents
+from fabula.store.schema import about, all_tables
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading, Writing
@@ -75,6 +77,10 @@ def begin(
             f"A project needs a title, an id without spaces or slashes, and one of the languages "
             f"{', '.join(get_args(Language))}. Nothing was changed.",
         )
+    if kind not in ("book", "series") or (kind == "series" and series is not None):
+        raise FabulaError(
+            Code.PROJECT_INVALID, "A project is a book or a series, and only a book has a series. Nothing was changed."
+        )
     at = now()
     tx.add(
         projects,
@@ -101,6 +107,8 @@ def remove(store: Store, project_id: str) -> None:
     with store.write(project=project_id) as tx:
         tx.need(projects)
         tx.remove(projects)
+        for room in {about(table).room for table in all_tables() if "about" in table.info}:
+            tx.touch("project", room)  # its rows go by themselves, and whoever takes the id next begins anew
 
 
 def everything(store: Store) -> list[Card]:
@@ -112,6 +120,12 @@ def everything(store: Store) -> list[Card]:
             if row is not None:
                 cards.append(_card(row))
     return sorted(cards, key=lambda card: card.changed, reverse=True)
+
+
+def extent(store: Store, project_id: str) -> tuple[int, int]:
+    """How many documents a project has, and how many characters are in them; no text is read out of the store."""
+    with store.read(project=project_id) as reading:
+        return reading.count(documents), reading.total(documents, func.length(documents.c.text))
 
 
 def find(store: Store, name: str) -> Card:

@@ -7,7 +7,7 @@ typing replaces it. A label keeps a revision for good; of the others the latest 
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from typing import Any
 
@@ -119,4 +119,9 @@ def compare(reading: Reading, document_id: str, first: int, second: int) -> list
 
 
 def _age(at: str) -> timedelta:
-    return datetime.fromisoformat(now()) - datetime.fromisoformat(at)
+    """How long ago that was; a time that was lost, or never noted, is long ago."""
+    try:
+        then = datetime.fromisoformat(at)
+    except ValueError:
+        return EVERY
+    return datetime.fromisoformat(now()) - then.replace(tzinfo=then.tzinfo or UTC)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sqlalchemy import Column, Float, Index, Integer, Text
 
 from fabula.core.errors import Code
+from fabula.manuscript.draft import Kind
+from fabula.manuscript.model import Direction
 from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
+from fabula.store.tables import projects
 
 ROOM = "manuscript"
+
+projects.c.direction.info["holds"] = Direction  # the store keeps the row, and knows no room
 
 documents = project_table(
     "documents",
@@ -15,12 +22,12 @@ documents = project_table(
     Column("id", Text, nullable=False),
     text("parent_id", None),
     number("place"),
-    text("kind", "chapter"),
+    text("kind", "chapter", info={"holds": Kind}),
     text("title"),
     Column("text", Text, nullable=False, server_default="", info={"file": "md"}),
     text("pov", None),
     Column("happens", Float),
-    packed("known_to", None),
+    packed("known_to", None, info={"holds": list[str]}),
     text("notes"),
     text("status"),
     *times(),
@@ -61,7 +68,7 @@ synopses = project_table(
     About(room=ROOM, owner="project", item="document_id"),
     Column("document_id", Text, nullable=False),
     text("text"),
-    text("origin", "hand"),  # hand, extract or model
+    text("origin", "hand", info={"holds": Literal["hand", "extract", "model"]}),
     text("made_from"),  # hash of the text it tells
     text("changed"),
     version(),

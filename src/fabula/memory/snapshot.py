@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from fabula.context.recipes import UserProfile
 from fabula.core.story import Position
 from fabula.core.view import Project
 from fabula.memory.model import Kind, Memory, Note, Preference, State
-from fabula.memory.tables import memories, user_memories
+from fabula.memory.tables import memories, profiles, user_memories
 from fabula.store.transaction import Reading
 
 
@@ -43,6 +44,12 @@ def load(reading: Reading, project: Project, before: Memory | None = None, moved
         recent=notes[Kind.WORKING],
     )
     return before if before is not None and alike and before.fragments == memory.fragments else memory
+
+
+def load_profile(reading: Reading) -> UserProfile | None:
+    """What the person says of themselves, where they said anything."""
+    row = reading.row(profiles)
+    return UserProfile(row.text) if row is not None and row.text.strip() else None
 
 
 def _since(row: Row[Any]) -> Position | None:

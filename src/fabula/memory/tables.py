@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Column, Float, Text
 
-from fabula.store.schema import About, packed, place, project_table, text, times, user_table, version
+from fabula.memory.model import Kind, State
+from fabula.store.schema import About, Fraction, packed, place, project_table, text, times, user_table, version
 
 ROOM = "memory"
 
@@ -14,11 +15,11 @@ ROOM = "memory"
 def _columns() -> list[Any]:
     return [
         Column("id", Text, nullable=False),
-        text("kind", "preference"),  # preference, episode, style_sample or working
+        text("kind", "preference", info={"holds": Kind}),
         text("text"),
-        Column("confidence", Float, nullable=False, server_default="0.5"),
-        packed("evidence"),
-        text("state", "confirmed"),  # confirmed, proposed or dismissed
+        Column("confidence", Float, nullable=False, server_default="0.5", info={"holds": Fraction}),
+        packed("evidence", info={"holds": list[str]}),
+        text("state", "confirmed", info={"holds": State}),
         *place("since"),
         *times(),
         version(),

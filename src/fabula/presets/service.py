@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Row
 
-from fabula.context.recipes import NOVEL, Preset, prepare
+from fabula.context.recipes import NOVEL, Node, Preset, prepare
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
 from fabula.presets.snapshot import preset_of
@@ -72,6 +72,30 @@ def remove(tx: Writing, preset_id: str, *, expected: int | None = None) -> None:
 def get(reading: Reading, preset_id: str) -> Kept:
     """One preset."""
     return _kept(reading.need(presets, id=preset_id))
+
+
+def find(reading: Reading, name: str) -> Kept:
+    """A preset by its id, or by its name where only one has it."""
+    every = listed(reading)
+    found = [kept for kept in every if kept.preset.id == name] or [kept for kept in every if kept.preset.title == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(kept.preset.id for kept in found)
+        raise FabulaError(
+            Code.STORE_NOT_FOUND, f"{len(found)} presets are called {name!r}: say which by its id ({ids})."
+        )
+    names = ", ".join(kept.preset.title for kept in every) or "none yet"
+    raise FabulaError(Code.STORE_NOT_FOUND, f"There is no preset called {name!r}. There are: {names}.")
+
+
+def read(data: bytes | str) -> Preset:
+    """A preset from JSON by the names of the specification: an object with `nodes`, or the list of them."""
+    try:
+        given = msgspec.json.decode(data, type=Preset | list[Node])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _refused(f"This is no preset: {error}.") from error
+    return given if isinstance(given, Preset) else Preset(nodes=tuple(given))
 
 
 def listed(reading: Reading) -> list[Kept]:

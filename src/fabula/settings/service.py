@@ -19,18 +19,13 @@ from fabula.context.budget import Limits, Profile
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import now
 from fabula.settings.tables import budgets, settings, user_settings
+from fabula.store.save_secrets import secret_name
 from fabula.store.transaction import Reading, Writing, missing
 
 Scope = Literal["project", "user"]
 _TABLES: Mapping[str, Table] = {"project": settings, "user": user_settings}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _LONGEST = 100_000  # bytes of one value
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SECRET = re.compile(
-    r"\b(?:passwords?|passwd|passphrases?|secrets?|credentials?|bearer|apikeys?)\b"
-    r"|\b(?:api|access|private|auth|refresh) (?:keys?|tokens?)\b"
-    r"|\btoken$"  # tokens, token count and the like are figures
-)
 
 
 class Budget(Struct, frozen=True, kw_only=True):
@@ -143,7 +138,7 @@ def _check(name: str, value: Any) -> None:
     if length > _LONGEST:
         raise _refused(f"The value of {name!r} takes {length} bytes, and a setting may take {_LONGEST}.")
     for one in (name, *_names_in(value)):
-        if _SECRET.search(" ".join(_WORD.findall(one)).lower()):
+        if secret_name(one):
             raise _refused(
                 f"{one!r} looks like a secret. Keys live in the OS keyring or the environment, never in the store."
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Text
 
+from fabula.context.budget import Limits, Profile
 from fabula.core.errors import Code
 from fabula.store.schema import About, packed, project_table, text, user_table, version
 
@@ -12,8 +13,8 @@ ROOM = "settings"
 budgets = project_table(
     "budgets",
     About(room=ROOM, owner="project", conflict=Code.BUDGET_CONFLICT),
-    packed("profile", "{}"),
-    packed("limits", "{}"),
+    packed("profile", "{}", info={"holds": Profile}),
+    packed("limits", "{}", info={"holds": Limits}),
     text("changed"),
     version(),
     key=(),

@@ -2,7 +2,8 @@
 
 The file is read twice. The first time everything in it is checked; the second time its rows are written,
 and since every member must match the checksums of the first reading, what is written is what was checked.
-A project that is replaced is saved first, in the same transaction, into the folder of backups.
+A project that is replaced is saved first, in the same transaction, into the folder of backups. What a
+person says of themselves is only added to: profile, memories and settings that are here stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fabula.store.save_open import OpenSave
 from fabula.store.save_progress import Progress, Steps
 from fabula.store.save_tables import Shape, shapes
 from fabula.store.save_write import slug
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import Writing
 
@@ -40,13 +41,23 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
     project_id: str
     backup: Path | None = None  # what was there before
+    kept_back: dict[str, int] = {}  # rows of the person's that were not loaded, by table: here they say otherwise
     warnings: tuple[str, ...] = ()
 
 
 def load(
-    store: Store, path: Path, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
+    store: Store,
+    path: Path,
+    *,
+    into: str | None = None,
+    replace: bool = False,
+    user: str | None = OWNER,
+    progress: Progress | None = None,
 ) -> Loaded:
-    """Load a save as a new project, or in place of one that is saved first; all of it or nothing."""
+    """Load a save as a new project, or in place of one that is saved first; all of it or nothing.
+
+    `user` is who gets the profile, memory and settings in it, where they have none yet; None for nobody.
+    """
     with OpenSave(path) as first:
         manifest = first.manifest
         steps = Steps(progress, 2 * manifest.rows)
@@ -54,16 +65,23 @@ def load(
     target = _target(store, manifest, into, replace)
     before, _ = store.versions(project=target)
     backup: Path | None = None
+    kept_back: dict[str, int] = {}
     try:
-        with OpenSave(path) as again, store.write(project=target) as tx:
+        with OpenSave(path) as again, store.write(project=target, user=user) as tx:
             if again.manifest != manifest:
                 raise damaged(again.label, "it changed while it was being read")
             if tx.row(projects) is not None:
                 backup = _saved_first(tx, store, target, replace)
                 for shape in reversed(shapes()):
-                    tx.remove(shape.table)  # one by one: whoever holds a view learns what is gone
+                    if shape.owner == "project":
+                        tx.remove(shape.table)  # one by one: whoever holds a view learns what is gone
             for shape in shapes():
-                for batch in _batches(_rows(again, shape)):
+                if not tx.belongs_to(shape.owner):
+                    continue
+                rows = _rows(again, shape)
+                if shape.owner == "user":
+                    rows = _missing_here(tx, shape, rows, kept_back)
+                for batch in _batches(rows):
                     tx.add(shape.table, *batch)
                     steps.took(len(batch))
             steps.finish()  # the last chance to cancel
@@ -72,7 +90,10 @@ def load(
             _forget(store, target, before, backup)
         raise
     _prune(store, target)
-    return Loaded(project_id=target, backup=backup, warnings=tuple(warnings(manifest)))
+    said = [
+        f"{count} of {table} stayed as they are here; the save says otherwise." for table, count in kept_back.items()
+    ]
+    return Loaded(project_id=target, backup=backup, kept_back=kept_back, warnings=(*warnings(manifest), *said))
 
 
 def backups(store: Store, project_id: str) -> list[Path]:
@@ -130,6 +151,17 @@ def _rows(save: OpenSave, shape: Shape) -> Iterator[Record]:
             if record.get(name, ...) is None:
                 del record[name]
         yield record
+
+
+def _missing_here(tx: Writing, shape: Shape, records: Iterator[Record], kept_back: dict[str, int]) -> Iterator[Record]:
+    """The rows of a person whose keys are not taken here; counts those that say something else than is here."""
+    here = {tuple([row._mapping[name] for name in shape.key]): row._mapping for row in tx.rows(shape.table)}
+    for record in records:
+        found = here.get(tuple([record[name] for name in shape.key]))
+        if found is None:
+            yield record
+        elif any(found[name] != value for name, value in record.items()):
+            kept_back[shape.name] = kept_back.get(shape.name, 0) + 1
 
 
 def _from_the_top(records: list[Record], key: tuple[str, ...], parent: tuple[str, ...]) -> list[Record]:

@@ -18,14 +18,45 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import sound_id
 
 FORMAT = "fabula-save"
-VERSION = 1
+VERSION = 2
 FILE = "manifest.json"
 
 Record = dict[str, Any]
 Upgrade = Callable[[str, Iterator[Record]], tuple[str, Iterator[Record]]]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 
-UPGRADES: dict[int, Upgrade] = {}  # from the format of that number to the next
+
+def _from_1(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    """Format 1 had nothing of a person, and did not say what details, evidence, priorities and shares may be."""
+    mend = {
+        "budgets": lambda row: _with(row, "profile", _shares),
+        "codex_entries": lambda row: _with(row, "details", _details),
+        "constraints": lambda row: _with(row, "priority", lambda number: max(0, min(100, number))),
+        "memories": lambda row: _with(row, "evidence", lambda said: [_words(one) for one in said]),
+    }.get(table)
+    return table, rows if mend is None else map(mend, rows)
+
+
+def _with(row: Record, name: str, mended: Callable[[Any], Any]) -> Record:
+    try:
+        return {**row, name: mended(row[name])} if name in row else row
+    except (AttributeError, TypeError):
+        return row  # it is not even of the right sort, and will be refused
+
+
+def _shares(profile: Record) -> Record:
+    return {name: share for name, share in profile.items() if isinstance(share, dict) or name.startswith("reply")}
+
+
+def _details(details: Record) -> Record:
+    return {name: _words(value) for name, value in details.items() if value is not None}
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+UPGRADES: dict[int, Upgrade] = {1: _from_1}  # from the format of that number to the next
 
 
 class Member(Struct, frozen=True, kw_only=True, omit_defaults=True):

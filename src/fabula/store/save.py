@@ -1,5 +1,6 @@
 """Saving: a project as one file that a person can read and a program can load again, exactly.
 
+With it go the person's own things, profile, memory and settings, unless they are to stay at home.
 Everything is read in one transaction, so the save is of one moment. The file is written beside its place
 and then read back as a load would read it; only a complete and loadable one takes the place of an older
 file, and whatever goes wrong before leaves nothing behind.
@@ -17,25 +18,35 @@ from fabula.store.manifest import Manifest
 from fabula.store.save_check import check
 from fabula.store.save_open import OpenSave
 from fabula.store.save_progress import Progress, Steps
-from fabula.store.save_tables import saved_tables
+from fabula.store.save_tables import shapes
 from fabula.store.save_write import write
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading
 
 
 def save(
-    store: Store, project_id: str, path: Path, *, made: str | None = None, progress: Progress | None = None
+    store: Store,
+    project_id: str,
+    path: Path,
+    *,
+    user: str | None = OWNER,
+    made: str | None = None,
+    progress: Progress | None = None,
 ) -> Manifest:
-    """Save a project as it stands at one moment; an older file gives way only to a complete one."""
-    with store.read(project=project_id) as reading:
+    """Save a project as it stands at one moment; an older file gives way only to a complete one.
+
+    `user` is whose profile, memory and settings go with it; None for nobody's.
+    """
+    with store.read(project=project_id, user=user) as reading:
         return save_from(reading, path, made=made, progress=progress)
 
 
 def save_from(reading: Reading, path: Path, *, made: str | None = None, progress: Progress | None = None) -> Manifest:
-    """Save what a transaction sees of its project."""
+    """Save what a transaction sees of its project and its person."""
     reading.need(projects)
-    steps = Steps(progress, 2 * sum(reading.count(table) for table in saved_tables()))
+    ours = [shape.table for shape in shapes() if reading.belongs_to(shape.owner)]
+    steps = Steps(progress, 2 * sum(reading.count(table) for table in ours))
     temporary: Path | None = None
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=".save-", suffix=".part", delete=False) as file:

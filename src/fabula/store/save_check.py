@@ -117,9 +117,14 @@ class _Checking:
             if shape.parent is not None:
                 key, higher = (tuple([line.record.get(n) for n in c]) for c in (shape.key, shape.parent.columns))
                 above[key] = None if None in higher else higher
+            elif shape.above is not None:
+                above[line.record[shape.key[0]]] = line.record.get(shape.above)
             self._steps.took()
             count += 1
-        self._tree(shape, above)
+        if shape.parent is not None:
+            self._tree(shape, above)
+        elif shape.above is not None:
+            self._circles(shape, {key: higher if higher in above else None for key, higher in above.items()})
         return count
 
     def _columns(self, shape: Shape, line: Line) -> None:
@@ -127,7 +132,8 @@ class _Checking:
             return
         strange = [name for name in line.record if name not in shape.known]
         if about(shape.table).owner_column in strange:
-            raise unsafe(self._save.label, f"{line.where} claims to belong to a project, which no row of a save does")
+            whose = f"claims to belong to a {shape.owner}"
+            raise unsafe(self._save.label, f"{line.where} {whose}, which no row of a save does")
         raise _unknown(self._save, f"{line.where} has {strange[0][:40]!r}, which {shape.name} do not have")
 
     def _values(self, shape: Shape, line: Line) -> None:
@@ -158,12 +164,20 @@ class _Checking:
             if higher is not None and higher not in above:
                 problem = f"{key[0]!r} among the {shape.name} stands below {higher[0]!r}, which is not there"
                 raise damaged(self._save.label, problem)
+        levels = self._circles(shape, above)
+        if max(levels.values(), default=0) > DEEPEST:
+            raise unsafe(self._save.label, f"the {shape.name} stand more than {DEEPEST} levels deep")
+
+    def _circles(self, shape: Shape, above: Mapping[Any, Any]) -> dict[Any, int]:
+        """Refuse a tree in which somebody stands below himself; says how deep everybody else stands."""
         levels = depths(above)
         if len(levels) < len(above):
             lost = min(key for key in above if key not in levels)
-            raise damaged(self._save.label, f"{lost[0]!r} among the {shape.name} stands below itself")
-        if max(levels.values(), default=0) > DEEPEST:
-            raise unsafe(self._save.label, f"the {shape.name} stand more than {DEEPEST} levels deep")
+            raise damaged(
+                self._save.label,
+                f"{lost[0] if isinstance(lost, tuple) else lost!r} among the {shape.name} stands below itself",
+            )
+        return levels
 
 
 def depths(above: Mapping[Any, Any]) -> dict[Any, int]:

@@ -20,6 +20,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.safe_zip import Codes, Limits, open_zip
 from fabula.store import manifest as manifests
 from fabula.store.manifest import Record, damaged, unsafe, upgraded
+from fabula.store.save_tables import PERSON
 
 LIMITS = Limits(entries=200_000, each=1_000_000_000, total=4_000_000_000, file=4_000_000_000)
 MOST_ROWS = 10_000_000
@@ -27,7 +28,7 @@ MOST_PIECES = 5_000_000  # of one line: what has more would fill the memory, and
 DEEPEST = 200  # levels of JSON
 
 _CODES = Codes(unreadable=Code.SAVE_DAMAGED, unsafe=Code.SAVE_UNSAFE, too_large=Code.SAVE_UNSAFE)
-_TABLE = re.compile(r"([a-z][a-z_]*)(?:-([1-9]\d{0,5}))?\.jsonl")
+_TABLE = re.compile(rf"((?:{PERSON})?[a-z][a-z_]*)(?:-([1-9]\d{{0,5}}))?\.jsonl")
 _TEXT = re.compile(r"[a-z][a-z_]*/[^/\\:]{1,200}\.md")
 
 

@@ -17,7 +17,7 @@ _SECRET = re.compile(
     r"\b(?:apikeys?|authorization|bearer|credentials?|passphrase|passwd|passwords?|pwd|secrets?)\b"
     r"|\b(?:access|account|api|auth|client|encryption|master|private|service|signing) keys?\b"
     r"|\b(?:access|api|auth|bot|id|refresh|session) tokens?\b"
-    r"|\b(?!hot |shortcut |sort )\w+ key$"
+    r"|\b(?!conv |hot |shortcut |sort )\w+ key$"
     r"|\btoken$"
 )
 _CHINESE = re.compile("密码|密钥|口令|令牌")

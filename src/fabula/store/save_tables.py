@@ -1,24 +1,24 @@
 """Which tables enter a save, and what a row of each looks like in it.
 
 Everything is read off the tables themselves: whose rows they hold, whether those are saved, keys,
-references, types. A column may say more: `info={"file": "md"}` keeps its text in a file of its own, and
-`info={"holds": Kind}` names a type that every value has to fit.
+references, types. A column may say more: `info={"file": "md"}` keeps its text in a file of its own,
+`info={"holds": Kind}` names a type that every value has to fit, and `info={"above": True}` says that it
+names a row of the same table, as a key would, so that nobody may stand above himself.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
-import fabula
 from fabula.store.save_secrets import pairs
-from fabula.store.schema import METADATA, About, Json, about
+from fabula.store.schema import About, Json, OwnerKind, about, all_tables
+
+PERSON = "person/"  # the folder of what belongs to the person rather than to the project
 
 _SMALL = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _LARGE = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -41,7 +41,7 @@ class Reference(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """What a save knows of one table; nowhere is the owner's column among the columns."""
+    """What a save knows of one table; the owner's column is nowhere among the columns."""
 
     table: Table
     columns: tuple[str, ...]
@@ -49,6 +49,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     unique: tuple[tuple[str, ...], ...]  # no two rows agree in all of these; the key is the first
     references: tuple[Reference, ...]
     parent: Reference | None  # to another row of the same table: a tree
+    above: str | None  # the same where no key says so: there may be gaps, but no circles
     files: dict[str, str]  # columns kept in files of their own, and the ending of those
     fractions: tuple[str, ...]
     defaults: dict[str, Any]  # of the columns in keys
@@ -57,27 +58,25 @@ class Shape(Struct, frozen=True, kw_only=True):
     row: type[Struct]
 
     @property
+    def owner(self) -> OwnerKind:
+        """Whose rows: a project's or a person's."""
+        return about(self.table).owner
+
+    @property
     def name(self) -> str:
-        """The table's name."""
-        return str(self.table.name)
+        """What the table is called in a save: a person's tables are in a folder of their own."""
+        return f"{PERSON if self.owner == 'user' else ''}{self.table.name}"
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What a row is known by inside its project."""
+        """What a row is known by among its owner's."""
         return self.unique[0]
 
 
-def saved_tables() -> list[Table]:
-    """Every table of projects that is saved, parents before children, whoever has been imported so far."""
-    for module in iter_modules(fabula.__path__, "fabula."):
-        if module.ispkg and find_spec(f"{module.name}.tables") is not None:
-            import_module(f"{module.name}.tables")
-    return [table for table in METADATA.sorted_tables if _saved(table)]
-
-
-def shapes() -> list[Shape]:
+@cache
+def shapes() -> tuple[Shape, ...]:
     """The shape of every table that is saved, parents before children."""
-    return [shape(table) for table in saved_tables()]
+    return tuple(shape(table) for table in all_tables() if _saved(table))
 
 
 def shape(table: Table) -> Shape:
@@ -102,6 +101,7 @@ def shape(table: Table) -> Shape:
         unique=tuple(tuple(str(name) for name in key if name != owner) for key in keys),
         references=tuple(link for link in links if link.columns and link.table != table.name),
         parent=next((link for link in links if link.table == table.name), None),
+        above=next((str(column.name) for column in columns if column.info.get("above")), None),
         files={str(column.name): column.info["file"] for column in columns if "file" in column.info},
         fractions=tuple(column.name for column in columns if isinstance(column.type, Float)),
         defaults={column.name: _value(column) for column in columns if any(column.name in key for key in keys)},
@@ -115,7 +115,7 @@ def shape(table: Table) -> Shape:
 
 def _saved(table: Table) -> bool:
     known = table.info.get("about")
-    return isinstance(known, About) and known.owner == "project" and known.saved
+    return isinstance(known, About) and known.saved
 
 
 def _empty(column: Column[Any]) -> bool:

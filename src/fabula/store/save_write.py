@@ -41,7 +41,8 @@ def write(reading: Reading, file: IO[bytes], made: str, steps: Steps) -> Manifes
     with ZipFile(file, "w", compression=ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         writer = _Writer(archive, source, steps)
         for shape in shapes():
-            writer.table(shape)
+            if reading.belongs_to(shape.owner):
+                writer.table(shape)
         manifest = Manifest(
             format=manifests.FORMAT,
             version=manifests.VERSION,

@@ -12,10 +12,10 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
@@ -33,6 +33,10 @@ METADATA = MetaData(
 )
 
 OwnerKind = Literal["project", "user"]
+Words = Annotated[str, Meta(pattern=r"\S")]
+Percent = Annotated[int, Meta(ge=0, le=100)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Info = dict[str, Any]  # what a column says to a save: `file`, `holds`, `above` (see `save_tables`)
 
 
 class About(Struct, frozen=True, kw_only=True):
@@ -108,19 +112,20 @@ def about(table: Table) -> About:
     return found
 
 
-def text(name: str, default: str | None = "") -> Column[str]:
+def text(name: str, default: str | None = "", *, info: Info | None = None) -> Column[str]:
     """A column of text; None as default makes it one that may be empty."""
-    return Column(name, Text, nullable=default is None, server_default=default)
+    return Column(name, Text, nullable=default is None, server_default=default, info=info)
 
 
-def number(name: str, default: int | None = 0) -> Column[int]:
+def number(name: str, default: int | None = 0, *, info: Info | None = None) -> Column[int]:
     """A column of whole numbers."""
-    return Column(name, Integer, nullable=default is None, server_default=None if default is None else str(default))
+    said = None if default is None else str(default)
+    return Column(name, Integer, nullable=default is None, server_default=said, info=info)
 
 
-def packed(name: str, default: str | None = "[]") -> Column[Any]:
+def packed(name: str, default: str | None = "[]", *, info: Info | None = None) -> Column[Any]:
     """A column of JSON."""
-    return Column(name, Json, nullable=default is None, server_default=default)
+    return Column(name, Json, nullable=default is None, server_default=default, info=info)
 
 
 def version() -> Column[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
-from fabula.core.errors import FabulaError
+from fabula.core.errors import Code, FabulaError
 from fabula.store.backup import back_up_daily
 from fabula.store.connect import FILE, data_folder, is_address, postgres_engine, sqlite_engine
 from fabula.store.faults import in_doubt, in_words, lost_connection
@@ -35,15 +35,22 @@ class Store:
         self._heads = heads
 
     @classmethod
-    def open(cls, where: str | Path | None = None) -> Store:
-        """A data folder, a database file, the address of a PostgreSQL server, or the usual place."""
+    def open(cls, where: str | Path | None = None, *, as_it_is: bool = False) -> Store:
+        """A data folder, a database file, the address of a PostgreSQL server, or the usual place.
+
+        It is made, brought up to date and copied as needed; `as_it_is` leaves it alone, to be looked at.
+        """
         if where is not None and is_address(str(where)):
             engine = postgres_engine(str(where))
             store = cls(engine, ServerHeads(engine), folder=data_folder(), file=None)
         else:
             place = data_folder() if where is None else Path(where)
             file = place if place.suffix == ".db" else place / FILE
+            if as_it_is and not file.exists():
+                raise FabulaError(Code.STORE_NOT_FOUND, f"There is no store at {file} yet. Nothing was changed.")
             store = cls(sqlite_engine(file), SqliteHeads(file), folder=file.parent, file=file)
+        if as_it_is:
+            return store
         try:
             with in_words():
                 migrate(store.engine, file=store.file)
@@ -59,10 +66,10 @@ class Store:
         self._heads.close()
         self.engine.dispose()
 
-    def versions(self, *, project: str, user: str = OWNER) -> tuple[int, int]:
-        """At which versions a project and a person stand: the one query of a warm request."""
-        first, second = self._heads((f"project:{project}", f"user:{user}"))
-        return first, second
+    def versions(self, *, project: str, user: str = OWNER, series: str | None = None) -> tuple[int, ...]:
+        """At which versions a project, a person and perhaps a series stand: the one query of a warm request."""
+        owners = [f"project:{project}", f"user:{user}"]
+        return tuple(self._heads(owners if series is None else [*owners, f"project:{series}"]))
 
     def project_ids(self) -> list[str]:
         """Every project there is."""

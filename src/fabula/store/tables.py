@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, String, Table
 
 from fabula.core.errors import Code
+from fabula.core.view import Language
 from fabula.store.schema import METADATA, About, packed, text, times, version
 
 projects = Table(
     "projects",
     METADATA,
     Column("project_id", String, primary_key=True),
-    text("kind", "book"),  # book, or series: a project whose codex its books share
+    text("kind", "book", info={"holds": Literal["book", "series"]}),  # a series is one whose codex its books share
     text("series_id", None),
     text("title"),
-    text("language", "en"),
+    text("language", "en", info={"holds": Language}),
     text("identity"),
     packed("direction", "{}"),
     *times(),

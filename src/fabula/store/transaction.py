@@ -89,6 +89,16 @@ class Reading:
         found = self._connection.execute(query).scalar_one()
         return None if found is None else int(found)
 
+    def total(self, table: Table, number: ColumnElement[int], *where: ColumnElement[bool]) -> int:
+        """The sum of a number that is worked out from each row."""
+        query = select(func.coalesce(func.sum(*self._checked(table, [number])), 0))
+        found = query.where(self._owned(table), *self._checked(table, where))
+        return int(self._connection.execute(found).scalar_one())
+
+    def belongs_to(self, kind: OwnerKind) -> bool:
+        """Does a project, or a person, take part in this transaction?"""
+        return kind in self._owners
+
     def version(self, kind: OwnerKind) -> int:
         """The version at which an owner stands."""
         found = self._connection.execute(select(heads.c.version).where(heads.c.owner == self._owner(kind))).scalar()

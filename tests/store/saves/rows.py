@@ -11,13 +11,14 @@ from sqlalchemy import select
 
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs.tables import jobs
-from fabula.memory.tables import profiles
 from fabula.store.manifest import Record
-from fabula.store.save_tables import saved_tables
+from fabula.store.save_tables import Shape, shapes
 from fabula.store.schema import METADATA
-from fabula.store.store import Store
+from fabula.store.store import OWNER, Store
+from fabula.store.transaction import Reading
 
-GOLDEN = Path(__file__).parent / "format-1.fabula"
+OLDEST = Path(__file__).parent / "format-1.fabula"
+GOLDEN = Path(__file__).parent / "format-2.fabula"
 PROJECT = "harbour"
 MADE = "2026-01-01T00:00:00.000000Z"
 HARD = (
@@ -55,7 +56,7 @@ ROWS: dict[str, list[Record]] = {
             "id": "mira",
             "name": "Mira",
             "aliases": ["米拉"],
-            "details": {"age": 31, "tall": 1.75, "odd": None},
+            "details": {"age": "31", "高": "1.75 m"},
             "tags": [],
         },
         {
@@ -71,8 +72,8 @@ ROWS: dict[str, list[Record]] = {
     "codex_progressions": [{"id": "p", "entry_id": "mira", "text": "She knows.", "since_document": "b"}],
     "knowledge": [{"fact": "codex:lamp", "knower": "mira", "note": HARD}],
     "pins": [{"where_id": "a", "entry_id": "lamp"}],
-    "constraints": [{"id": "c", "text": "No dreams.", "priority": -(2**31), "until_document": "b", "until_offset": 3}],
-    "memories": [{"id": "m", "text": "Likes fog.", "confidence": 0.30000000000000004, "evidence": [{"n": 2**63 - 1}]}],
+    "constraints": [{"id": "c", "text": "No dreams.", "priority": 0, "until_document": "b", "until_offset": 3}],
+    "memories": [{"id": "m", "text": "Likes fog.", "confidence": 0.30000000000000004, "evidence": ["run:1", "雾"]}],
     "participants": [{"id": "game:mira", "name": "Mira", "persona": HARD}],
     "conversations": [{"id": "desk", "title": "桌", "mode_state": {"deep": [[["x"]], {"y": {}}]}, "leaf_id": "m2"}],
     "presence": [
@@ -92,32 +93,38 @@ ROWS: dict[str, list[Record]] = {
     ],
     "lorebooks": [{"id": "lore", "name": "World", "book": {"entries": {"0": {"key": ["fog"], "unknown": 1e-9}}}}],
     "presets": [{"id": "preset", "name": "Mine", "nodes": [{"type": "message", "depth": 0}]}],
-    "budgets": [{"profile": {"rules": 0.15}, "limits": {"day": 100000}}],
+    "budgets": [{"profile": {"rules": {"ratio": 0.15, "minimum": 100}}, "limits": {"day": 100000}}],
     "settings": [{"name": "font", "value": "Noto"}, {"name": "max_tokens", "value": 512}, {"name": "unset"}],
+    "person/profiles": [{"text": "Writes at night. 夜里写。"}],
+    "person/user_memories": [{"id": "short", "text": "Prefers short chapters.", "evidence": ["said so"]}],
+    "person/user_settings": [{"name": "theme", "value": {"dark": True}}, {"name": "language", "value": "zh"}],
 }
 
 
 def fill(store: Store, project_id: str = PROJECT) -> None:
-    """Put the project into a store, beside things that are no part of a save."""
-    with store.write(project=project_id, user="ada") as tx:
-        for table in saved_tables():
-            for row in ROWS[table.name]:
-                tx.add(table, row)
+    """Put the project and its person into a store, beside things that are no part of a save."""
+    with store.write(project=project_id, user=OWNER) as tx:
+        for shape in shapes():
+            if shape.owner == "project" or not tx.count(shape.table):
+                for row in ROWS[shape.name]:
+                    tx.add(shape.table, row)
         tx.add(jobs, {"key": "job", "work": {"embedding": [0.1, 0.2]}})
-        if tx.row(profiles) is None:
-            tx.add(profiles, {"text": "Writes at night."})
 
 
 def contents(store: Store, project_id: str = PROJECT) -> dict[str, list[Record]]:
     """Every saved row of a project, without its id."""
-    found = {}
     with store.read(project=project_id) as reading:
-        for table in saved_tables():
-            rows = [dict(row._mapping) for row in reading.rows(table)]
-            for row in rows:
-                del row["project_id"]
-            found[table.name] = sorted(rows, key=repr)
-    return found
+        return {shape.name: _rows(reading, shape) for shape in shapes() if shape.owner == "project"}
+
+
+def person(store: Store, user: str = OWNER) -> dict[str, list[Record]]:
+    """Every saved row of a person."""
+    with store.read(user=user) as reading:
+        return {shape.name: _rows(reading, shape) for shape in shapes() if shape.owner == "user"}
+
+
+def _rows(reading: Reading, shape: Shape) -> list[Record]:
+    return sorted(({name: row._mapping[name] for name in shape.columns} for row in reading.rows(shape.table)), key=repr)
 
 
 def everything(store: Store) -> dict[str, list[Any]]:

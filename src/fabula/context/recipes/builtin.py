@@ -37,7 +37,10 @@ _ROOM = _places(
     ("immediate", "system"),
     ("chat_history", "user"),
 )
-_SOURCES = ("editor", "conversation", "skill", "constraints", "project", "codex", "memory", "synopses", "search")
+_SOURCES = (
+    *("editor", "conversation", "skill", "constraints", "project"),
+    *("codex", "lorebook", "memory", "synopses", "search"),
+)
 
 NOVEL = Recipe(name="novel", preset=_DESK, sources=_SOURCES, history_tokens=1000)
 CHAT = Recipe(name="chat", preset=_ROOM, sources=_SOURCES, late_joiners=True, history_tokens=None, history_step=0.75)

@@ -1,0 +1,146 @@
+"""The codex from the command line, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.cli.main import main
+
+
+class Room:
+    """A store of one's own with a sample in it, and the command line before it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._patch = monkeypatch
+        self._heard = capsys
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("FABULA_STORE", str(folder / "data"))
+        monkeypatch.setenv("FABULA_DATA", str(folder / "data"))
+        self.run("new", "Coast", "--from", "sample:lantern_coast")
+
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
+        """What a command says, on whichever stream it says it."""
+        self._patch.setattr(sys, "argv", ["fabula", *words])
+        self._patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = self._heard.readouterr()
+        assert (left.value.code or 0) == code, said.out + said.err
+        return said.out if code in (0, 1) else said.err
+
+    def read(self, *words: str, code: int = 0, stdin: str = "") -> Any:
+        """What a command says as JSON."""
+        return json.loads(self.run(*words, "--json", code=code, stdin=stdin))
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Room:
+    return Room(tmp_path, monkeypatch, capsys)
+
+
+def test_entries_are_listed_as_they_stand_in_a_prompt(room: Room) -> None:
+    found = room.read("codex", "list", "Coast")
+    order = [(one["aiContextLevel"] != "always", one["type"], one["name"]) for one in found]
+    assert order == sorted(order)
+    assert room.read("codex", "list", "sample:lantern_coast") == found
+    some = room.read("codex", "list", "Coast", "--type", "character", "--level", "always")
+    assert 0 < len(some) < len(found)
+    assert len(room.run("codex", "list", "Coast").splitlines()) == len(found)
+
+
+def test_an_entry_is_added_shown_edited_and_removed(room: Room) -> None:
+    said = room.run("codex", "add", "Coast", "Brass Whistle", "--id", "whistle", "--type", "item", "--alias", "whistle")
+    assert said == "Brass Whistle is entry whistle.\n"
+    made = room.read(
+        *("codex", "edit", "Coast", "Brass Whistle", "-D", "It calls no one.", "--level", "manual"),
+        *("--detail", "weight=light", "--tag", "brass", "--known-to", "mara", "--since", "ch-02"),
+    )
+    assert (made["aiContextLevel"], made["knownTo"], made["details"]) == ("manual", ["mara"], {"weight": "light"})
+    assert made["since"] == {"document": "ch-02", "offset": 0}
+    room.run("codex", "edit", "Coast", "whistle", "--detail", "weight=", "--detail", "sound=thin", "--since", "start")
+    shown = room.read("codex", "show", "Coast", "whistle")
+    assert (shown["details"], shown["since"], shown["aliases"]) == ({"sound": "thin"}, None, ["whistle"])
+    assert "It calls no one." in room.run("codex", "show", "Coast", "whistle")
+    room.run("codex", "remove", "Coast", "whistle")
+    assert "STORE_NOT_FOUND" in room.run("codex", "show", "Coast", "whistle", code=2)
+
+
+def test_what_becomes_of_an_entry_is_told_and_taken_away(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Whistle", "--id", "whistle")
+    room.run("codex", "progress", "Coast", "whistle", "It broke.", "--since", "ch-03@10")
+    assert "2 progressions" in room.run(
+        "codex", "progress", "Coast", "whistle", "--since", "ch-04", "--alias", "the Shard"
+    )
+    steps = room.read("codex", "show", "Coast", "the Shard")["progressions"]
+    assert [(one["text"], one["since"]["offset"], one["aliases"]) for one in steps] == [
+        ("It broke.", 10, []),
+        ("", 0, ["the Shard"]),
+    ]
+    assert "1 progression." in room.run("codex", "progress", "Coast", "whistle", "--remove", "1")
+    assert "STORE_NOT_FOUND" in room.run("codex", "progress", "Coast", "whistle", "--remove", "5", code=2)
+    assert "CODEX_INVALID" in room.run("codex", "progress", "Coast", "whistle", "It sank.", code=2)
+
+
+def test_relations_knowledge_and_pins_are_said_and_taken_back(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Whistle", "--id", "whistle", "--level", "manual", "-D", "It calls no one.")
+    room.run("codex", "relate", "Coast", "whistle", "mara", "--kind", "belongs to")
+    assert room.read("codex", "show", "Coast", "whistle")["relations"] == [{"to": "mara", "kind": "belongs to"}]
+    room.run("codex", "relate", "Coast", "whistle", "mara", "--undo")
+    assert room.read("codex", "show", "Coast", "whistle")["relations"] == []
+    room.run("codex", "pin", "Coast", "whistle", "ch-01")
+    why = ("why", "Whistle", "Coast", "-d", "ch-01", "-w", "8192")
+    assert "pinned to this document" in room.run(*why)
+    room.run("codex", "pin", "Coast", "whistle", "ch-01", "--out")
+    assert "PINNED_OUT" in room.run(*why)
+    room.run("codex", "pin", "Coast", "whistle", "ch-01", "--undo")
+    assert "LEVEL_MANUAL" in room.run(*why)
+    room.run("codex", "edit", "Coast", "whistle", "--known-to", "nobody", "--level", "always")
+    room.run("codex", "know", "Coast", "whistle", "mara", "--since", "ch-02")
+    for chapter, reason in (("ch-01", "NOT_KNOWN"), ("ch-02", "KEPT")):
+        assert reason in room.run("why", "Whistle", "Coast", "-d", chapter, "-w", "8192", "--character", "mara")
+    room.run("codex", "know", "Coast", "whistle", "mara", "--undo")
+
+
+def test_a_place_may_be_named_by_its_words(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Whistle", "--id", "whistle")
+    assert "TREE_INVALID" in room.run("codex", "edit", "Coast", "whistle", "--since", "ch-99", code=2)
+    assert "TREE_INVALID" in room.run("codex", "edit", "Coast", "whistle", "--since", "ch-01:zzz", code=2)
+    assert "TREE_INVALID" in room.run("codex", "edit", "Coast", "whistle", "--since", "ch-01@999999", code=2)
+
+
+def test_a_rename_is_seen_done_and_taken_back(room: Room) -> None:
+    seen = room.run("codex", "rename", "Coast", "Mara Venn", "Nora Venn")
+    assert "Add --apply" in seen
+    assert "[Mara Venn → Nora Venn]" in seen
+    done = room.read("codex", "rename", "Coast", "Mara Venn", "Nora Venn", "--apply")
+    assert len(done["places"]) == len(seen.splitlines()) - 1
+    assert room.read("codex", "show", "Coast", "mara")["name"] == "Nora Venn"
+    assert "again" in room.run("codex", "undo-rename", "Coast", done["rename"])
+    assert room.read("codex", "show", "Coast", "mara")["name"] == "Mara Venn"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "Coast", "two\nlines"),
+        ("add", "Coast", " "),
+        ("add", "Coast", "X", "--level", "sometimes"),
+        ("add", "Coast", "X", "--id", "a b"),
+        ("add", "Coast", "x" * 10_000),
+        ("edit", "Coast", "mara", "--level", "sometimes"),
+        ("rename", "Coast", "Mara Venn", "Mara Venn"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(room: Room, words: tuple[str, ...]) -> None:
+    before = room.read("codex", "list", "Coast")
+    said = room.run("codex", *words, code=2)
+    assert said.startswith("CODEX_INVALID: ")
+    assert said.count("\n") == 1
+    assert room.read("codex", "list", "Coast") == before

@@ -1,0 +1,82 @@
+"""Constraints from the command line, as a person types them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.test_codex import Room, room
+
+__all__ = ["room"]
+
+
+def test_constraints_are_listed_with_what_a_program_can_check(room: Room) -> None:
+    found = room.read("constraint", "list", "Coast")
+    assert [one["id"] for one in room.read("constraint", "list", "sample:lantern_coast")] == [
+        one["id"] for one in found
+    ]
+    room.run("constraint", "add", "Coast", "No exclamation marks.", "--id", "calm", "--priority", "99")
+    first = room.read("constraint", "list", "Coast", "--origin", "user")[0]
+    assert (first["id"], first["check"], first["checks"]["kind"]) == ("calm", None, "banned")
+    assert room.run("constraint", "list", "Coast").startswith("✓ calm")
+
+
+def test_a_constraint_is_added_edited_and_removed(room: Room) -> None:
+    said = room.run("constraint", "add", "Coast", "She limps.", "--id", "limp", "--kind", "character")
+    assert "left to the model" in said
+    made = room.read(
+        *("constraint", "edit", "Coast", "limp", "--text", "No limping.", "--until", "ch-05", "--priority", "7"),
+        *("--check", '{"kind": "banned", "words": ["limp", "limps"]}'),
+    )
+    assert (made["text"], made["until"], made["priority"]) == ("No limping.", {"document": "ch-05", "offset": 0}, 7)
+    assert made["check"] == {"kind": "banned", "words": ["limp", "limps"], "narration": False}
+    assert room.read("constraint", "edit", "Coast", "limp", "--check", "none", "--until", "end")["check"] is None
+    room.run("constraint", "remove", "Coast", "limp")
+    assert "CONSTRAINT_NOT_FOUND" in room.run("constraint", "remove", "Coast", "limp", code=2)
+
+
+def test_a_text_is_held_against_them(room: Room) -> None:
+    room.run("new", "Plain")
+    room.run("constraint", "add", "Plain", "Never use the word 'suddenly'.", "--id", "calm")
+    (room.folder / "draft.md").write_text("He came.\nSuddenly it rained.\n", "utf-8")
+    assert room.run("constraint", "check", "Plain", "draft.md", code=1) == (
+        "draft.md:2: “Suddenly” is not to be used. [calm]\n1 violation.\n"
+    )
+    (found,) = room.read("constraint", "check", "Plain", "-", stdin="It was suddenly dark.", code=1)["violations"]
+    assert (found["constraint"], found["start"], found["end"], found["words"]) == ("calm", 7, 15, "suddenly")
+    assert room.run("constraint", "check", "Plain", "-", stdin="It was dark.") == "0 violations.\n"
+
+
+def test_a_constraint_holds_for_its_span_and_names_wait_for_their_chapter(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Brass Whistle", "--id", "whistle", "--since", "ch-04")
+    words = "She heard the Brass Whistle."
+    early = room.read("constraint", "check", "Coast", "-", "-d", "ch-03", stdin=words, code=1)["violations"]
+    assert [one["words"] for one in early if one["constraint"] == "name:Brass Whistle"] == ["Brass Whistle"]
+    late = room.run("constraint", "check", "Coast", "-", "-d", "ch-06", stdin=words)
+    assert late == "0 violations.\n"
+    assert "CONTEXT_DOCUMENT_UNKNOWN" in room.run("constraint", "check", "Coast", "-", "-d", "ch-99", code=2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "Coast", " "),
+        ("add", "Coast", "X", "--kind", "mood"),
+        ("add", "Coast", "X", "--priority", "101"),
+        ("add", "Coast", "X", "--check", "{"),
+        ("add", "Coast", "X", "--check", '{"kind": "telepathy"}'),
+        ("add", "Coast", "X", "--check", '{"kind": "banned", "words": []}'),
+        ("add", "Coast", "X", "--check", '{"kind": "length", "most": 0}'),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(room: Room, words: tuple[str, ...]) -> None:
+    before = room.read("constraint", "list", "Coast")
+    said = room.run("constraint", *words, code=2)
+    assert said.startswith("CONSTRAINT_VALIDATION_ERROR: ")
+    assert said.count("\n") == 1
+    assert room.read("constraint", "list", "Coast") == before
+
+
+def test_a_file_that_cannot_be_read_says_so(room: Room) -> None:
+    assert "CONTEXT_REQUEST_INVALID" in room.run("constraint", "check", "Coast", "nowhere.md", code=2)
+    (room.folder / "odd.md").write_bytes(b"\xff\xfe\x00")
+    assert "UTF-8" in room.run("constraint", "check", "Coast", "odd.md", code=2)

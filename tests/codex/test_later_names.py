@@ -1,0 +1,64 @@
+"""A name that is learnt later: found everywhere, told from its place on."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.codex import progressions, service
+from fabula.codex.model import Entry, Progression
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
+from fabula.manuscript import documents, projects
+from fabula.store.store import Store
+from tests.manuscript.stories import ask, chapter, everything, sources, story
+
+FOX = Progression("", Position("ch-5"), aliases=("the Fox",))
+MARA = Entry(id="mara", type="character", name="Mara", aliases=("Keeper",), description="A woman.", progressions=(FOX,))
+BOOK = [chapter(n, "They spoke of the Fox.") for n in range(1, 7)]
+
+
+def test_a_later_name_is_not_told_before_its_place() -> None:
+    fabula = story(*BOOK, entries=[MARA])
+    for number, known in ((4, False), (5, True), (6, True)):
+        result = ask(fabula, document_id=f"ch-{number}")
+        assert ("also called the Fox." in everything(result)) is known
+        assert "Mara (character; also Keeper): A woman." in result.prompt
+
+
+def test_a_later_name_is_noticed_in_the_text_at_any_time() -> None:
+    assert "codex:entity:mara" in sources(ask(story(*BOOK, entries=[MARA]), document_id="ch-1"))
+
+
+def test_a_later_name_may_come_with_words_and_for_some_only() -> None:
+    step = Progression("She wears a mask.", Position("ch-2"), frozenset({"bram"}), ("the Fox", "Red"))
+    fabula = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
+    told = ask(fabula, document_id="ch-3", character="bram").prompt
+    assert "Mara (by now): also called the Fox, Red. She wears a mask." in told
+    assert "She wears a mask." not in everything(ask(fabula, document_id="ch-3", character="cole"))
+
+
+def test_a_chinese_later_name_is_told_in_chinese() -> None:
+    lin = Entry(
+        id="lin",
+        type="character",
+        name="林远",
+        progressions=(Progression("他走了。", Position("ch-1"), None, ("狐狸",)),),
+    )
+    prompt = ask(story(chapter(1, "林远来了。"), entries=[lin], language="zh")).prompt
+    assert "林远（此后）：又名狐狸。他走了。" in prompt
+
+
+def test_later_names_are_kept_changed_and_move_with_the_text(store: Store) -> None:
+    projects.create(store, "The Coast", project_id="coast")
+    with store.write(project="coast") as tx:
+        documents.add(tx, "Five", text="She is the Fox.", document_id="ch-5")
+        service.put(tx, MARA)
+        ident = progressions.add(tx, "mara", Progression("", Position("ch-5", 15), aliases=(" Red ", "", "Red")))
+        assert service.get(tx, "mara").entry.progressions[1].aliases == ("Red",)
+        documents.write(tx, "ch-5", "Oh! She is the Fox.")
+        assert service.get(tx, "mara").entry.progressions[1].since == Position("ch-5", 19)
+        progressions.update(tx, ident, {"aliases": ["Rust"]})
+        assert service.get(tx, "mara").entry.progressions[1].aliases == ("Rust",)
+        with pytest.raises(FabulaError) as refused:
+            progressions.update(tx, ident, {"aliases": []})
+        assert refused.value.code is Code.CODEX_INVALID

@@ -1,0 +1,121 @@
+"""What a program checks is kept with the constraint: stored, saved, and in stores and saves from before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import text
+
+from fabula.codex import service as codex
+from fabula.codex.model import Entry, Progression
+from fabula.constraints import service
+from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
+from fabula.manuscript import projects
+from fabula.store.load import load
+from fabula.store.migrate import HEAD, current
+from fabula.store.save import save
+from fabula.store.store import Store
+
+P = "coast"
+CHECKS: list[Check] = [
+    Banned(words=("suddenly", "忽然"), narration=True),
+    Length(most=25),
+    Person(person="third"),
+    Unnamed(names=("Ephraim",), before=5),
+]
+MARA = Entry(
+    id="mara", type="character", name="Mara", progressions=(Progression("", Position("ch-1"), aliases=("the Fox",)),)
+)
+
+
+@pytest.fixture
+def coast(store: Store) -> Store:
+    projects.create(store, "The Coast", project_id=P)
+    with store.write(project=P) as tx:
+        for number, check in enumerate(CHECKS):
+            service.create(tx, Constraint(id=f"c{number}", text="-", made="1", check=check))
+        codex.put(tx, MARA)
+    return store
+
+
+def kept(store: Store, project: str = P) -> list[Check | None]:
+    with store.read(project=project) as reading:
+        return [one.constraint.check for one in service.listed(reading)]
+
+
+def test_a_check_comes_back_as_it_was(coast: Store) -> None:
+    assert kept(coast) == CHECKS
+    with coast.write(project=P) as tx:
+        service.update(tx, "c0", {"check": {"kind": "length", "most": 9, "unit": "characters"}})
+        service.update(tx, "c1", {"check": None})
+        service.update(tx, "c2", {"text": "Told in third person."})
+    assert kept(coast) == [Length(most=9, unit="characters"), None, *CHECKS[2:]]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"kind": "telepathy"},
+        {"kind": "banned"},
+        {"kind": "banned", "words": [" "]},
+        {"kind": "banned", "words": ["x" * 201]},
+        {"kind": "length", "most": 0},
+        {"kind": "length", "most": 5, "unit": "pages"},
+        {"kind": "person", "person": "fourth"},
+        {"kind": "unnamed", "names": ["x"], "colour": "red"},
+        "banned",
+        7,
+    ],
+)
+def test_a_check_that_makes_no_sense_is_refused(coast: Store, check: object) -> None:
+    with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
+        service.update(tx, "c0", {"check": check})
+    assert refused.value.code is Code.CONSTRAINT_VALIDATION_ERROR
+    assert kept(coast) == CHECKS
+
+
+def test_half_a_character_is_refused_like_in_any_text(coast: Store) -> None:
+    with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
+        service.update(tx, "c0", {"check": {"kind": "banned", "words": ["half \ud800"]}})
+    assert refused.value.code is Code.TEXT_INVALID
+
+
+def test_a_check_made_wrong_in_python_is_refused_too(coast: Store) -> None:
+    odd = replace(Constraint(id="odd", text="-"), check=Length(most=-1))
+    with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
+        service.create(tx, odd)
+    assert refused.value.code is Code.CONSTRAINT_VALIDATION_ERROR
+
+
+def test_a_save_carries_checks_and_later_names(coast: Store, tmp_path: Path) -> None:
+    save(coast, P, tmp_path / "coast.fabula")
+    copy = load(coast, tmp_path / "coast.fabula").project_id
+    assert copy != P
+    assert kept(coast, copy) == CHECKS
+    with coast.read(project=copy) as reading:
+        assert codex.get(reading, "mara").entry == MARA
+
+
+def test_a_store_of_the_first_tables_is_brought_up_to_date(coast: Store, address: str) -> None:
+    with coast.engine.begin() as connection:
+        for statement in (
+            "DROP TABLE renames",
+            'ALTER TABLE constraints DROP COLUMN "check"',
+            "ALTER TABLE codex_progressions DROP COLUMN aliases",
+            "UPDATE alembic_version SET version_num = '0001'",
+        ):
+            connection.execute(text(statement))
+    coast.close()
+    store = Store.open(address)
+    with store.engine.connect() as connection:
+        assert current(connection) == HEAD
+    assert kept(store) == [None] * len(CHECKS)
+    with store.write(project=P) as tx:
+        service.update(tx, "c0", {"check": {"kind": "person", "person": "first"}})
+        assert codex.get(tx, "mara").entry.progressions[0].aliases == ()
+    assert kept(store)[0] == Person(person="first")
+    store.close()

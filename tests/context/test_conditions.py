@@ -1,0 +1,309 @@
+"""Messages that exist only where their condition holds."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fabula.context import Engine
+from fabula.context.continuity import NOTHING, Continuity
+from fabula.context.recipes import Condition, Injection, Node, Preset, UserProfile
+from fabula.context.recipes.conditions import Moment, settle
+from fabula.context.recipes.patterns import pattern_flaw
+from fabula.context.request import Request
+from fabula.context.result import Result
+from fabula.context.trace import Reason
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.view import Project, View
+
+P = "coast"
+
+
+def history(*said: str) -> list[Fragment]:
+    return [
+        Fragment(
+            source=f"history:{n}",
+            layer=Layer.IMMEDIATE,
+            text=text,
+            project_id=P,
+            part=Part.HISTORY,
+            role="user",
+            score=1.0,
+        )
+        for n, text in enumerate(said)
+    ]
+
+
+def asked(
+    condition: Condition | None,
+    *said: str,
+    spoken: str = "",
+    recipe: str = "chat",
+    model: str = "gpt-4o",
+    before: Continuity = NOTHING,
+    others: tuple[Node, ...] = (),
+) -> Result:
+    preset = Preset(nodes=(Node(id="note", content="THE NOTE", condition=condition), *others))
+    request = Request(
+        project_id=P, conversation_id="talk", recipe=recipe, model=model, preset=preset, additional_input=spoken
+    )
+    return Engine().assemble(request, fragments=history(*said), continuity=before)
+
+
+def there(result: Result) -> bool:
+    return "THE NOTE" in result.prompt
+
+
+def judge(condition: Condition, count: int, timed: Mapping[str, int] | None = None) -> tuple[bool, Mapping[str, int]]:
+    settled = settle({"n": condition}, Moment(project=P, place="t", said=["x"] * count, timed=timed or {}))
+    return "n" in settled.holds, settled.timed
+
+
+@pytest.mark.parametrize(
+    ("condition", "said", "holds"),
+    [
+        (Condition(keywords=("dragon",)), "A Dragon came.", True),
+        (Condition(keywords=("dragon",)), "Snapdragons bloom.", False),
+        (Condition(keywords=("dragon",), case_sensitive=True), "A Dragon came.", False),
+        (Condition(keywords=("龙", "凤")), "山上有龙。", True),
+        (Condition(keywords=("dragon", "cave"), logic="all"), "A dragon in a cave.", True),
+        (Condition(keywords=("dragon", "cave"), logic="all"), "A dragon.", False),
+        (Condition(keywords=("dragon",), logic="none"), "A dragon.", False),
+        (Condition(keywords=("dragon",), logic="none"), "A horse.", True),
+        (Condition(pattern=r"drag(?:on|oness)\b"), "The DRAGONESS slept.", True),
+        (Condition(pattern=r"fire.*ice"), "ice, then fire", False),
+    ],
+)
+def test_a_message_comes_in_with_what_is_said(condition: Condition, said: str, holds: bool) -> None:
+    assert there(asked(condition, said)) is holds
+
+
+def test_the_input_is_said_too() -> None:
+    assert there(asked(Condition(keywords=("dragon",)), "Nothing.", spoken="Where is the dragon?"))
+
+
+def test_only_the_newest_messages_are_looked_at_where_it_says_so() -> None:
+    condition = Condition(keywords=("dragon",), scan_depth=2)
+    assert there(asked(condition, "one", "a dragon", "three"))
+    assert not there(asked(condition, "a dragon", "two", "three"))
+
+
+def test_messages_modes_and_models_decide() -> None:
+    assert not there(asked(Condition(min_messages=3), "one", "two"))
+    assert there(asked(Condition(min_messages=3), "one", "two", spoken="three"))
+    assert not there(asked(Condition(max_messages=1), "one", "two"))
+    assert not there(asked(Condition(delay=3), "one", "two"))
+    assert there(asked(Condition(modes=("chat",)), "one"))
+    assert not there(asked(Condition(modes=("novel",)), "one"))
+    assert there(asked(Condition(models=("gpt-4*",)), "one"))
+    assert not there(asked(Condition(models=("claude*",)), "one"))
+
+
+def test_every_message_of_a_long_conversation_counts_not_only_those_with_room() -> None:
+    said = ["word " * 400] * 60
+    request = Request(
+        project_id=P,
+        conversation_id="talk",
+        recipe="chat",
+        window=8192,
+        preset=Preset(nodes=(Node(id="n", content="THE NOTE", condition=Condition(min_messages=60)),)),
+    )
+    assert there(Engine().assemble(request, fragments=history(*said)))
+
+
+def test_a_message_out_is_as_if_it_had_never_been_written() -> None:
+    out = asked(Condition(keywords=("dragon",)), "one", "two")
+    never = Engine().assemble(
+        Request(project_id=P, conversation_id="talk", recipe="chat", preset=Preset(nodes=())),
+        fragments=history("one", "two"),
+    )
+    assert (out.prompt, out.token_count, out.budget) == (never.prompt, never.token_count, never.budget)
+
+
+def test_a_message_in_is_as_if_it_had_no_condition() -> None:
+    held = asked(Condition(keywords=("one",)), "one", "two")
+    plain = asked(None, "one", "two")
+    assert (held.prompt, held.token_count, held.budget) == (plain.prompt, plain.token_count, plain.budget)
+
+
+def test_the_trace_says_why_a_message_is_out() -> None:
+    (verdict,) = asked(Condition(min_messages=9), "one").trace.find("preset:note")
+    assert verdict.reason is Reason.CONDITION_UNMET
+    assert "it asks for 9 messages or more, and there are 1" in verdict.sentence
+
+
+def test_chance_is_the_same_for_the_same_request_and_about_as_often_as_asked_for() -> None:
+    condition = Condition(probability=30)
+    drawn = [judge(condition, count)[0] for count in range(2000)]
+    assert drawn == [judge(condition, count)[0] for count in range(2000)]
+    assert 0.25 < sum(drawn) / len(drawn) < 0.35
+    assert not any(judge(Condition(probability=0), count)[0] for count in range(50))
+
+
+def test_it_sticks_then_rests_then_may_come_again() -> None:
+    condition = Condition(min_messages=5, max_messages=5, sticky=3, cooldown=2)
+    again = replace(condition, max_messages=None)
+    holds, timed = judge(condition, 5)
+    assert holds
+    assert [judge(condition, count, timed)[0] for count in (5, 6, 7, 8)] == [True, True, True, False]
+    marks = judge(again, 5)[1]
+    assert [judge(again, count, marks)[0] for count in (6, 7, 8, 9, 10)] == [True, True, False, False, True]
+
+
+def test_an_edit_ends_what_was_running() -> None:
+    condition = Condition(min_messages=5, max_messages=5, sticky=9)
+    _, timed = judge(condition, 5)
+    assert judge(condition, 6, timed)[0]
+    assert not judge(replace(condition, sticky=8), 6, timed)[0]
+
+
+def test_what_sticks_travels_in_the_continuity_and_its_loss_costs_nothing_else() -> None:
+    condition = Condition(keywords=("dragon",), scan_depth=1, sticky=3)
+    first = asked(condition, "a dragon")
+    second = asked(condition, "a dragon", "two", before=first.continuity)
+    assert there(second)
+    assert not there(asked(condition, "a dragon", "two"))
+    fourth = asked(condition, "a dragon", "two", "three", "four", before=second.continuity)
+    assert not there(fourth)
+    assert not fourth.continuity.left
+
+
+def test_of_a_group_one_is_drawn_by_weight() -> None:
+    conditions = {
+        "light": Condition(group="mood", group_weight=10),
+        "heavy": Condition(group="mood", group_weight=90),
+        "never": Condition(group="mood", group_weight=0),
+        "other": Condition(),
+    }
+    drawn = []
+    for count in range(1000):
+        settled = settle(conditions, Moment(project=P, place="t", said=["x"] * count))
+        assert "other" in settled.holds
+        (winner,) = settled.holds - {"other"}
+        drawn.append(winner)
+        assert all("was drawn from the group 'mood'" in why for why in settled.unmet.values())
+    assert 0.05 < drawn.count("light") / 1000 < 0.15
+    assert "never" not in drawn
+
+
+def test_what_sticks_is_not_beaten_by_others_of_its_group() -> None:
+    conditions = {
+        "stuck": Condition(group="mood", group_weight=1, sticky=5),
+        "loud": Condition(group="mood", group_weight=99_999, min_messages=2),
+    }
+    first = settle(conditions, Moment(project=P, place="t", said=["x"]))
+    assert first.holds == {"stuck"}
+    then = settle(conditions, Moment(project=P, place="t", said=["x"] * 2, timed=first.timed))
+    assert then.holds == {"stuck"}
+
+
+def test_conditions_and_depth_go_together() -> None:
+    node = Node(
+        id="deep", content="DEEP", injection_strategy=Injection(depth=1), condition=Condition(keywords=("one",))
+    )
+    result = asked(Condition(keywords=("nothing",)), "one", "two", others=(node,))
+    assert not there(result)
+    assert result.prompt.index("one") < result.prompt.index("DEEP") < result.prompt.index("two")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Condition(pattern="(a+)+b"),
+        Condition(keywords=("",)),
+        Condition(keywords=("x" * 201,)),
+        Condition(probability=101),
+        Condition(probability=float("nan")),
+        Condition(sticky=-1),
+        Condition(min_messages=3, max_messages=2),
+    ],
+)
+def test_a_condition_that_cannot_be_used_is_refused(condition: Condition) -> None:
+    with pytest.raises(FabulaError) as refused:
+        asked(condition, "one")
+    assert refused.value.code is Code.PRESET_INVALID
+    assert "'note'" in refused.value.sentence
+
+
+def test_places_have_no_conditions_and_names_are_told_apart() -> None:
+    for nodes in (
+        (Node(type="placeholder", id="own", condition=Condition()),),
+        (Node(id="a", content="x", condition=Condition()), Node(id="a", content="y", condition=Condition())),
+    ):
+        with pytest.raises(FabulaError) as refused:
+            Engine().assemble(Request(project_id=P, preset=Preset(nodes=nodes)))
+        assert refused.value.code is Code.PRESET_INVALID
+
+
+def test_conditions_are_camel_case_on_the_wire_and_strangers_are_refused() -> None:
+    node = msgspec.json.decode(
+        b'{"content":"x","condition":{"keywords":["a"],"scanDepth":2,"minMessages":1}}', type=Node
+    )
+    assert node.condition == Condition(keywords=("a",), scan_depth=2, min_messages=1)
+    assert b'"groupWeight":100' in msgspec.json.encode(node)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(b'{"condition":{"keyword":["a"]}}', type=Node)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(a+)+b", "(a|a)*b", "a*a*b", "(?=a)b", r"(a)\1", "(?<n>a)", "(a|a)" * 40 + "b", "a{0,99}a{0,99}b", "a**"),
+        *("(", "[z-a]", "a" * 301, "(?i)a", "[[a]]", "a*(b|c)(b|c)(b|c)(b|c)(b|c)d", "x{1,50}y{1,50}", "(ab){2,9}"),
+    ],
+)
+def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
+    assert pattern_flaw(pattern) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "dragon.*cave",
+            r"\bdrag(?:on|oness)s?\b",
+            "[0-9]{4}",
+            "a|b|c|d|e|f|g|h|i|j|k|l",
+            "(龙|凤)凰?",
+            r"\(x\)",
+            "[]a]+",
+        ),
+        *("[^]]*x", "a+?b", "x{2,5}y", "^Yes", "{}", r"a\+\+"),
+    ],
+)
+def test_an_ordinary_pattern_is_taken(pattern: str) -> None:
+    assert pattern_flaw(pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a*b", "a" * 100_000),
+        (".*x", "y" * 100_000),
+        ("a{0,15}a*b", "a" * 100_000),
+        ("(a|b)(a|b)(a|b)a*c", "ab" * 9000),
+    ],
+)
+def test_the_slowest_patterns_that_are_taken_are_quick(pattern: str, text: str) -> None:
+    assert pattern_flaw(pattern) is None
+    start = time.perf_counter()
+    assert not there(asked(Condition(pattern=pattern, scan_depth=1), text))
+    assert time.perf_counter() - start < 5
+    assert re.compile(pattern)
+
+
+def test_what_a_person_says_of_themselves_stands_at_its_anchor() -> None:
+    view = View(Project(id=P), rooms={UserProfile: UserProfile("I write about the sea.")})
+    beside = Node(id="b", content="BESIDE", injection_strategy=Injection(anchor_target="user_profile"))
+    request = Request(project_id=P, preset=Preset(nodes=(beside,)))
+    prompt = Engine().assemble(request, view).prompt
+    assert "I write about the sea.\n\nBESIDE" in prompt
+    assert "I write about the sea." not in Engine().assemble(request, View(Project(id=P))).prompt
+    off = Preset(nodes=(Node(type="user_profile", enabled=False),))
+    assert "the sea" not in Engine().assemble(replace(request, preset=off), view).prompt

@@ -1,0 +1,97 @@
+"""From rows to a shelf: active books, parsed once."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from fabula.app import Fabula
+from fabula.formats.lorebooks import parse
+from fabula.library import Library
+from fabula.lorebook import service, snapshot
+from fabula.lorebook.service import Lorebook
+from fabula.lorebook.shelf import Lorebooks
+from fabula.manuscript import projects
+from fabula.store.store import Store
+
+P = "coast"
+ISLES = Lorebook(
+    id="isles", name="The Isles", format="sillytavern", book={"entries": {"0": {"uid": 0, "key": ["Mara"]}}}
+)
+CARD = Lorebook(id="card", name="The Isles", format="character_book", book={"entries": [{"keys": ["Tom"]}]})
+
+
+@pytest.fixture
+def coast(store: Store) -> Store:
+    """A store with a project and two books of one name."""
+    projects.create(store, "The Coast", project_id=P)
+    with store.write(project=P) as tx:
+        service.put(tx, ISLES)
+        service.put(tx, CARD)
+    return store
+
+
+def shelf(store: Store, before: Lorebooks | None = None, moved: frozenset[str] | None = None) -> Lorebooks | None:
+    with store.read(project=P) as reading:
+        return snapshot.load(reading, P, parse, before, moved)
+
+
+def test_every_active_book_is_on_the_shelf_under_its_id(coast: Store) -> None:
+    found = shelf(coast)
+    assert found is not None
+    assert {ident: [entry.key for entry in one.book.entries] for ident, one in found.books.items()} == {
+        "card": [("Tom",)],
+        "isles": [("Mara",)],
+    }
+
+
+def test_a_book_that_is_not_in_use_is_not_on_the_shelf(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        service.put(tx, replace(ISLES, active=False))
+        service.remove(tx, "card")
+    assert shelf(coast) is None
+
+
+def test_what_did_not_move_is_shared(coast: Store) -> None:
+    before = shelf(coast)
+    assert before is not None
+    assert shelf(coast, before, frozenset()) is before
+    with coast.write(project=P) as tx:
+        service.put(tx, replace(CARD, rules="fabula"))
+    after = shelf(coast, before, frozenset({"card"}))
+    assert after is not None
+    assert after.books["isles"] is before.books["isles"]
+    assert after.books["card"].rules == "fabula"
+
+
+def test_a_book_that_cannot_be_read_costs_only_itself(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        service.put(tx, replace(CARD, book={"entries": [{"keys": 3}]}))
+    found = shelf(coast)
+    assert found is not None
+    assert "keys" in found.books["card"].problem
+    assert found.books["isles"].problem == ""
+
+
+def test_the_library_keeps_the_shelf_until_a_book_moves(coast: Store) -> None:
+    library = Library(coast)
+    first = library.view(P).room(Lorebooks)
+    assert first is not None
+    with coast.write(project=P) as tx:
+        projects.edit(tx, {"title": "Another"})
+    assert library.view(P).room(Lorebooks) is first
+    with coast.write(project=P) as tx:
+        service.remove(tx, "card")
+    second = library.view(P).room(Lorebooks)
+    assert second is not None
+    assert list(second.books) == ["isles"]
+    with coast.write(project=P) as tx:
+        service.remove(tx, "isles")
+    assert library.view(P).room(Lorebooks) is None
+
+
+def test_a_stored_book_reaches_the_prompt(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        service.put(tx, replace(ISLES, book={"entries": {"0": {"uid": 0, "constant": True, "content": "It rains."}}}))
+    house = Fabula.open(P, library=Library(coast))
+    assert "It rains." in house.assemble(house.request(skill_id="", window=8192)).prompt

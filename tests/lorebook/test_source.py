@@ -1,0 +1,316 @@
+"""Lorebooks in a prompt: what is offered, where it stands, why not, and what is handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fabula.app import all_sources
+from fabula.context import (
+    NOTHING,
+    Continuity,
+    Engine,
+    Fragment,
+    Layer,
+    Node,
+    Preset,
+    Project,
+    Reason,
+    Request,
+    Result,
+    View,
+)
+from fabula.context.request import Ask
+from fabula.context.trace import OVERRODE, Verdict
+from fabula.conversation.model import Conversations, Message
+from fabula.core.errors import Code
+from fabula.core.scale import DETECTED, KEPT, PULLED_IN
+from fabula.lorebook.model import Settings, Timed
+from fabula.lorebook.seat import our_order
+from fabula.lorebook.shelf import Lorebooks, Shelved, timed_of
+from fabula.lorebook.source import LorebookSource, called
+from fabula.manuscript.model import Document, Manuscript
+from tests.lorebook.books import book, constant, keyed
+
+P = "coast"
+SHIPPED = Settings(recursive=True, match_whole_words=True)
+
+
+def shelf(*entries: dict[str, Any], rules: str = "exact", settings: Settings = SHIPPED) -> Lorebooks:
+    """One book in use."""
+    one = book(*entries, name="isles")
+    return Lorebooks(P, [Shelved(id="isles", name="The Isles", rules=rules, book=one, settings=settings)])
+
+
+def view(books: Lorebooks | None, *said: str, text: str = "") -> View:
+    """A project with a conversation and a chapter."""
+    talk = [
+        Message(id=f"m{n}", role="assistant" if n % 2 else "user", content=one, speaker="player:Ann", number=n)
+        for n, one in enumerate(said)
+    ]
+    rooms: dict[type, object] = {
+        Conversations: Conversations(P, {"talk": talk}),
+        Manuscript: Manuscript((Document("ch-1", "One", text),)),
+    }
+    if books is not None:
+        rooms[Lorebooks] = books
+    return View(Project(id=P), Manuscript((Document("ch-1", "One", text),)).timeline(), rooms)
+
+
+CHAT = Request(project_id=P, recipe="chat", conversation_id="talk", window=8192)
+NOVEL = Request(project_id=P, recipe="novel", document_id="ch-1", window=8192)
+
+
+def assembled(view: View, request: Request = CHAT, before: Continuity = NOTHING) -> Result:
+    """A prompt of the house."""
+    return Engine(all_sources()).assemble(request, view, continuity=before)
+
+
+def inspected(view: View, request: Request = CHAT, before: Continuity = NOTHING) -> dict[str, Verdict]:
+    """What became of each entry."""
+    result = Engine(all_sources()).inspect(request, view, continuity=before)
+    return {v.source.removeprefix("lorebook:isles."): v for v in result.trace if v.source.startswith("lorebook:")}
+
+
+def told(result: Result) -> list[str]:
+    """The texts of entries in the prompt, as they are read."""
+    return [word for word in result.prompt.split() if word.startswith("E") and word[1:].isdigit()]
+
+
+def test_mentioned_and_constant_entries_are_retrieved() -> None:
+    found = inspected(view(shelf(keyed("Mara"), constant(), keyed("Tom")), "Mara came."))
+    assert {name: (v.layer, v.included) for name, v in found.items()} == {
+        "0": (Layer.RETRIEVED, True),
+        "1": (Layer.RETRIEVED, True),
+        "2": (Layer.RETRIEVED, False),
+    }
+    assert found["0"].sentence == "it fits (The Isles: a key was found, Mara)"
+
+
+def test_a_project_without_books_offers_nothing_and_leaves_nothing() -> None:
+    result = assembled(view(None, "Mara came."))
+    assert result.continuity.left == {}
+    assert result.warnings == ()
+
+
+def test_lower_orders_are_read_first() -> None:
+    orders = [constant(order=order) for order in (50, 10, 90)]
+    assert told(assembled(view(shelf(*orders), "hello"))) == ["E1", "E0", "E2"]
+    assert [our_order(order) for order in (10, None, 190, 1e300)] == [190, 100, 10, -1_000_000]
+
+
+def test_an_entry_at_a_depth_stands_among_the_messages_with_its_role() -> None:
+    entries = [constant(position=4, depth=1, role=2), constant(position=4, depth=0, role=1), constant(position=4)]
+    result = assembled(view(shelf(*entries), "first", "second", "third"))
+    assert [(message.role, message.content) for message in result.messages[1:]] == [
+        ("user", "first"),
+        ("assistant", "second\n\nE0"),
+        ("user", "third\n\nE1"),
+    ]
+    assert result.messages[0].content.endswith("E2")
+
+
+def test_places_beside_the_character_are_used_where_the_writers_preset_has_them() -> None:
+    entries = [constant(position=0), constant(position=1), constant(position=7, outletName="weather", order=5)]
+    preset = Preset(
+        nodes=(
+            Node(type="placeholder", id="weather"),
+            Node(type="message", content="Who speaks:"),
+            Node(type="placeholder", id="character", content="Bob."),
+            Node(type="chat_history"),
+        )
+    )
+    books = shelf(*entries)
+    own = assembled(view(books, "hello"), replace(CHAT, preset=preset)).prompt
+    assert own.index("E2") < own.index("Who speaks:") < own.index("E0") < own.index("Bob.") < own.index("E1")
+    plain = assembled(view(books, "hello"))
+    assert plain.warnings == ()
+    assert plain.prompt.index("[What may matter here]") < plain.prompt.index("E0") < plain.prompt.index("E1")
+    assert inspected(view(books, "hello"))["2"].detail == "its outlet 'weather' has no place in the preset"
+
+
+@pytest.mark.parametrize("rules", ["exact", "fabula"])
+def test_every_entry_that_stayed_out_has_a_reason(rules: str) -> None:
+    entries = [
+        keyed("Tom"),
+        keyed("Mara", disable=True),
+        keyed("Mara", delay=9),
+        keyed("Mara", keysecondary=["storm"], selective=True),
+        {},
+        constant(probability=0, useProbability=True),
+        constant(position=9),
+        constant(position=7),
+    ]
+    found = inspected(view(shelf(*entries, rules=rules), "Mara came."))
+    assert [(found[str(n)].reason, found[str(n)].detail) for n in range(8)] == [
+        (Reason.NOT_DETECTED, "none of its keys was found"),
+        (Reason.LEVEL_NEVER, "it is switched off"),
+        (Reason.BOOK_RULES, "the conversation is too short for it yet, 1 of 9 messages"),
+        (Reason.BOOK_RULES, "a key was found, but the secondary keys said no, Mara"),
+        (Reason.BOOK_RULES, "it has no key"),
+        (Reason.BOOK_RULES, found["5"].detail),
+        (Reason.BOOK_RULES, "9 is no position in a prompt"),
+        (Reason.BOOK_RULES, "its outlet has no name"),
+    ]
+    assert found["5"].detail.startswith("its chance did not come up, rolled")
+
+
+def test_scores_follow_how_an_entry_was_called_up() -> None:
+    books = shelf(constant(), keyed("Mara", content="A storm."), keyed("storm"), keyed("Tom", comment="Tom"))
+    found = inspected(view(books, "Mara came."), replace(CHAT, include=("Tom",)))
+    assert found["0"].score == found["1"].score == DETECTED[1]
+    assert DETECTED[0] < found["2"].score < DETECTED[1]
+    assert found["3"].score == PULLED_IN
+
+
+def test_by_our_rules_what_was_told_stays_and_by_sillytaverns_it_goes() -> None:
+    for rules, score in (("fabula", KEPT), ("exact", None)):
+        books = shelf(keyed("Mara"), rules=rules)
+        first = assembled(view(books, "Mara came."))
+        later = view(books, "Mara came.", "Yes.", "And then?", "Nothing.")
+        verdict = inspected(later, before=first.continuity)["0"]
+        assert verdict.included is (score is not None)
+        assert verdict.score == (score or 0.0)
+
+
+def test_an_exact_book_forced_out_by_our_budget_says_so() -> None:
+    books = shelf(*[constant(content=f"E{n} " + "word " * 300, ignoreBudget=True) for n in range(20)])
+    found = inspected(view(books, "hello"), replace(CHAT, window=4096, reply_tokens=500))
+    out = [verdict for verdict in found.values() if not verdict.included]
+    assert out
+    assert {verdict.detail for verdict in out} == {OVERRODE}
+    ours = Lorebooks(P, [replace(one, rules="fabula") for one in books.books.values()])
+    assert OVERRODE not in {v.detail for v in inspected(view(ours, "hello"), replace(CHAT, window=4096)).values()}
+
+
+def test_in_a_novel_the_text_before_the_cursor_is_the_message() -> None:
+    books = shelf(keyed("Mara"), keyed("Tom"), keyed("storm"), keyed("talked"))
+    request = replace(NOVEL, cursor=10, additional_input="Let the storm come.", conversation_id="talk")
+    result = assembled(view(books, "She talked.", text="Mara came. Tom went."), request)
+    assert sorted(told(result)) == ["E0", "E2"]
+
+
+def test_nobodys_name_is_looked_for_in_a_novel_and_speakers_are_in_a_chat() -> None:
+    books = shelf(keyed("Ann"))
+    assert told(assembled(view(books, "Hello."))) == ["E0"]
+    assert told(assembled(view(books, text="Hello."), NOVEL)) == []
+    assert [called(one) for one in ("persona:Mara#2", "Bob", "", None)] == ["Mara", "Bob", "", ""]
+
+
+def test_names_are_filled_in() -> None:
+    books = shelf(constant(content="{{user}} knows {{char}}."))
+    assert "Ann knows Mara." in assembled(view(books, "Hi"), replace(CHAT, speaker_id="persona:Mara#2")).prompt
+
+
+def replayed(books: Lorebooks, lines: Sequence[str]) -> list[list[str]]:
+    """A chat in which every request is answered; what is told each time."""
+    before, answers = NOTHING, []
+    for length in range(1, len(lines) + 1):
+        result = assembled(view(books, *lines[:length]), before=before)
+        before = result.continuity
+        answers.append(told(result))
+    return answers
+
+
+def test_sticky_entries_stay_and_resting_ones_rest_from_request_to_request() -> None:
+    settings = Settings(depth=1)
+    lines = ["go", "on", "on", "go", "on"]
+    assert replayed(shelf(keyed("go", sticky=2), settings=settings), lines) == [["E0"], ["E0"], [], ["E0"], ["E0"]]
+    assert replayed(shelf(keyed("go", cooldown=2), settings=settings), ["go"] * 5) == [["E0"], [], ["E0"], [], ["E0"]]
+
+
+def test_timed_effects_travel_in_the_continuity_and_only_there() -> None:
+    books = shelf(keyed("go", sticky=9), settings=Settings(depth=1))
+    first = assembled(view(books, "go"))
+    assert timed_of(first.continuity.left["lorebook"]).sticky.keys() == {"isles.0"}
+    later = view(books, "go", "on")
+    assert told(assembled(later, before=first.continuity)) == ["E0"]
+    assert told(assembled(later)) == []
+    elsewhere = replace(first.continuity, document="another\x1f")
+    assert told(assembled(later, before=elsewhere)) == []
+    damaged = replace(first.continuity, left={"lorebook": b"{garbage"})
+    assert told(assembled(later, before=damaged)) == []
+    assert timed_of(b'{"sticky": 3}') == Timed()
+
+
+def test_a_dry_run_leaves_no_effect_behind() -> None:
+    books = shelf(keyed("go", sticky=9))
+    result = Engine(all_sources()).inspect(CHAT, view(books, "go"))
+    assert result.continuity == NOTHING
+
+
+def test_effects_count_messages_that_are_further_back_than_anybody_looks() -> None:
+    books = shelf(keyed("go", delay=40), settings=Settings(depth=1))
+    lines = ["on"] * 39
+    assert told(assembled(view(books, *lines))) == []
+    assert told(assembled(view(books, *lines, "go"))) == ["E0"]
+
+
+def test_the_same_input_gives_the_same_bytes_and_chance_differs_from_message_to_message() -> None:
+    books = shelf(*[constant(probability=50, useProbability=True) for _ in range(12)])
+    results = [assembled(view(books, *["on"] * n)) for n in (1, 2, 1)]
+    assert results[0].messages == results[2].messages
+    assert results[0].continuity == results[2].continuity
+    assert told(results[0]) != told(results[1])
+    fresh = shelf(*[constant(probability=50, useProbability=True) for _ in range(12)])
+    assert assembled(view(fresh, "on")).messages == results[0].messages
+
+
+def test_books_read_in_different_ways_are_scanned_apart() -> None:
+    exact = Shelved(id="a", name="A", rules="exact", book=book(keyed("Mara"), name="a"), settings=Settings())
+    ours = Shelved(id="b", name="B", rules="fabula", book=book(keyed("E0"), name="b"), settings=SHIPPED)
+    result = Engine(all_sources()).inspect(CHAT, view(Lorebooks(P, [exact, ours]), "Mara came."))
+    found = {v.source: v.included for v in result.trace if v.source.startswith("lorebook:")}
+    assert found == {"lorebook:a.0": True, "lorebook:b.0": False}
+
+
+def test_a_book_that_cannot_be_read_is_named() -> None:
+    broken = Shelved(id="x", name="X", rules="exact", book=book(name="x"), settings=Settings(), problem="It is odd.")
+    result = Engine(all_sources()).inspect(CHAT, view(Lorebooks(P, [broken]), "hello"))
+    (verdict,) = result.why("lorebook:x")
+    assert (verdict.title, verdict.detail) == ("X", "It is odd.")
+
+
+class Forgetful(LorebookSource):
+    """A source that cannot say what it leaves."""
+
+    def leaves(self, ask: Ask, view: View) -> bytes:
+        raise RuntimeError("forgot")
+
+
+class Counting:
+    """A source that counts the requests that were answered."""
+
+    name = "lorebook"
+    failing = Code.SOURCE_UNAVAILABLE
+    waits = ahead = False
+
+    def fragments(self, ask: Ask, view: View) -> Sequence[Fragment]:
+        return ()
+
+    def absent(self, ask: Ask, view: View) -> Sequence[Verdict]:
+        return ()
+
+    def leaves(self, ask: Ask, view: View) -> bytes:
+        return str(int(ask.left.get(self.name, b"0")) + 1).encode()
+
+
+def test_any_source_may_leave_something_for_the_next_request() -> None:
+    engine, before = Engine([Counting()]), NOTHING
+    for number in range(1, 4):
+        before = engine.assemble(CHAT, continuity=before).continuity
+        assert before.left == {"lorebook": str(number).encode()}
+    assert engine.inspect(CHAT, continuity=before).continuity.left == {"lorebook": b"3"}
+    elsewhere = engine.assemble(replace(CHAT, conversation_id="other"), continuity=before).continuity
+    assert elsewhere.left == {"lorebook": b"1"}
+
+
+def test_a_source_that_fails_to_leave_anything_is_told_the_same_again() -> None:
+    engine = Engine([Forgetful()])
+    before = engine.assemble(CHAT).continuity
+    assert before.left == {}
+    again = engine.assemble(CHAT, continuity=replace(before, left={"lorebook": b"kept"})).continuity
+    assert again.left == {"lorebook": b"kept"}
