@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry, Level, Progression, Relation, Wish
 from fabula.constraints.model import Constraint, Constraints
+from fabula.core.fragments import Fragment, Layer, Terms
 from fabula.core.story import Eyes, Position, Timeline
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
@@ -121,6 +122,38 @@ def test_no_path_tells_a_later_secret(
     kinds = ("step", "alias", "entry", "text", "synopsis", "beat", "rule", "note")
     for number in range(chapter + 1, CHAPTERS + 1):
         assert [kind for kind in kinds if secret(kind, number) in told] == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    chapter=st.integers(1, CHAPTERS),
+    layer=st.sampled_from([Layer.RULES, Layer.SETTINGS, Layer.RETRIEVED]),
+    derived=st.booleans(),
+    learnt=st.booleans(),
+)
+def test_nothing_of_a_book_of_lore_or_a_recap_is_told_before_its_time(
+    chapter: int, layer: Layer, derived: bool, learnt: bool
+) -> None:
+    """Whatever a source offers passes the same gate: by its own terms, or by those of what it was made from."""
+    fabula = house([Level.MANUAL] * 3, None)
+    offered = []
+    for number in range(1, CHAPTERS + 1):
+        at = Position(f"ch-{number}")
+        terms = Terms("x", learnt=(("bram", at),)) if learnt else Terms("x", since=at)
+        offered.append(
+            Fragment(
+                source=f"lorebook:isles#{number}",
+                layer=layer,
+                text=secret("lore", number),
+                project_id=PROJECT,
+                since=None if derived or learnt else at,
+                derived_from=(terms,) if derived or learnt else (),
+            )
+        )
+    asked = fabula.request(document_id=f"ch-{chapter}", character="bram")
+    told = everything(fabula.engine.assemble(asked, fabula.view, fragments=offered))
+    known = [secret("lore", number) in told for number in range(1, CHAPTERS + 1)]
+    assert known == [number <= chapter for number in range(1, CHAPTERS + 1)]
 
 
 def test_the_secrets_are_told_in_their_time_so_the_paths_are_open() -> None:

@@ -21,6 +21,8 @@ from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.view import Project, View
+from tests.conversation.test_history import said as spoken
+from tests.manuscript.stories import ask, chapter, story
 
 P = "coast"
 
@@ -115,6 +117,14 @@ def test_every_message_of_a_long_conversation_counts_not_only_those_with_room() 
         preset=Preset(nodes=(Node(id="n", content="THE NOTE", condition=Condition(min_messages=60)),)),
     )
     assert there(Engine().assemble(request, fragments=history(*said)))
+
+
+def test_every_message_of_a_stored_conversation_counts() -> None:
+    told = story(chapter(1, "One."), talk=spoken(200, 40))
+    preset = Preset(nodes=(Node(id="n", content="THE NOTE", condition=Condition(min_messages=200)),))
+    assert there(ask(told, conversation_id="desk", recipe="chat", window=8192, preset=preset))
+    more = Preset(nodes=(Node(id="n", content="THE NOTE", condition=Condition(min_messages=202)),))
+    assert not there(ask(told, conversation_id="desk", recipe="chat", window=8192, preset=more))
 
 
 def test_a_message_out_is_as_if_it_had_never_been_written() -> None:
