@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.projects import JSON, PROJECT, STORE, _bar, open_store
+from fabula.cli.projects import JSON, PROJECT, STORE, bar, open_store
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def extract(
         card = projects.find(opened, project)
         with opened.read(project=card.id) as reading:
             texts, known = _texts(reading), _known(reading)
-        with _bar(f"Reading {card.title}") as progress:
+        with bar(f"Reading {card.title}") as progress:
             found = propose(texts, language=card.language, most=2000, known=known, progress=progress)
         taken = _called(found, chosen)
         _called(found, unwanted)

@@ -101,12 +101,12 @@ def bring_in(
             many, long = projects.extent(opened, ident)
         print(f"{many} documents, {long:,} characters are in project {ident}.")
         return
-    with _bar(f"Reading {path.name}"):
+    with bar(f"Reading {path.name}"):
         imported = read_book(path)
     book, notes = imported.book, list(imported.warnings)
     with open_store(store) as opened:
         ident = new_id() if into is None else projects.find(opened, into).id
-        with _bar(f"Keeping {book.title or path.name}") as progress, opened.write(project=ident) as tx:
+        with bar(f"Keeping {book.title or path.name}") as progress, opened.write(project=ident) as tx:
             if into is None:
                 said = _language(language) or _spoken(book.language, notes)
                 projects.begin(tx, ident, title=title or book.title or path.stem, language=said)
@@ -128,7 +128,7 @@ def take_out(
     from fabula.formats.manuscripts import write_book
     from fabula.manuscript import documents, projects
 
-    with open_store(store) as opened, _bar(f"Writing {path.name}"):
+    with open_store(store) as opened, bar(f"Writing {path.name}"):
         card = projects.find(opened, project)
         with opened.read(project=card.id) as reading:
             book = documents.book_of(reading, title=card.title, language=card.language)
@@ -152,7 +152,7 @@ def save(
         card = projects.find(opened, project)
         target = path or Path(f"{slug(card.title) or 'project'}.fabula")
         user = None if without_person else OWNER
-        with _bar(f"Saving {card.title}") as progress:
+        with bar(f"Saving {card.title}") as progress:
             manifest = write_save(opened, card.id, target, user=user, progress=progress)
     size = target.stat().st_size
     print(f"{card.title} is saved in {target} ({manifest.rows} rows, {size:,} bytes).")
@@ -172,7 +172,7 @@ def load(
     with open_store(store) as opened:
         into = projects.find(opened, replace).id if replace is not None else None
         user = None if without_person else OWNER
-        with _bar(f"Loading {path.name}") as progress:
+        with bar(f"Loading {path.name}") as progress:
             loaded = read_save(opened, path, into=into, replace=replace is not None, user=user, progress=progress)
     print(f"{path.name} is loaded as project {loaded.project_id}.")
     if loaded.backup is not None:
@@ -185,7 +185,7 @@ def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_jso
     """Would this save load? Changes nothing."""
     from fabula.store.load import verify as check_save
 
-    with _bar(f"Reading {path.name}") as progress:
+    with bar(f"Reading {path.name}") as progress:
         report = check_save(path, progress=progress)
     if as_json:
         _print_json(
@@ -214,7 +214,7 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
     from fabula.store.doctor import LOOKS, State, examine
 
     findings = []
-    with open_store(store, as_it_is=True) as opened, _bar("Looking") as progress:
+    with open_store(store, as_it_is=True) as opened, bar("Looking") as progress:
         for found in examine(opened):
             findings.append(found)
             progress(len(findings), len(LOOKS))
@@ -244,15 +244,15 @@ def open_store(where: str | None, *, as_it_is: bool = False) -> Iterator[Store]:
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
+def bar(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on the error stream, which stays clean where nobody looks; it pulses until it is told how far we are."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=max(total, 1))
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=max(total, 1))
 
 
 def _copied(store: Store, start: str, title: str) -> str:
@@ -260,7 +260,7 @@ def _copied(store: Store, start: str, title: str) -> str:
     from fabula.app import read_only
     from fabula.library import copy_in
 
-    with _bar(f"Reading {start}"):
+    with bar(f"Reading {start}"):
         view = read_only(start)
         if view is None:
             raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {start}. Nothing was made.")
