@@ -22,6 +22,7 @@ from fabula.text.edges import Edges
 from fabula.text.scripts import Script, begins_word, ends_word, script_of
 from fabula.text.tokens import encoding
 
+_OWNER = itemgetter(0)
 _START = itemgetter(1)
 _END = itemgetter(2, 1)
 _BETWEEN = frozenset(("", " ", "\n", ".", ",", ";", ":", "!", "?", "“", "”", '"', "(", ")", "—"))  # not of a word
@@ -219,7 +220,7 @@ class Names:
                     owners[owner] = rules
         first, last = script_of(key[0]), script_of(key[-1])
         plain = len(owners) == 1 and first is not Script.HAN and not any(r.without for r in owners.values())
-        made = _Pattern(tuple(owners.items()), next(iter(owners)) if plain else None, first, last)
+        made = _Pattern(tuple(sorted(owners.items(), key=_OWNER)), next(iter(owners)) if plain else None, first, last)
         if len(self._patterns) < _PATTERNS:
             self._patterns[key] = made
         return made
