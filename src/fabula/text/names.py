@@ -22,7 +22,6 @@ from fabula.text.edges import Edges
 from fabula.text.scripts import Script, begins_word, ends_word, script_of
 from fabula.text.tokens import encoding
 
-_OWNER = itemgetter(0)
 _START = itemgetter(1)
 _END = itemgetter(2, 1)
 _BETWEEN = frozenset(("", " ", "\n", ".", ",", ";", ":", "!", "?", "“", "”", '"', "(", ")", "—"))  # not of a word
@@ -82,6 +81,7 @@ class Names:
         self._rules = rules or {}
         self._given = {owner: tuple(surfaces) for owner, surfaces in names.items()}
         self._patterns: dict[str, _Pattern] = {}
+        self._places: dict[str, int] = {}
         if before is None or not self._follow(before):
             self._owners: dict[str, tuple[str, ...]] = {}  # each name, and whose it is
             self._spelled: dict[str, tuple[str, ...]] = {}  # each way of writing one, and the names written so
@@ -220,10 +220,16 @@ class Names:
                     owners[owner] = rules
         first, last = script_of(key[0]), script_of(key[-1])
         plain = len(owners) == 1 and first is not Script.HAN and not any(r.without for r in owners.values())
-        made = _Pattern(tuple(sorted(owners.items(), key=_OWNER)), next(iter(owners)) if plain else None, first, last)
+        made = _Pattern(tuple(self._in_order(owners)), next(iter(owners)) if plain else None, first, last)
         if len(self._patterns) < _PATTERNS:
             self._patterns[key] = made
         return made
+
+    def _in_order(self, owners: dict[str, Rules]) -> list[tuple[str, Rules]]:
+        """Several owners of one name, as they were listed."""
+        if len(owners) > 1 and not self._places:
+            self._places = {owner: place for place, owner in enumerate(self._given)}
+        return sorted(owners.items(), key=lambda pair: self._places.get(pair[0], 0))
 
     def _standing(self, text: str, start: int, end: int, pattern: _Pattern) -> list[Hit]:
         """The mentions a match amounts to: none where it is a piece of other words, or means something else."""
