@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fabula.search.passages import SIZE, Passages, cut, terms
+from fabula.search.passages import SIZE, Passages, cut
+from fabula.text.terms import terms
 from tests.manuscript.stories import filler
 from tests.text.strings import prose
 

@@ -9,7 +9,6 @@ calls (token counts, rendered lists, a queue) changes how fast an answer comes, 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -61,10 +60,6 @@ class Engine:
         self._recipes = recipes
         self._tokenizer_for = tokenizer_for
         self._gatherer = Gatherer(settings.limits)
-        # Python runs one thread at a time: where no source waits on anything, threads that take turns
-        # finish sooner than threads that elbow each other.
-        self._may_wait = any(source.waits for source in self._sources.values())
-        self._taking_turns = threading.Lock()
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._order: dict[str, tuple[Sequence[Source], Sequence[Source]]] = {}
@@ -82,7 +77,7 @@ class Engine:
         place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
         self._turnstile.enter(place)
         try:
-            return self._in_turn(request, view, list(fragments), continuity, dry=False)
+            return self._assemble(request, view, list(fragments), continuity, dry=False)
         finally:
             self._turnstile.leave(place)
 
@@ -100,16 +95,7 @@ class Engine:
                 Code.INSPECT_FORBIDDEN,
                 "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
             )
-        return self._in_turn(request, view, list(fragments), continuity, dry=True)
-
-    def _in_turn(
-        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
-    ) -> Result:
-        """One at a time, where nobody has to wait for anything but the machine."""
-        if self._may_wait:
-            return self._assemble(request, view, given, before, dry=dry)
-        with self._taking_turns:
-            return self._assemble(request, view, given, before, dry=dry)
+        return self._assemble(request, view, list(fragments), continuity, dry=True)
 
     def _assemble(
         self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool

@@ -6,7 +6,6 @@ Chinese by pairs of characters, and ranked by BM25.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -16,10 +15,9 @@ from msgspec import Struct
 
 from fabula.text.paragraphs import Paragraphs
 from fabula.text.sentences import sentence_starts
+from fabula.text.terms import terms
 
 SIZE = 700  # characters a passage aims at
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
-_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+")
 K1, B = 1.2, 0.5
 WORDS = 32  # of a query are looked up, the rarest first
 COMMON = 16  # a word that more than one in so many passages hold says little
@@ -41,17 +39,6 @@ class Passage(Struct, frozen=True):
     def source(self) -> str:
         """Its name among fragments."""
         return f"search:{self.document}#{self.number}"
-
-
-def terms(text: str) -> list[str]:
-    """The words of a text, and the character pairs of what is written without spaces."""
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        if _WIDE.match(word):
-            found.extend(word[at : at + 2] for at in range(max(len(word) - 1, 1)))
-        else:
-            found.append(word.lower())
-    return found
 
 
 def cut(document: str, title: str, text: str, known_to: frozenset[str] | None = None) -> list[Passage]:

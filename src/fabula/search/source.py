@@ -12,7 +12,8 @@ from fabula.core.fragments import Fragment, Layer
 from fabula.core.scale import PASSAGE, within
 from fabula.core.story import Eyes, Position
 from fabula.core.view import View
-from fabula.search.passages import Passage, Passages, terms
+from fabula.search.passages import Passage, Passages
+from fabula.text.terms import terms
 
 SHARE = 0.5  # of the retrieved layer's room
 MOST = 12
