@@ -1,0 +1,134 @@
+"""One code for each way a model can fail us, whoever the provider is.
+
+The two clients raise exceptions of the same shapes; here they become our codes, with a sentence for the
+person who waits. A code also says whether trying again can help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fabula.core.errors import Code, FabulaError
+
+RETRYABLE = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
+LONGEST_WAIT = 30.0  # seconds a provider may ask us to wait
+_TOO_LONG = ("context_length", "context length", "too long", "maximum context", "too many tokens", "context window")
+_FILTERED = ("content_filter", "content policy", "content management", "safety")
+
+
+def coded(error: BaseException, provider: str) -> FabulaError:
+    """The failure of a call as ours. One that is ours already stays as it is."""
+    own = next((cause for cause in _causes(error) if isinstance(cause, FabulaError)), None)
+    if own is not None:
+        return own
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        return _refusal(status, error, provider)
+    kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
+    if any("Timeout" in kind for kind in kinds):
+        return FabulaError(Code.LLM_TIMEOUT, f"{provider} did not answer in time. What came before is kept. Try again.")
+    if kinds & {"APIConnectionError", "TransportError", "ConnectionError", "OSError"}:
+        return FabulaError(
+            Code.LLM_GONE,
+            f"{provider} cannot be reached, or the connection broke. What came before is kept. "
+            "See that the address is right and the server runs, then try again.",
+        )
+    if kinds & {"APIError", "ValueError", "UnicodeError", "ValidationError", "AttributeError", "TypeError", "KeyError"}:
+        return _by_words(_message(error), provider) or nonsense(provider)
+    return FabulaError(Code.LLM_GONE, f"{provider} failed ({type(error).__name__}). What came before is kept.")
+
+
+def nonsense(provider: str, what: str = "something that is no answer of a model") -> FabulaError:
+    """The answer makes no sense."""
+    return FabulaError(
+        Code.LLM_ANSWER_INVALID,
+        f"{provider} sent {what}. What came before is kept. See that the base URL is that of an API.",
+    )
+
+
+def wait_asked(error: FabulaError) -> float | None:
+    """How many seconds the provider asked us to wait, within reason."""
+    asked = error.details.get("retry_after")
+    return min(float(asked), LONGEST_WAIT) if isinstance(asked, int | float) else None
+
+
+def _refusal(status: int, error: BaseException, provider: str) -> FabulaError:
+    message = _message(error)
+    by_words = _by_words(message, provider)
+    if by_words is not None and status in (400, 403, 413, 422):
+        return by_words
+    if status in (401, 403):
+        return FabulaError(
+            Code.LLM_REFUSED, f"{provider} does not accept the key, or the key may not use this model. Check it."
+        )
+    if status == 413:
+        return _too_long(provider)
+    if status == 429:
+        return FabulaError(
+            Code.LLM_RATE_LIMITED,
+            f"{provider} asks us to slow down, or the quota is used up. Try again later.",
+            retry_after=_retry_after(error),
+        )
+    if status in (408, 504):
+        return FabulaError(Code.LLM_TIMEOUT, f"{provider} did not answer in time. Try again.")
+    if status >= 500 or status in (409, 425):
+        return FabulaError(
+            Code.LLM_GONE,
+            f"{provider} is having trouble (HTTP {status}). Try again in a while.",
+            retry_after=_retry_after(error),
+        )
+    if 300 <= status < 400:
+        return FabulaError(
+            Code.LLM_REFUSED, f"{provider} wants to send us elsewhere, which is not followed. Give the final base URL."
+        )
+    if status == 404:
+        return FabulaError(Code.LLM_REFUSED, f"{provider} has no such model or no such address. Check both.")
+    return FabulaError(Code.LLM_REFUSED, f"{provider} did not accept the request (HTTP {status}).")
+
+
+def _by_words(message: str, provider: str) -> FabulaError | None:
+    if any(words in message for words in _TOO_LONG):
+        return _too_long(provider)
+    if any(words in message for words in _FILTERED):
+        return filtered(provider)
+    if "overloaded" in message:
+        return FabulaError(Code.LLM_GONE, f"{provider} is overloaded. Try again in a while.")
+    if "rate limit" in message or "rate_limit" in message:
+        return FabulaError(Code.LLM_RATE_LIMITED, f"{provider} asks us to slow down. Try again later.")
+    return None
+
+
+def filtered(provider: str) -> FabulaError:
+    """The provider's filter stepped in."""
+    return FabulaError(
+        Code.LLM_FILTERED, f"{provider} withheld the answer by its content rules. What came before is kept."
+    )
+
+
+def _too_long(provider: str) -> FabulaError:
+    return FabulaError(
+        Code.LLM_TOO_LONG, f"The prompt is longer than {provider} takes. Choose a smaller window or another model."
+    )
+
+
+def _message(error: BaseException) -> str:
+    body: Any = getattr(error, "body", None)
+    return f"{error} {body if isinstance(body, str | dict) else ''}".lower()[:4000]
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except (TypeError, ValueError):
+        return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen = 0
+    cause: BaseException | None = error
+    while cause is not None and seen < 10:
+        yield cause
+        seen += 1
+        cause = cause.__cause__ or cause.__context__
