@@ -31,7 +31,7 @@ from fabula.manuscript.model import Manuscript
 from fabula.manuscript.source import EditorSource, ProjectSource, SynopsesSource
 from fabula.memory.source import MemorySource
 from fabula.search.source import SearchSource
-from fabula.skills.model import SKILLS
+from fabula.skills.files import Shelf, built_in
 from fabula.skills.source import SkillSource
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Fabula:
 
     def assemble(self, request: Request) -> Result:
         """The prompt for a request, following on from the last one of its kind."""
-        request, view = _through_the_skills_eyes(request), self.view_with(request.conversation_id)
+        view = self.view_with(request.conversation_id)
+        request = _through_the_skills_eyes(request, view)
         before = self._continuities.before(request, vantage_of(request, view))
         return self.engine.assemble(request, view, continuity=before)
 
@@ -133,7 +134,8 @@ class Fabula:
 
     def inspect(self, request: Request) -> Result:
         """The same without consequences, and with a reason for everything that stayed out."""
-        request, view = _through_the_skills_eyes(request), self.view_with(request.conversation_id)
+        view = self.view_with(request.conversation_id)
+        request = _through_the_skills_eyes(request, view)
         before = self._continuities.before(request, vantage_of(request, view))
         return self.engine.inspect(request, view, continuity=before)
 
@@ -152,9 +154,9 @@ def read_only(path: str | Path) -> View | None:
         return read_project(folder)
 
 
-def _through_the_skills_eyes(request: Request) -> Request:
+def _through_the_skills_eyes(request: Request, view: View) -> Request:
     """A skill may look through other eyes than the reader's; what the request itself asks for comes first."""
-    skill = SKILLS.get(request.skill_id)
+    skill = (view.room(Shelf) or built_in()).skills.get(request.skill_id)
     if skill is None or skill.eyes is None or request.eyes is not None:
         return request
     return replace(request, eyes=skill.eyes)

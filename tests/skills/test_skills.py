@@ -10,10 +10,13 @@ from fabula.context.engine import Engine
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes
+from fabula.core.view import View
 from fabula.manuscript.model import Direction
 from fabula.memory.model import Memory, Note, Preference
-from fabula.skills.model import SKILLS, Skill
+from fabula.skills.files import Shelf, built_in
+from fabula.skills.model import Skill
 from fabula.skills.source import SkillSource
+from fabula.skills.template import fills_in
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, filler, story
 
 FULL = story(
@@ -30,7 +33,8 @@ FULL = story(
     direction=Direction(kind="a sea story", style="Plain."),
     talk=[Message(id="m1", role="user", content="Earlier talk."), Message(id="m2", role="assistant", content="Yes.")],
 )
-SPEAKING = [name for name, skill in SKILLS.items() if skill.says["en"]]
+SKILLS = built_in().skills
+SPEAKING = [name for name, skill in SKILLS.items() if skill.says["en"] and not fills_in(skill.says["en"])]
 
 
 @pytest.mark.parametrize("recipe", ["novel", "chat", "character-chat"])
@@ -91,6 +95,16 @@ def test_session_details_are_off_unless_given_and_stand_behind_the_stable_prefix
 
 
 def test_an_application_may_bring_its_own_skills() -> None:
-    own = {"sing": Skill(id="sing", says={"en": "Sing it.", "zh": "唱出来。"})}
+    own = Shelf({"sing": Skill(id="sing", says={"en": "Sing it.", "zh": "唱出来。"})})
+    view = View(FULL.view.project, FULL.view.timeline, {**FULL.view.rooms, Shelf: own})
     request = FULL.request(skill_id="sing")
-    assert Engine([SkillSource(own)]).assemble(request, FULL.view).prompt.endswith("Sing it.")
+    assert Engine([SkillSource()]).assemble(request, view).prompt.endswith("Sing it.")
+
+
+def test_a_template_is_given_the_next_beat_the_selection_and_what_was_asked_for() -> None:
+    beats = story(chapter(1, "The lamp went out.", beats=("She lights it again", "He leaves")), language="en")
+    assert "Where it should lead: She lights it again" in ask(beats, skill_id="dialogue").prompt
+    assert "Where it should lead" not in ask(FULL, skill_id="dialogue").prompt
+    asked = ask(FULL, skill_id="brainstorm", additional_input="a storm at sea")
+    assert asked.prompt.count("a storm at sea") == 1
+    assert "what the selected words name" in ask(FULL, skill_id="describe", selection=(0, 4)).prompt

@@ -1,13 +1,40 @@
-"""A skill: a role and an instruction that stand at the end of a prompt."""
+"""A skill: what the model is asked to do, in which role, and what becomes of its answer.
+
+Each is a small file: a layout of the prompt, a template for its last words, settings for the model, and
+where the answer goes. The built-in ones are files like anybody's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
 from fabula.core.story import Eyes
 from fabula.core.view import Language
+
+Target = Literal["cursor", "selection", "document"]
+
+
+class Answer(StrEnum):
+    """What becomes of an answer once it is accepted."""
+
+    INSERT = "insert"  # at the cursor
+    REPLACE = "replace"  # in place of the selection
+    SHOW = "show"  # nowhere: it is read, not kept
+    SYNOPSIS = "synopsis"  # the document's synopsis
+    ENTRIES = "entries"  # proposals for the codex
+
+
+class Wishes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the model is to answer."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int = 1024
+    stop: tuple[str, ...] = ()
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -15,45 +42,14 @@ class Skill(Struct, frozen=True, kw_only=True):
 
     id: str
     says: Mapping[Language, str]
+    title: Mapping[Language, str] = {}
+    recipe: str = "novel"
+    works_on: tuple[Target, ...] = ("cursor",)
+    answer: Answer = Answer.SHOW
     eyes: Eyes | None = None
+    wishes: Wishes = Wishes()
+    origin: Literal["built in", "folder", "project"] = "built in"
 
-
-SKILLS = {
-    skill.id: skill
-    for skill in (
-        Skill(
-            id="continue",
-            says={
-                "en": "You are the writer. Continue the text from exactly where it stops, in its voice. "
-                "Write prose only, without headings or comments.",
-                "zh": "你现在是作者。从正文停下之处接着写，保持原有语调。只写正文，不加标题和说明。",
-            },
-        ),
-        Skill(
-            id="rewrite",
-            says={
-                "en": "You are the editor. Rewrite the selected text as asked, keeping its facts. "
-                "Answer with the new text only.",
-                "zh": "你现在是编辑。按要求改写选中的文字，保留事实。只给出改写后的文字。",
-            },
-        ),
-        Skill(
-            id="critique",
-            eyes=Eyes.AUTHOR,
-            says={
-                "en": "You are the critic. Say what works in this text, what does not, and why, with quotations.",
-                "zh": "你现在是评论者。指出这段文字哪里成立、哪里不成立以及原因，并引用原文。",
-            },
-        ),
-        Skill(
-            id="plan",
-            eyes=Eyes.AUTHOR,
-            says={
-                "en": "You are the author's partner in planning. Propose what could happen next; you may use what is "
-                "not revealed yet, and say so where you do.",
-                "zh": "你现在是作者的构思伙伴。提出接下来可能发生的情节；可以使用尚未揭示的内容，用到时请说明。",
-            },
-        ),
-        Skill(id="chat", says={"en": "", "zh": ""}),
-    )
-}
+    def called(self, language: Language) -> str:
+        """What to call it before a person."""
+        return self.title.get(language) or self.title.get("en") or self.id

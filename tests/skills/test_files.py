@@ -1,0 +1,87 @@
+"""Skills as files: one's own, and broken ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Eyes
+from fabula.skills.files import Shelf, built_in, in_folder, read_skill
+from fabula.skills.model import Answer
+
+GOOD = """
+answer = "insert"
+eyes = "author"
+works_on = ["selection", "cursor"]
+
+[title]
+en = "Sing"
+
+[model]
+temperature = 1.2
+stop = ["THE END"]
+
+[template]
+en = '''
+Sing {{ selection }}.
+'''
+"""
+
+
+def test_the_issue_s_skills_are_there() -> None:
+    wanted = "continue rewrite expand condense describe dialogue brainstorm critique synopsis extract translate free"
+    assert set(wanted.split()) <= set(built_in().skills)
+
+
+def test_a_file_says_everything_about_a_skill() -> None:
+    skill = read_skill("sing", GOOD)
+    assert (skill.answer, skill.eyes, skill.works_on) == (Answer.INSERT, Eyes.AUTHOR, ("selection", "cursor"))
+    assert (skill.wishes.temperature, skill.wishes.stop) == (1.2, ("THE END",))
+    assert skill.says == {"en": "Sing {{ selection }}.", "zh": "Sing {{ selection }}."}
+    assert skill.called("zh") == "Sing"
+
+
+@pytest.mark.parametrize(
+    ("ident", "text", "line", "words"),
+    [
+        ("Bad Name", GOOD, 1, "small letters"),
+        ("a", "answer = ", 1, "not TOML"),
+        ("a", "\n\nanswer = 'burn'\n[template]\nen = 'x'", 3, "answer"),
+        ("a", "\ncolour = 'red'\n[template]\nen = 'x'", 2, "colour"),
+        ("a", "[template]\nfr = 'x'", 1, "template"),
+        ("a", "answer = 'show'", 1, "template"),
+        ("a", "[template]\n[model]\ntemperature = 9", 1, "template"),
+        ("a", "[template]\nen = 'x'\n[model]\ntemperature = 9", 3, "out of bounds"),
+        ("a", "[template]\nen = 'x'\n[model]\nmax_tokens = 'many'", 4, "max_tokens"),
+        ("a", "[template]\nen = '''\nfine\nfine\n{{ secret }}\n'''", 5, "secret"),
+        ("a", "[template]\nen = '''\nfine\n{% if %}\n'''", 4, "cannot be read"),
+        ("a", "#" * 200_000, 1, "larger"),
+        ("a", "\x00", 1, "not TOML"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(ident: str, text: str, line: int, words: str) -> None:
+    with pytest.raises(FabulaError) as refusal:
+        read_skill(ident, text)
+    assert refusal.value.code is Code.SKILL_INVALID
+    assert f"line {line}:" in refusal.value.sentence
+    assert words in refusal.value.sentence
+
+
+def test_a_bad_file_in_a_folder_leaves_the_others_working(tmp_path: Path) -> None:
+    (tmp_path / "sing.toml").write_text(GOOD, "utf-8")
+    (tmp_path / "bad.toml").write_text("answer = ", "utf-8")
+    (tmp_path / "latin.toml").write_bytes(b"[template]\nen = '\xe9'")
+    (tmp_path / "notes.txt").write_text("not a skill", "utf-8")
+    shelf = built_in().with_files(in_folder(tmp_path), "folder")
+    assert shelf.skills["sing"].origin == "folder"
+    assert set(built_in().skills) < set(shelf.skills)
+    assert len(shelf.problems) == 2
+    assert any("'bad'" in problem and "line 1" in problem for problem in shelf.problems)
+    assert in_folder(tmp_path / "nowhere") == []
+
+
+def test_one_s_own_skill_takes_the_place_of_a_built_in_one() -> None:
+    shelf = Shelf(built_in().skills).with_files([("continue.toml", GOOD)], "project")
+    assert shelf.skills["continue"].says["en"].startswith("Sing")
