@@ -23,7 +23,7 @@ from fabula.manuscript.draft import Kind
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.tables import documents
 from fabula.memory import service as memory
-from fabula.memory.model import Remembered
+from fabula.memory.model import Remembered, Scope
 from fabula.settings import service as settings
 from fabula.store import manifest as manifests
 from fabula.store.backup import KEPT
@@ -307,7 +307,7 @@ def test_a_persons_own_things_come_along_into_an_empty_store(full: Store, other:
 def test_what_somebody_says_of_themselves_is_never_overwritten(full: Store, other: Store, tmp_path: Path) -> None:
     with other.write(user=OWNER) as tx:
         memory.write_profile(tx, "Somebody else.")
-        memory.remember(tx, Remembered(id="long", text="Prefers long chapters."), scope="user")
+        memory.remember(tx, Remembered(id="long", text="Prefers long chapters."), scope=Scope.USER)
         settings.put(tx, "theme", {"dark": False}, scope="user")
     save(full, PROJECT, tmp_path / "a.fabula")
     loaded = load(other, tmp_path / "a.fabula")
@@ -315,7 +315,7 @@ def test_what_somebody_says_of_themselves_is_never_overwritten(full: Store, othe
     assert len(loaded.warnings) == 2
     with other.read(user=OWNER) as reading:
         assert memory.profile(reading).text == "Somebody else."
-        assert {one.id for one in memory.listed(reading, scope="user")} == {"long", "short"}
+        assert {one.id for one in memory.listed(reading, scope=Scope.USER)} == {"long", "short"}
         assert {one.name: one.value for one in settings.listed(reading, scope="user")} == {
             "theme": {"dark": False},
             "language": "zh",

@@ -46,6 +46,8 @@ class About(Struct, frozen=True, kw_only=True):
     owner: OwnerKind
     item: str | None = None  # the column that tells which item of the room a row belongs to
     saved: bool = True  # part of a save
+    told: bool = True  # a change moves the owner's version and stands in the feed
+    crossed: bool = False  # who works for all owners may look through their rows at once (`across`)
     missing: Code = Code.STORE_NOT_FOUND
     conflict: Code = Code.STORE_CONFLICT
 

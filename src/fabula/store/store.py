@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.store.across import Across
 from fabula.store.backup import back_up_daily
 from fabula.store.connect import FILE, data_folder, is_address, postgres_engine, sqlite_engine
 from fabula.store.faults import in_doubt, in_words, lost_connection
+from fabula.store.following import Following
 from fabula.store.heads import Heads, ServerHeads, SqliteHeads
 from fabula.store.migrate import migrate
 from fabula.store.schema import OwnerKind
@@ -32,6 +34,7 @@ class Store:
         self.engine = engine
         self.folder = folder  # where backups and other files of this machine go
         self.file = file
+        self.following = Following()
         self._heads = heads
 
     @classmethod
@@ -90,7 +93,15 @@ class Store:
         with in_words(), self._begun(options, _owners(project, user), lock=True) as (connection, owners):
             writing = Writing(connection, owners)
             yield writing
+            self.following.within(writing)
             writing.settle()
+        self.following.after(writing)
+
+    @contextmanager
+    def across(self, table: Table, *, change: bool = False) -> Iterator[Across]:
+        """All owners' rows of a table that allows it, for whoever works for all of them; nobody's turn is taken."""
+        with in_words(), self._begun({"writing": change}, {}) as (connection, _):
+            yield Across(connection, table)
 
     @contextmanager
     def _begun(

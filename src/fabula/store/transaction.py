@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, exists, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
@@ -27,6 +27,7 @@ from fabula.store.tables import changes, heads
 
 FEED = 5_000  # versions the change feed reaches back
 _PRUNE = 500  # how often it is cut
+_SERVERS_CLOCK = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
 class Change(Struct, frozen=True):
@@ -54,9 +55,9 @@ class Reading:
     ) -> Sequence[Row[Any]]:
         """The owner's rows of a table."""
         columns = [table] if only is None else [table.c[name] for name in only]
-        query = select(*columns).where(self._owned(table), *self._checked(table, where))
+        query = select(*columns).where(self._owned(table), *self.checked(table, where))
         if order:
-            query = query.order_by(*self._checked(table, order))
+            query = query.order_by(*self.checked(table, order))
         if limit is not None:
             query = query.limit(limit)
         return self._connection.execute(query).all()
@@ -75,25 +76,31 @@ class Reading:
 
     def count(self, table: Table, *where: ColumnElement[bool]) -> int:
         """How many rows the owner has."""
-        query = select(func.count()).select_from(table).where(self._owned(table), *self._checked(table, where))
+        query = select(func.count()).select_from(table).where(self._owned(table), *self.checked(table, where))
         return int(self._connection.execute(query).scalar_one())
 
     def which(self, wanted: Sequence[tuple[Table, ColumnElement[bool]]]) -> list[bool]:
         """For each table, whether the owner has a row like that; one query for all of them."""
-        asked = [exists().where(self._owned(table), *self._checked(table, [clause])) for table, clause in wanted]
+        asked = [exists().where(self._owned(table), *self.checked(table, [clause])) for table, clause in wanted]
         return [bool(found) for found in self._connection.execute(select(*asked)).one()]
 
     def most(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest number of a column, None where there is no row."""
-        query = select(func.max(table.c[column])).where(self._owned(table), *self._checked(table, where))
+        query = select(func.max(table.c[column])).where(self._owned(table), *self.checked(table, where))
         found = self._connection.execute(query).scalar_one()
         return None if found is None else int(found)
 
     def total(self, table: Table, number: ColumnElement[int], *where: ColumnElement[bool]) -> int:
         """The sum of a number that is worked out from each row."""
-        query = select(func.coalesce(func.sum(*self._checked(table, [number])), 0))
-        found = query.where(self._owned(table), *self._checked(table, where))
+        query = select(func.coalesce(func.sum(*self.checked(table, [number])), 0))
+        found = query.where(self._owned(table), *self.checked(table, where))
         return int(self._connection.execute(found).scalar_one())
+
+    def clock(self) -> str:
+        """This moment, by the one clock that all who share the store go by: the server's, or this machine's."""
+        if self._connection.dialect.name == "postgresql":
+            return str(self._connection.execute(_SERVERS_CLOCK).scalar_one())
+        return now()
 
     def belongs_to(self, kind: OwnerKind) -> bool:
         """Does a project, or a person, take part in this transaction?"""
@@ -129,7 +136,7 @@ class Reading:
         return table.c[known.owner_column] == self._owners[known.owner]
 
     @staticmethod
-    def _checked(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
+    def checked(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
         """Clauses that speak of this table alone: another table's rows must not be reached through one."""
         for clause in clauses:
             for part in visitors.iterate(clause):
@@ -143,7 +150,7 @@ class Reading:
     def _at(self, table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
         _check_texts(key)
         clauses = [table.c[name] == value for name, value in key.items()]
-        self._checked(table, clauses)
+        self.checked(table, clauses)
         return clauses
 
 
@@ -153,6 +160,7 @@ class Writing(Reading):
     def __init__(self, connection: Connection, owners: Mapping[OwnerKind, str]) -> None:
         super().__init__(connection, owners)
         self._touched: dict[OwnerKind, dict[tuple[str, str], None]] = {}
+        self._items: dict[str, dict[str, None]] = {}
         self.versions: dict[OwnerKind, int] = {}
 
     def lock(self) -> None:
@@ -209,12 +217,12 @@ class Writing(Reading):
     def change(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change many rows at once, without asking for versions; says how many."""
         self._check_values(table, values)
-        query = update(table).where(self._owned(table), *self._checked(table, where)).values(**values)
+        query = update(table).where(self._owned(table), *self.checked(table, where)).values(**values)
         return self._noting(table, query)
 
     def remove(self, table: Table, *where: ColumnElement[bool]) -> int:
         """Take rows away; says how many."""
-        return self._noting(table, delete(table).where(self._owned(table), *self._checked(table, where)))
+        return self._noting(table, delete(table).where(self._owned(table), *self.checked(table, where)))
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
         """New values stay with their owner, and are worked out from the row itself at most."""
@@ -224,7 +232,7 @@ class Writing(Reading):
                 Code.SCOPE_VIOLATION,
                 f"A row of {table.name} cannot be given to another {known.owner}. Nothing changed.",
             )
-        self._checked(table, [value for value in values.values() if isinstance(value, ClauseElement)])
+        self.checked(table, [value for value in values.values() if isinstance(value, ClauseElement)])
         _check_texts(values)
 
     def _noting(self, table: Table, query: Any) -> int:
@@ -240,8 +248,14 @@ class Writing(Reading):
         self._touched.setdefault(kind, {})[room, item] = None
 
     def _touch(self, table: Table, item: object) -> None:
-        known = about(table)
-        self.touch(known.owner, known.room, "" if item is None else str(item))
+        known, said = about(table), "" if item is None else str(item)
+        self._items.setdefault(table.name, {})[said] = None
+        if known.told:
+            self.touch(known.owner, known.room, said)
+
+    def items(self, table: Table) -> list[str]:
+        """Which items of a table this transaction has changed so far."""
+        return list(self._items.get(table.name, ()))
 
     def settle(self) -> None:
         """Move the versions and write the feed; the last thing before the commit."""

@@ -74,6 +74,16 @@ ROWS: dict[str, list[Record]] = {
     "pins": [{"where_id": "a", "entry_id": "lamp"}],
     "constraints": [{"id": "c", "text": "No dreams.", "priority": 0, "until_document": "b", "until_offset": 3}],
     "memories": [{"id": "m", "text": "Likes fog.", "confidence": 0.30000000000000004, "evidence": ["run:1", "雾"]}],
+    "outcomes": [
+        {
+            "id": "o",
+            "offered": HARD,
+            "fate": "rewritten",
+            "became": "雾！",
+            "recalled": ["memory:m"],
+            "at_document": "a",
+        }
+    ],
     "participants": [{"id": "game:mira", "name": "Mira", "persona": HARD}],
     "conversations": [{"id": "desk", "title": "桌", "mode_state": {"deep": [[["x"]], {"y": {}}]}, "leaf_id": "m2"}],
     "presence": [

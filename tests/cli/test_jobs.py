@@ -1,0 +1,125 @@
+"""Background work from the command line, as a person types it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from fabula.jobs import service
+from fabula.jobs.model import State
+from fabula.jobs.tables import breakers, jobs
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from fabula.store.transaction import Writing
+from tests.cli.test_codex import Room, room
+from tests.jobs.desk import FAR_AHEAD, eventually
+
+__all__ = ["room"]
+
+
+def _change(room: Room, change: object) -> None:
+    """Change the project as the rest of the program would."""
+    assert callable(change)
+    store = Store.open(room.folder / "data")
+    with store.write(project=projects.find(store, "Coast").id) as tx:
+        change(tx)
+    store.close()
+
+
+def _due(tx: Writing) -> None:
+    tx.change(jobs, {"due": tx.clock()})
+
+
+def _states(room: Room, *words: str) -> dict[str, str]:
+    (found,) = room.read("jobs", "list", "Coast", *words)
+    return {one["key"]: one["state"] for one in found["jobs"]}
+
+
+def test_what_a_new_project_left_to_do_is_listed_and_done(room: Room) -> None:
+    (found,) = room.read("jobs", "list")
+    keys = [one["key"] for one in found["jobs"]]
+    assert keys
+    assert all(key.startswith("synopsis:") for key in keys)
+    assert {one["state"] for one in found["jobs"]} == {"queued"}
+    assert found["money"]["budgetMicros"] == 5_000_000
+    assert f"{len(keys)} queued" in room.run("jobs", "run"), "nothing is due yet"
+    _change(room, _due)
+    assert room.run("jobs", "run") == f"{len(keys)} done\n"
+    assert set(_states(room).values()) == {"done"}
+    assert all(one["state"] == "fresh" for one in room.read("synopsis", "list", "Coast") if one["origin"] != "hand")
+    assert room.run("jobs", "list", "Coast", "--state", "failed").endswith("No jobs.\n")
+
+
+def test_a_job_is_cancelled_and_retried(room: Room) -> None:
+    _change(room, lambda tx: service.queue(tx, "of.tomorrow", "mine"))
+    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled.\n"
+    assert _states(room, "--state", "cancelled") == {"mine": "cancelled"}
+    assert room.run("jobs", "retry", "Coast", "mine").startswith("1 job queued.")
+    assert _states(room)["mine"] == "queued"
+    room.run("jobs", "cancel", "Coast", "--all")
+    assert set(_states(room).values()) == {"cancelled"}
+    assert "JOB_NOT_FOUND" in room.run("jobs", "cancel", "Coast", "nobody", code=2)
+    assert "JOB_INVALID" in room.run("jobs", "cancel", "Coast", code=2)
+    assert "JOB_INVALID" in room.run("jobs", "retry", "Coast", "mine", "--failed", code=2)
+    assert "JOB_INVALID" in room.run("jobs", "list", "--state", "lost", code=2)
+
+
+def test_what_failed_says_why_and_is_retried_together(room: Room) -> None:
+    def fail(tx: Writing) -> None:
+        for key in ("one", "two"):
+            service.queue(tx, "of.tomorrow", key)
+        broken = {"state": "failed", "why": "LLM_GONE", "note": "It is gone.", "micros": 1500, "tries": 5}
+        tx.change(jobs, broken, jobs.c.kind == "of.tomorrow")
+        tx.add(breakers, {"kind": "of.tomorrow", "failures": 5, "open_until": FAR_AHEAD, "why": "LLM_GONE"})
+
+    _change(room, fail)
+    said = room.run("jobs", "list", "Coast")
+    assert "! of.tomorrow failed 5 times in a row (LLM_GONE) and waits until 2199-01-01 00:00:00." in said
+    assert "0.0015 try 5, LLM_GONE: It is gone." in said
+    assert room.read("jobs", "list", "Coast")[0]["breakers"][0]["openUntil"] == FAR_AHEAD
+    assert room.run("jobs", "retry", "Coast", "--failed").startswith("2 jobs queued.")
+    assert {_states(room)[key] for key in ("one", "two")} == {"queued"}
+
+
+def test_a_running_job_is_told_to_stop(room: Room) -> None:
+    def running(tx: Writing) -> None:
+        service.queue(tx, "of.tomorrow", "mine")
+        tx.change(jobs, {"state": "running", "started": tx.clock(), "leased_until": FAR_AHEAD}, jobs.c.key == "mine")
+        service.queue(tx, "of.tomorrow", "mine")
+
+    _change(room, running)
+    assert "runs once more" in room.run("jobs", "list", "Coast", "--state", "running")
+    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled, 1 of them as soon as they look up.\n"
+    assert "is to stop" in room.run("jobs", "list", "Coast", "--state", "running")
+    assert "JOB_RUNNING" in room.run("jobs", "retry", "Coast", "mine", code=2)
+
+
+def test_the_budget_is_shown_and_set(room: Room) -> None:
+    assert "0.00 of 5.00 spent in" in room.run("jobs", "budget", "Coast")
+    assert room.read("jobs", "budget", "Coast", "2.5")["budgetMicros"] == 2_500_000
+    assert "SETTING_INVALID" in room.run("jobs", "budget", "Coast", "1e300", code=2)
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_is_kept_ends_when_it_is_asked_to(room: Room, name: signal.Signals) -> None:
+    _change(room, _due)
+
+    def ask() -> None:
+        store = Store.open(room.folder / "data")
+        project = projects.find(store, "Coast").id
+
+        def over() -> bool:
+            with store.read(project=project) as reading:
+                return not service.counted(reading)[State.QUEUED] and not service.counted(reading)[State.RUNNING]
+
+        eventually(over)
+        store.close()
+        os.kill(os.getpid(), name)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert room.run("jobs", "run", "--keep").endswith(" done\n")
+    asking.join()

@@ -1,0 +1,245 @@
+"""Taking, holding and ending: one holder at a time, and one effect a job."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+
+from fabula.core.errors import Code, FabulaError
+from fabula.jobs import leases, upkeep
+from fabula.jobs.model import Kind, State
+from fabula.jobs.tables import jobs
+from fabula.jobs.times import seconds_between
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from tests.jobs.desk import (
+    KIND,
+    LONG_AGO,
+    PROJECT,
+    ask,
+    begin,
+    card,
+    failed,
+    finished,
+    kind_of,
+    notes,
+    set_row,
+    taken,
+)
+
+RACES = 1_000
+MANY = 10_000
+
+
+def test_the_job_that_has_been_due_longest_is_taken_first(store: Store) -> None:
+    begin(store, "a")
+    begin(store, "b")
+    ask(store, project="a")
+    ask(store, project="b")
+    set_row(store, project="b", due=LONG_AGO)
+    assert [taken(store, kind_of()).project_id for _ in range(2)] == ["b", "a"]
+
+
+def test_an_unknown_kind_stays_queued(store: Store) -> None:
+    begin(store)
+    ask(store, kind="of.tomorrow")
+    assert leases.take(store, {KIND: kind_of()}, seconds=30) is None
+    assert leases.take(store, {}, seconds=30) is None
+    assert (card(store).state, card(store).why) == (State.QUEUED, "")
+
+
+def test_two_workers_racing_for_the_same_jobs_never_get_the_same_one(store: Store, address: str) -> None:
+    begin(store)
+    _queue_many(store, RACES)
+    kinds = {KIND: kind_of()}
+    together = threading.Barrier(2)
+
+    def work(mine: Store) -> list[str]:
+        together.wait()
+        got = []
+        while (lease := leases.take(mine, kinds, seconds=600)) is not None:
+            got.append(lease.key)
+        return got
+
+    other = Store.open(address)
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(work, (store, other))
+    other.close()
+    assert len(one) + len(two) == RACES
+    assert len({*one, *two}) == RACES
+
+
+def test_ten_thousand_waiting_jobs_are_not_looked_through(store: Store) -> None:
+    begin(store)
+    _queue_many(store, MANY, kind="of.tomorrow")
+    _queue_many(store, MANY)
+    if store.file is None:
+        with store.engine.begin() as connection:
+            connection.execute(text("ANALYZE jobs"))
+    with _asked(store) as asked:
+        taken(store, kind_of())
+    plans = [_plan(store, *one) for one in asked if one[0].startswith("SELECT jobs")]
+    assert len(plans) >= 2
+    for plan in plans:
+        assert "ix_jobs_take" in plan or "pk_jobs" in plan or "autoindex_jobs" in plan, plan
+        assert "Seq Scan" not in plan
+        assert "TEMP B-TREE" not in plan
+
+
+def test_a_lease_is_renewed_by_its_holder_only(store: Store) -> None:
+    begin(store)
+    ask(store)
+    lease = taken(store, kind_of(), seconds=5)
+    set_row(store, leased_until=LONG_AGO)
+    assert leases.renew(store, lease)
+    assert upkeep.give_back_dead(store, {KIND: kind_of()}, seconds=5) == 0
+    set_row(store, leased_until=LONG_AGO)
+    assert upkeep.give_back_dead(store, {KIND: kind_of()}, seconds=5) == 1
+    assert not leases.renew(store, lease)
+
+
+def test_a_holder_that_comes_back_too_late_cannot_end_the_job_of_the_next_one(store: Store) -> None:
+    begin(store)
+    ask(store)
+    kind = kind_of()
+    late = taken(store, kind)
+    set_row(store, leased_until=LONG_AGO)
+    upkeep.give_back_dead(store, {KIND: kind}, seconds=30)
+    with pytest.raises(FabulaError) as refused:
+        finished(store, late, "late, while it waits")
+    assert refused.value.code is Code.JOB_LEASE_LOST
+    following = taken(store, kind)
+    for end in (lambda: finished(store, late, "late"), lambda: failed(store, late, kind)):
+        with pytest.raises(FabulaError) as refused:
+            end()
+        assert refused.value.code is Code.JOB_LEASE_LOST
+    finished(store, following, "in time")
+    with pytest.raises(FabulaError):
+        finished(store, late, "late, after it was done")
+    assert (notes(store), card(store).tries) == (["in time"], 2)
+
+
+def test_a_retried_job_does_not_take_the_old_holder_for_the_new_one(store: Store) -> None:
+    """Tries begin anew then, so their number alone would fence nobody off."""
+    begin(store)
+    ask(store)
+    kind = kind_of(tries=1)
+    late = taken(store, kind)
+    set_row(store, leased_until=LONG_AGO)
+    upkeep.give_back_dead(store, {KIND: kind}, seconds=30)
+    ask(store)
+    assert taken(store, kind).job.tries == late.job.tries
+    with pytest.raises(FabulaError) as refused:
+        finished(store, late)
+    assert refused.value.code is Code.JOB_LEASE_LOST
+
+
+def test_a_result_and_the_end_of_its_job_are_kept_together_or_not_at_all(store: Store) -> None:
+    begin(store)
+    ask(store)
+    lease = taken(store, kind_of())
+    with pytest.raises(FabulaError):
+        finished(store, lease, "a null \x00 cannot be kept")
+    assert (card(store).state, notes(store)) == (State.RUNNING, [])
+
+
+def test_failures_wait_longer_each_time_and_are_bounded(store: Store) -> None:
+    begin(store)
+    ask(store)
+    kind = Kind(handler=kind_of().handler, tries=4, first_delay=10, longest_delay=25)
+    waits = []
+    for _ in range(3):
+        set_row(store, due=LONG_AGO)
+        assert failed(store, taken(store, kind), kind) is State.QUEUED
+        waits.append(seconds_between(card(store).ended, card(store).due))
+    for wait, expected in zip(waits, (10, 20, 25), strict=True):
+        assert 0.8 * expected <= wait <= 1.2 * expected
+    set_row(store, due=LONG_AGO)
+    assert failed(store, taken(store, kind), kind, Code.LLM_TIMEOUT) is State.FAILED
+    stands = card(store)
+    assert (stands.why, stands.note, stands.tries) == ("LLM_TIMEOUT", "It broke.", 4)
+
+
+def test_what_cannot_get_better_is_not_tried_again(store: Store) -> None:
+    begin(store)
+    ask(store)
+    kind = kind_of()
+    assert failed(store, taken(store, kind), kind, Code.LLM_NO_KEY) is State.FAILED
+
+
+def test_a_job_that_was_asked_for_anew_begins_afresh_after_a_failure(store: Store) -> None:
+    begin(store)
+    ask(store)
+    kind = kind_of(tries=1)
+    lease = taken(store, kind)
+    ask(store, work={"n": 2})
+    assert failed(store, lease, kind) is State.QUEUED
+    assert taken(store, kind).job.work == {"n": 2}
+
+
+def test_a_program_that_ends_gives_its_jobs_back_without_using_up_a_try(store: Store) -> None:
+    begin(store)
+    ask(store)
+    kind = kind_of(tries=1)
+    lease = taken(store, kind)
+    with store.write(project=PROJECT) as tx:
+        leases.give_back(tx, lease, kind, died=False)
+    assert card(store).why == "JOB_STOPPED"
+    assert taken(store, kind).job.tries == 1
+
+
+def test_a_job_whose_work_cannot_be_read_fails_and_is_in_nobodys_way(store: Store) -> None:
+    begin(store)
+    ask(store, key="note:0")
+    ask(store)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE jobs SET work = 'no { json', due = '2001' WHERE key = 'note:0'"))
+    assert taken(store, kind_of()).key == "note:1"
+    assert (card(store, "note:0").state, card(store, "note:0").why) == (State.FAILED, "JOB_INVALID")
+
+
+def test_the_job_of_a_project_that_is_gone_ends_in_nothing(store: Store) -> None:
+    begin(store)
+    ask(store)
+    lease = taken(store, kind_of())
+    projects.remove(store, PROJECT)
+    for end in (lambda: finished(store, lease), lambda: failed(store, lease, kind_of())):
+        with pytest.raises(FabulaError) as refused:
+            end()
+        assert refused.value.code is Code.JOB_LEASE_LOST
+    assert not leases.renew(store, lease)
+    assert leases.cancelled(store, [lease]) == []
+    begin(store)
+    assert notes(store) == []
+
+
+def _queue_many(store: Store, many: int, kind: str = KIND) -> None:
+    rows = [{"key": f"{kind}:{n}", "kind": kind, "queued": LONG_AGO, "due": LONG_AGO} for n in range(many)]
+    with store.write(project=PROJECT) as tx:
+        tx.add(jobs, *rows)
+
+
+@contextmanager
+def _asked(store: Store) -> Iterator[list[tuple[str, Any]]]:
+    """The statements that the database is asked meanwhile."""
+    said: list[tuple[str, Any]] = []
+
+    def hear(_c: object, _u: object, statement: str, values: Any, _x: object, _m: object) -> None:
+        said.append((" ".join(statement.split()), values))
+
+    event.listen(store.engine, "before_cursor_execute", hear)
+    yield said
+    event.remove(store.engine, "before_cursor_execute", hear)
+
+
+def _plan(store: Store, statement: str, values: Any) -> str:
+    explain = "EXPLAIN" if store.file is None else "EXPLAIN QUERY PLAN"
+    with store.engine.connect() as connection:
+        found = connection.exec_driver_sql(f"{explain} {statement}", values).all()
+    return "\n".join(str(row[-1]) for row in found)

@@ -1,0 +1,77 @@
+"""Worker processes that the tests kill: `python -m tests.jobs.workers` starts one for every line it reads.
+
+A line is `WHAT ADDRESS`. Each process says its number, then the key of every job it begins; a line says nothing
+that has not happened.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+
+from fabula.jobs.model import Handler, Job, Kind, Outcome
+from fabula.jobs.stop import Stop
+from fabula.jobs.worker import Worker
+from fabula.store.store import Store
+from tests.jobs.desk import KIND, noting
+
+WARM = (psycopg,)  # imported before the forks, so that a child is at work at once
+ROOT = Path(__file__).parents[2]
+LEASE = 2.0  # seconds
+
+
+def start() -> subprocess.Popen[str]:
+    """A process that forks workers, quickly."""
+    command = [sys.executable, "-m", "tests.jobs.workers"]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def say(*words: object) -> None:
+    """One line, out of this process before the next step."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def half_way(job: Job, stop: Stop) -> Outcome:
+    """Begins a job and never ends it."""
+    say("began", job.key)
+    time.sleep(60)
+    return noting(job, stop)
+
+
+def hurried(job: Job, stop: Stop) -> Outcome:
+    """Ends a job at about the moment when it is killed."""
+    say("began", job.key)
+    time.sleep(random.uniform(0.0, 0.03))
+    return noting(job, stop)
+
+
+HANDLERS: dict[str, Handler] = {"half_way": half_way, "hurried": hurried}
+
+
+def work(what: str, address: str) -> None:
+    """Take one job after the other."""
+    kind = Kind(handler=HANDLERS[what], tries=1_000, first_delay=0.0)
+    with Worker(Store.open(address), {KIND: kind}, threads=1, lease=LEASE, poll=0.01):
+        time.sleep(600)
+
+
+def main() -> None:
+    """For every line, a fresh process."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            say("pid", os.getpid())
+            work(*line.split())
+            os._exit(0)
+        os.waitpid(child, 0)
+        say("gone")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Following: what is done within a change, and what is rung after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fabula.core.errors import FabulaError
+from fabula.jobs.tables import jobs
+from fabula.manuscript import documents, projects
+from fabula.manuscript.tables import documents as rows
+from fabula.store.store import Store
+from fabula.store.transaction import Writing
+
+
+def _queue(tx: Writing, items: Sequence[str]) -> None:
+    tx.add(jobs, *({"key": item} for item in items))
+
+
+def _refuse(tx: Writing, _: Sequence[str]) -> None:
+    tx.add(jobs, {"key": "a null \x00"})
+
+
+def _keys(store: Store) -> list[str]:
+    with store.read(project="p") as reading:
+        return [row.key for row in reading.rows(jobs, order=(jobs.c.key,))]
+
+
+def test_what_follows_is_kept_with_the_change_and_once(store: Store) -> None:
+    projects.create(store, "Followed", project_id="p")
+    store.following.join(rows, _queue)
+    store.following.join(rows, _queue)
+    with store.write(project="p") as tx:
+        documents.add(tx, "One", document_id="one")
+        documents.add(tx, "Two", document_id="two")
+        documents.write(tx, "one", "Some text.")
+    assert _keys(store) == ["one", "two"]
+    with store.write(project="p") as tx:
+        projects.edit(tx, {"title": "Nothing about documents"})
+    assert _keys(store) == ["one", "two"]
+
+
+def test_a_change_whose_consequence_fails_is_not_kept(store: Store) -> None:
+    projects.create(store, "Followed", project_id="p")
+    store.following.join(rows, _refuse)
+    with pytest.raises(FabulaError), store.write(project="p") as tx:
+        documents.add(tx, "One")
+    with store.read(project="p") as reading:
+        assert (reading.rows(rows), _keys(store)) == ([], [])
+
+
+def test_the_bell_rings_after_the_change_was_kept_and_only_then(store: Store) -> None:
+    projects.create(store, "Heard", project_id="p")
+    heard: list[int] = []
+
+    def bell() -> None:
+        with store.read(project="p") as reading:
+            heard.append(reading.count(rows))
+
+    store.following.hear(rows, bell)
+    with store.write(project="p") as tx:
+        documents.add(tx, "One")
+        assert heard == []
+    assert heard == [1]
+    with pytest.raises(FabulaError), store.write(project="p") as tx:
+        documents.add(tx, "\x00")
+    with store.write(project="p") as tx:
+        tx.add(jobs, {"key": "another table"})
+    assert heard == [1]
+    store.following.leave(bell)
+    with store.write(project="p") as tx:
+        documents.add(tx, "Two")
+    assert heard == [1]
