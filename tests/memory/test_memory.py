@@ -35,7 +35,7 @@ def test_style_samples_stand_in_settings_behind_preferences() -> None:
 
 
 def test_episodes_are_retrieved_at_the_low_end_of_the_scale() -> None:
-    result = ask(story(chapter(1, "One."), memory=MEMORY))
+    result = ask(story(chapter(1, "One."), memory=MEMORY), additional_input="A shorter scene, please.")
     episode = next(verdict for verdict in result.trace if verdict.source == "memory:e1")
     assert episode.included
     assert episode.layer is Layer.RETRIEVED

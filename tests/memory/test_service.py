@@ -12,14 +12,14 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import projects
 from fabula.memory import service
-from fabula.memory.model import Kind, Memory, Note, Preference, Remembered, State
-from fabula.memory.service import Scope
+from fabula.memory.confidence import SURE, strength
+from fabula.memory.model import Kind, Memory, Note, Origin, Preference, Remembered, Scope, State
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 
 P = "coast"
 LIKES = Remembered(id="fog", text="Likes fog.", confidence=0.9, evidence=("said so", "twice"))
-SCOPES: tuple[Scope, ...] = ("project", "user")
+SCOPES = tuple(Scope)
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def test_what_is_remembered_is_listed_edited_and_forgotten(coast: Store, scope: 
         assert [one.text for one in service.listed(tx, scope=scope, kind=Kind.PREFERENCE)] == ["Likes mist."]
         service.forget(tx, "fog", scope=scope, expected=2)
         assert service.listed(tx, scope=scope) == []
-        other: Scope = "user" if scope == "project" else "project"
+        other = Scope.USER if scope is Scope.PROJECT else Scope.PROJECT
         assert len(service.listed(tx, scope=other)) == 1
 
 
 def test_another_person_is_another_person(coast: Store) -> None:
     with coast.read(project=P, user="bob") as reading:
-        assert service.listed(reading, scope="user") == []
+        assert service.listed(reading, scope=Scope.USER) == []
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -72,7 +72,7 @@ def test_a_stale_edit_is_refused(coast: Store, scope: Scope) -> None:
 
 def test_what_is_not_there_is_not_found(coast: Store) -> None:
     assert refusal(coast, lambda tx: service.edit(tx, "none", {"text": "x"})) is Code.STORE_NOT_FOUND
-    assert refusal(coast, lambda tx: service.forget(tx, "none", scope="user")) is Code.STORE_NOT_FOUND
+    assert refusal(coast, lambda tx: service.forget(tx, "none", scope=Scope.USER)) is Code.STORE_NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,8 @@ def test_what_is_not_there_is_not_found(coast: Store) -> None:
         ({"since": {"document": "", "offset": 0}}, Code.REQUEST_INVALID),
         ({"id": "x"}, Code.REQUEST_INVALID),
         ({"mood": "x"}, Code.REQUEST_INVALID),
+        ({"origin": "dreamt"}, Code.REQUEST_INVALID),
+        ({"agreeing": -1}, Code.REQUEST_INVALID),
     ],
 )
 def test_what_makes_no_sense_is_refused(coast: Store, values: dict[str, Any], code: Code) -> None:
@@ -104,7 +106,7 @@ def test_a_memory_made_wrong_in_python_is_refused(coast: Store) -> None:
 
 def test_what_a_person_likes_has_no_place_in_a_story(coast: Store) -> None:
     placed = Remembered(text="x", since=Position("ch-1"))
-    assert refusal(coast, lambda tx: service.remember(tx, placed, scope="user")) is Code.REQUEST_INVALID
+    assert refusal(coast, lambda tx: service.remember(tx, placed, scope=Scope.USER)) is Code.REQUEST_INVALID
 
 
 def test_a_snapshot_is_copied_in_with_an_id_for_each_thing(coast: Store) -> None:
@@ -146,3 +148,78 @@ def test_a_profile_is_written_and_rewritten_with_its_version(coast: Store) -> No
 def test_a_profile_that_is_not_there_cannot_be_at_a_version(store: Store) -> None:
     projects.create(store, "The Coast", project_id=P)
     assert refusal(store, lambda tx: service.write_profile(tx, "x", expected=3)) is Code.STORE_CONFLICT
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_remember_this_is_sure_and_joins_what_says_the_same(coast: Store, scope: Scope) -> None:
+    with coast.write(project=P, user="ada") as tx:
+        first = service.said(tx, " No exclamation marks. ", scope=scope)
+        assert (first.text, first.origin, first.confidence) == ("No exclamation marks.", Origin.SAID, SURE)
+        again = service.said(tx, "不要使用感叹号。", scope=scope)
+        assert (again.id, again.text) == (first.id, "不要使用感叹号。")
+        service.dismiss(tx, first.id, scope=scope)
+        assert service.said(tx, "Avoid exclamation points!", scope=scope).state is State.CONFIRMED
+        other = service.said(tx, "Use exclamation marks more freely.", scope=scope)
+        assert other.id != first.id
+        assert len(service.listed(tx, scope=scope)) == 3
+        assert service.contradictions(service.listed(tx, scope=scope)) == {first.id: [other.id], other.id: [first.id]}
+
+
+def test_what_a_dismissed_memory_says_contradicts_nobody(coast: Store) -> None:
+    with coast.write(project=P, user="ada") as tx:
+        one, other = (service.said(tx, text) for text in ("Prefers short sentences.", "Prefers long sentences."))
+        assert set(service.contradictions(service.listed(tx))) == {one.id, other.id}
+        service.dismiss(tx, other.id)
+        assert service.contradictions(service.listed(tx)) == {}
+
+
+def test_memories_of_different_places_stay_apart(coast: Store) -> None:
+    with coast.write(project=P, user="ada") as tx:
+        here, there = (service.said(tx, "Likes rain.", since=since) for since in (None, Position("ch-2")))
+        assert here.id != there.id
+
+
+def test_what_is_reworded_is_the_writers_own(coast: Store) -> None:
+    learnt = Remembered(
+        id="l", text="Avoid dashes.", origin=Origin.LEARNED, state=State.PROPOSED, agreeing=4, confidence=0.6
+    )
+    with coast.write(project=P) as tx:
+        service.remember(tx, learnt)
+        service.edit(tx, "l", {"evidence": ["a dash"]})
+        assert service.get(tx, "l").origin is Origin.LEARNED
+        service.edit(tx, "l", {"text": "Few dashes."})
+        found = service.get(tx, "l")
+    assert (found.origin, found.confidence, found.evidence) == (Origin.SAID, SURE, ("a dash",))
+
+
+def test_a_yes_counts_and_is_dated(coast: Store) -> None:
+    learnt = Remembered(id="l", text="Avoid dashes.", origin=Origin.LEARNED, state=State.PROPOSED, agreeing=4)
+    with coast.write(project=P) as tx:
+        service.remember(tx, learnt)
+        found = service.confirm(tx, "l", today="2026-03-01T00:00:00Z")
+    assert (found.state, found.seen) == (State.CONFIRMED, "2026-03-01T00:00:00Z")
+    assert found.confidence == round(strength(4, 0, confirmed=True), 4)
+
+
+def test_what_holds_in_one_book_can_hold_in_all(coast: Store) -> None:
+    with coast.write(project=P, user="ada") as tx:
+        service.remember(tx, Remembered(id="d", text="Avoid dashes.", evidence=("a line of the book",), agreeing=4))
+        given = service.give_to_person(tx, "d")
+        assert (given.id, given.evidence, given.agreeing) == ("d", (), 4)
+        assert [one.id for one in service.listed(tx)] == ["fog"]
+        joined = service.give_to_person(tx, "fog")
+        assert (joined.id, joined.evidence) == ("fog", LIKES.evidence), "it was known of the person already"
+        service.remember(tx, Remembered(id="d", text="Likes rain at dusk."))
+        assert service.give_to_person(tx, "d").id != "d", "that id was taken"
+    placed = Remembered(id="placed", text="x y", since=Position("ch-1"))
+    with coast.write(project=P, user="ada") as tx:
+        service.remember(tx, placed)
+    assert refusal(coast, lambda tx: service.give_to_person(tx, "placed")) is Code.REQUEST_INVALID
+
+
+def test_there_is_an_end_to_what_is_remembered(coast: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refusal(coast, lambda tx: service.said(tx, "x" * (service.LONGEST + 1))) is Code.REQUEST_INVALID
+    assert refusal(coast, lambda tx: service.said(tx, " \n ")) is Code.TEXT_INVALID
+    assert refusal(coast, lambda tx: service.said(tx, "half \ud800")) is Code.TEXT_INVALID
+    monkeypatch.setattr(service, "MOST", 1)
+    assert refusal(coast, lambda tx: service.said(tx, "One more.")) is Code.REQUEST_INVALID

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from fabula.app import Fabula
 from fabula.core.story import Position
 from fabula.core.view import Project
+from fabula.library import Library
 from fabula.manuscript import projects
 from fabula.memory import service
 from fabula.memory import snapshot as rows
-from fabula.memory.model import Kind, Memory, Preference, Remembered, State
+from fabula.memory.model import Kind, Memory, Origin, Preference, Remembered, Scope, State
 from fabula.store.store import Store
 
 COAST = Project(id="coast")
@@ -26,8 +27,8 @@ def coast(store: Store) -> Store:
         service.remember(tx, Remembered(id="both", text="The project's."))
         service.remember(tx, Remembered(id="maybe", text="Perhaps.", state=State.PROPOSED))
         service.remember(tx, Remembered(id="ep", text="Once.", kind=Kind.EPISODE))
-        service.remember(tx, Remembered(id="sea", text="Likes sea.", confidence=0.95), scope="user")
-        service.remember(tx, Remembered(id="both", text="The person's."), scope="user")
+        service.remember(tx, Remembered(id="sea", text="Likes sea.", confidence=0.95), scope=Scope.USER)
+        service.remember(tx, Remembered(id="both", text="The person's."), scope=Scope.USER)
     return store
 
 
@@ -46,7 +47,7 @@ def load(
 def test_a_project_and_a_person_are_one_memory(coast: Store) -> None:
     memory = load(coast)
     assert memory.preferences == (
-        Preference("sea", "Likes sea.", 0.95),
+        Preference("sea", "Likes sea.", 0.95, scope=Scope.USER),
         Preference("fog", "Likes fog.", 0.9, Position("ch-1", 2)),
         Preference("both", "The project's."),
     )
@@ -66,6 +67,39 @@ def test_a_proposal_enters_once_it_is_confirmed(coast: Store) -> None:
     with coast.write(project=COAST.id) as tx:
         service.edit(tx, "maybe", {"state": "confirmed"})
     assert load(coast, before, frozenset({"maybe"})).preferences[-1].text == "Perhaps."
+
+
+def test_two_projects_and_two_people_never_see_each_others_memory(coast: Store) -> None:
+    projects.create(coast, "Another", project_id="other")
+    with coast.write(project="other", user="bob") as tx:
+        service.remember(tx, Remembered(id="ice", text="Likes ice."))
+        service.remember(tx, Remembered(id="sun", text="Likes sun."), scope=Scope.USER)
+    found = {
+        (project, user): {fragment.text for fragment in view_memory(coast, project, user).fragments}
+        for project in (COAST.id, "other")
+        for user in ("ada", "bob")
+    }
+    assert not any("ice" in text for user in ("ada", "bob") for text in found[COAST.id, user])
+    assert not any("fog" in text.lower() for user in ("ada", "bob") for text in found["other", user])
+    assert found["other", "ada"] == {"Likes ice.", "Likes sea.", "The person's."}
+    assert found["other", "bob"] == {"Likes ice.", "Likes sun."}
+
+
+def view_memory(store: Store, project: str, user: str) -> Memory:
+    memory = Library(store).view(project, user=user).room(Memory)
+    assert memory is not None
+    return memory
+
+
+def test_what_was_learnt_and_has_faded_rests(coast: Store) -> None:
+    with coast.write(project=COAST.id) as tx:
+        service.edit(tx, "maybe", {"state": "confirmed", "origin": "learned", "agreeing": 5, "confidence": 0.3})
+    (learnt,) = (one for one in load(coast).preferences if one.id == "maybe")
+    assert learnt.because == "you confirmed it; learnt from 5 of your changes, 0 speak against it"
+    with coast.write(project=COAST.id) as tx:
+        service.edit(tx, "maybe", {"confidence": 0.19})
+        assert service.get(tx, "maybe").origin is Origin.LEARNED
+    assert "maybe" not in [one.id for one in load(coast).preferences]
 
 
 def test_where_nothing_moved_the_snapshot_stays(coast: Store) -> None:

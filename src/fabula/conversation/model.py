@@ -56,6 +56,7 @@ class Mark(Struct, frozen=True):
     version: int  # moves with every change other than something being said
     said: int
     leaf: str | None
+    mode: str = ""
 
 
 class Conversations:

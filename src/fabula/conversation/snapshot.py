@@ -36,7 +36,7 @@ def load(
         row = reading.row(conversations, id=name)
         if row is None:
             continue
-        now = Mark(row.made, row.version, row.said, row.leaf_id)
+        now = Mark(row.made, row.version, row.said, row.leaf_id, row.mode)
         if mark == now:
             _share(old, found, name, now)
         elif mark is None or not _grow(reading, project_id, old, found, name, mark, now):

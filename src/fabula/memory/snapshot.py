@@ -1,19 +1,18 @@
 """From rows to a snapshot: what the project remembers, then what is known of the person, as one memory.
 
-The reading is bound to both. Only what is confirmed is read. Where both use one id, the project's is meant.
+The reading is bound to both. Only what is confirmed is read, and of what was learnt only what does not rest.
+Where both use one id, the project's is meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Any
-
-from sqlalchemy import Row
 
 from fabula.context.recipes import UserProfile
-from fabula.core.story import Position
 from fabula.core.view import Project
-from fabula.memory.model import Kind, Memory, Note, Preference, State
+from fabula.memory.confidence import RESTS
+from fabula.memory.model import Kind, Memory, Note, Origin, Preference, Remembered, Scope, State
+from fabula.memory.rows import memory_of
 from fabula.memory.tables import memories, profiles, user_memories
 from fabula.store.transaction import Reading
 
@@ -23,18 +22,20 @@ def load(reading: Reading, project: Project, before: Memory | None = None, moved
     alike = before is not None and before.language == project.language
     if before is not None and alike and moved is not None and not moved:
         return before
-    found: dict[str, Row[Any]] = {}
-    for table in (memories, user_memories):
+    found: dict[str, tuple[Scope, Remembered]] = {}
+    for scope, table in ((Scope.PROJECT, memories), (Scope.USER, user_memories)):
         where = table.c.state == State.CONFIRMED.value
         for row in reading.rows(table, where, order=(table.c.made, table.c.id)):
-            found.setdefault(row.id, row)
-    notes: dict[str, list[Note]] = {kind.value: [] for kind in Kind}
+            found.setdefault(row.id, (scope, memory_of(row)))
+    notes: dict[Kind, list[Note]] = {kind: [] for kind in Kind}
     preferences = []
-    for row in found.values():
-        if row.kind == Kind.PREFERENCE.value:
-            preferences.append(Preference(row.id, row.text, row.confidence, _since(row)))
+    for scope, one in found.values():
+        if one.origin is Origin.LEARNED and one.confidence < RESTS:
+            continue
+        if one.kind is Kind.PREFERENCE:
+            preferences.append(Preference(one.id, one.text, one.confidence, one.since, scope, _because(one)))
         else:
-            notes[row.kind].append(Note(row.id, row.text, _since(row)))
+            notes[one.kind].append(Note(one.id, one.text, one.since))
     memory = Memory(
         project.id,
         language=project.language,
@@ -43,7 +44,7 @@ def load(reading: Reading, project: Project, before: Memory | None = None, moved
         episodes=notes[Kind.EPISODE],
         recent=notes[Kind.WORKING],
     )
-    return before if before is not None and alike and before.fragments == memory.fragments else memory
+    return before if before is not None and alike and before.same(memory) else memory
 
 
 def load_profile(reading: Reading) -> UserProfile | None:
@@ -52,5 +53,7 @@ def load_profile(reading: Reading) -> UserProfile | None:
     return UserProfile(row.text) if row is not None and row.text.strip() else None
 
 
-def _since(row: Row[Any]) -> Position | None:
-    return None if row.since_document is None else Position(row.since_document, row.since_offset or 0)
+def _because(memory: Remembered) -> str:
+    if memory.origin is Origin.SAID:
+        return ""
+    return f"you confirmed it; learnt from {memory.agreeing} of your changes, {memory.against} speak against it"

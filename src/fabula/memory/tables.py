@@ -1,15 +1,17 @@
-"""Memory's tables: what a project remembers, what is remembered of a person, and the person's profile."""
+"""Memory's tables: what a project remembers, what is remembered of a person, their profile, and outcomes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
 from sqlalchemy import Column, Float, Text
 
-from fabula.memory.model import Kind, State
-from fabula.store.schema import About, Fraction, packed, place, project_table, text, times, user_table, version
+from fabula.memory.model import Fate, Kind, Origin, State
+from fabula.store.schema import About, Fraction, number, packed, place, project_table, text, times, user_table, version
 
 ROOM = "memory"
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 def _columns() -> list[Any]:
@@ -23,6 +25,10 @@ def _columns() -> list[Any]:
         *place("since"),
         *times(),
         version(),
+        text("origin", "said", info={"holds": Origin}),
+        number("agreeing", info={"holds": Count}),
+        number("against", info={"holds": Count}),
+        text("seen"),
     ]
 
 
@@ -45,4 +51,17 @@ profiles = user_table(
     text("changed"),
     version(),
     key=(),
+)
+
+outcomes = project_table(
+    "outcomes",
+    About(room="outcomes", owner="project", item="id"),  # a room of its own: no prompt depends on them
+    Column("id", Text, nullable=False),
+    text("skill"),
+    text("offered"),
+    text("fate", "accepted", info={"holds": Fate}),
+    text("became"),
+    *place("at"),
+    packed("recalled", info={"holds": list[str]}),
+    text("made"),
 )

@@ -1,0 +1,95 @@
+"""Style samples: the writer's own prose as an example, copied with its place (man-5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.app import Fabula
+from fabula.context.trace import Reason
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
+from fabula.library import Library
+from fabula.manuscript import documents, projects
+from fabula.memory import samples, service
+from fabula.memory.model import SAMPLES, Kind, Memory, Note, Scope, State
+from fabula.store.store import Store
+from tests.manuscript.stories import PROJECT, ask, chapter, reason, sources, story
+
+TEXT = "The lamp was the first thing. It stood in the window, and nobody had lit it. Then she came in."
+
+
+@pytest.fixture
+def coast(store: Store) -> Store:
+    projects.create(store, "The Coast", project_id="coast")
+    with store.write(project="coast") as tx:
+        documents.add(tx, "One", document_id="ch-1", text="It began.")
+        documents.add(tx, "Two", document_id="ch-2", text=TEXT)
+    return store
+
+
+def test_a_passage_is_chosen_by_its_first_and_last_words_and_not_told_before_its_place(coast: Store) -> None:
+    start, end = samples.passage(TEXT, "It stood", "lit it.")
+    with coast.write(project="coast") as tx:
+        made = samples.add(tx, TEXT[start:end], at=Position("ch-2", end))
+    assert (made.kind, made.text) == (Kind.STYLE_SAMPLE, "It stood in the window, and nobody had lit it.")
+    assert (made.state, made.since) == (State.CONFIRMED, Position("ch-2", end))
+    house = Fabula.open("coast", library=Library(coast))
+    early = house.inspect(house.request(document_id="ch-1"))
+    assert reason(early, f"style:{made.id}") is Reason.NOT_YET
+    assert "nobody had lit it" not in early.prompt
+    assert reason(house.inspect(house.request(document_id="ch-2")), f"style:{made.id}") is Reason.KEPT
+
+
+def test_the_same_passage_is_one_sample_and_a_persons_sample_has_no_place(coast: Store) -> None:
+    with coast.write(project="coast", user="ada") as tx:
+        first, again = (samples.add(tx, TEXT) for _ in range(2))
+        assert first.id == again.id
+        assert samples.add(tx, TEXT, scope=Scope.USER).since is None
+        assert len(service.listed(tx, kind=Kind.STYLE_SAMPLE)) == 1
+
+
+@pytest.mark.parametrize("text", ["Too short.", "long " * 400, "   "])
+def test_a_sample_is_a_paragraph_or_two(coast: Store, text: str) -> None:
+    with pytest.raises(FabulaError) as refused, coast.write(project="coast") as tx:
+        samples.add(tx, text)
+    assert refused.value.code is Code.REQUEST_INVALID
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [("Nowhere", "in."), ("The lamp", "nowhere"), ("", "in."), ("t", "in."), ("Then", "thing.")]
+)
+def test_a_passage_that_is_not_there_is_refused(first: str, last: str) -> None:
+    with pytest.raises(FabulaError):
+        samples.passage(TEXT, first, last)
+
+
+TALK = [Note(f"t{n}", f"“Come in,” he said. “It is late, and number {n} is out.”") for n in range(4)]
+TOLD = [Note(f"d{n}", f"The sea lay flat under the moon for {n} hours and nobody spoke.") for n in range(4)]
+MANY = Memory(PROJECT, style_samples=[*TALK, *TOLD])
+
+
+def test_of_many_samples_those_that_fit_the_scene_are_shown() -> None:
+    spoken = ask(story(chapter(1, "“Who is there?” she asked. “Nobody,” he said. “Go to bed.”"), memory=MANY))
+    assert sources(spoken, "style:") == ["style:t0", "style:t1", "style:t2"]
+    assert reason(spoken, "style:d0") is Reason.NOT_CHOSEN
+    told = ask(story(chapter(1, "The house was dark and the road empty."), memory=MANY))
+    assert sources(told, "style:") == ["style:d0", "style:d1", "style:d2"]
+
+
+def test_the_choice_stays_while_the_writer_goes_on_so_that_the_prefix_does() -> None:
+    text = "The house was dark and the road empty. " * 35 + "\n\n“Who is there?” she asked. “Nobody,” he said." * 30
+    house = story(chapter(1, text), memory=MANY)
+    first = house.request(document_id="ch-1", cursor=600)
+    result = house.assemble(first)
+    house.commit(first, result)
+    later = house.assemble(house.request(document_id="ch-1"))
+    assert later.stable_prefix_hash == result.stable_prefix_hash
+    assert later.stable_prefix_unchanged
+    alone = story(chapter(1, text), memory=MANY).assemble(house.request(document_id="ch-1"))
+    assert alone.stable_prefix_hash != result.stable_prefix_hash, "chosen anew, it is a scene of talk"
+
+
+def test_a_few_samples_are_all_shown() -> None:
+    few = Memory(PROJECT, style_samples=[*TALK[:2], *TOLD[:1]])
+    assert len(few.style_samples) == SAMPLES
+    assert sources(ask(story(chapter(1, "One."), memory=few)), "style:") == ["style:t0", "style:t1", "style:d0"]
