@@ -168,7 +168,7 @@ def test_inspecting_as_json_has_a_verdict_for_every_fragment() -> None:
     assert fragments
     for fragment in fragments:
         assert {"source", "layer", "included", "reason", "why", "tokenCount", "score"} <= set(fragment)
-        assert fragment["layer"] in LAYERS
+        assert fragment["layer"] in (*LAYERS, "preset")
         assert fragment["why"]
     reasons = {fragment["reason"] for fragment in fragments}
     assert {"KEPT", "NOT_YET", "NOT_DETECTED", "LEVEL_NEVER"} <= reasons

@@ -71,11 +71,68 @@ def test_an_imported_book_is_in_the_prompt_and_why_says_so(desk: Desk) -> None:
 
 def test_the_book_of_a_card_comes_in(desk: Desk) -> None:
     (desk.folder / "mara.png").write_bytes(picture(chunk(b"tEXt", b"chara\0" + hidden(V2))))
-    assert "Mara: book: 1 entries (character_book" in desk.run("lorebook", "import", "Coast", "mara.png")
-    desk.run("lorebook", "export", "Coast", "Mara: book", "book.json")
-    assert json.loads((desk.folder / "book.json").read_text()) == V2["data"]["character_book"]
-    desk.run("lorebook", "export", "Coast", "Mara: book", "world.json", "--as-world-info")
+    said = desk.run("lorebook", "import", "Coast", "mara.png")
+    assert "Mara: 1 entry (card, exact rules)" in said
+    assert "--into" in said
+    desk.run("lorebook", "export", "Coast", "Mara", "card.json")
+    assert json.loads((desk.folder / "card.json").read_text()) == V2
+    desk.run("lorebook", "export", "Coast", "Mara", "world.json", "--as-world-info")
     assert json.loads((desk.folder / "world.json").read_text())["entries"]["0"]["key"] == ["Mara", "light"]
+    desk.run("lorebook", "export", "Coast", "Mara", "out.png", "--into", "mara.png")
+    assert (desk.folder / "out.png").read_bytes() == (desk.folder / "mara.png").read_bytes()
+    assert "EXPORT_REFUSED" in desk.run("lorebook", "export", "Coast", "Mara", "none.png", code=2)
+
+
+def test_a_card_without_a_book_comes_in_and_becomes_a_character(desk: Desk) -> None:
+    put(desk.folder / "v1.json", {**V1, "name": "Ilse Marten", "description": "She mends sails."})
+    assert "Ilse Marten: 0 entries (card" in desk.run("lorebook", "import", "Coast", "v1.json")
+    assert "1 codex entries were made" in desk.run("lorebook", "to-codex", "Coast", "Ilse Marten")
+    assert "She mends sails." in desk.run("codex", "show", "Coast", "Ilse Marten")
+
+
+def test_a_book_is_made_filled_edited_and_taken_away(desk: Desk) -> None:
+    desk.run("lorebook", "new", "Coast", "Harbour")
+    assert "Entry 0" in desk.run("lorebook", "add", "Coast", "Harbour", "key=Mara", "content=12", "comment=Keeper")
+    assert "Entry 1" in desk.run("lorebook", "add", "Coast", "Harbour", 'key=["/keep(er)?/"]', "content=A light.")
+    desk.run("lorebook", "edit", "Coast", "Harbour", "0", "order=20", "comment=null", "constant=true")
+    shown = json.loads(desk.run("lorebook", "show", "Coast", "Harbour", "--json"))["entries"]
+    assert (shown[0]["order"], shown[0]["comment"], shown[0]["constant"], shown[0]["content"]) == (20, None, True, "12")
+    assert shown[1]["key"] == ["/keep(er)?/"]
+    for words, why in (
+        (("0", "order=much"), "order"),
+        (("0", "colour=red"), "colour"),
+        (("9", "order=1"), "no entry 9"),
+        (("0", "order"), "no FIELD=VALUE"),
+    ):
+        assert why in desk.run("lorebook", "edit", "Coast", "Harbour", *words, code=2)
+    desk.run("lorebook", "drop", "Coast", "Harbour", "0")
+    assert books(desk)[0]["entries"] == 1
+    assert "no longer in use" in desk.run("lorebook", "use", "Coast", "Harbour", "--off")
+    assert books(desk)[0]["active"] is False
+    assert "exact rules" in desk.run("lorebook", "use", "Coast", "Harbour", "--rules", "exact")
+    assert (books(desk)[0]["active"], books(desk)[0]["rules"]) == (True, "exact")
+    assert "exact or fabula" in desk.run("lorebook", "use", "Coast", "Harbour", "--rules", "loose", code=2)
+    desk.run("lorebook", "remove", "Coast", "Harbour")
+    assert books(desk) == []
+
+
+def test_an_entry_is_told_from_a_chapter_on(desk: Desk) -> None:
+    desk.run("lorebook", "import", "Coast", "isles.json")
+    desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02", "--until", "ch-03")
+    asked = ("-w", "8192", "--quiet")
+    told = {ch: "It rains." in desk.run("assemble", "Coast", "-d", ch, *asked) for ch in ("ch-01", "ch-02", "ch-03")}
+    assert told == {"ch-01": False, "ch-02": True, "ch-03": False}
+    assert "not come to it yet" in " ".join(desk.run("why", "Rain", "Coast", "-d", "ch-01", "-w", "8192").split())
+    assert "(from ch-02; before ch-03)" in desk.run("lorebook", "show", "Coast", "isles")
+    assert "✓ Rain" in desk.run("lorebook", "test", "Coast", "x")
+    assert "· Rain: the story has not come to it yet" in desk.run("lorebook", "test", "Coast", "x", "--at", "ch-01")
+    assert "whole ones" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02@5", code=2)
+    assert "no place" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
+    desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "nobody", "--since", "start", "--until", "end")
+    assert "It rains." not in desk.run("assemble", "Coast", "-d", "ch-01", *asked)
+    desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "everybody")
+    desk.run("lorebook", "export", "Coast", "isles", "out.json")
+    assert json.loads((desk.folder / "out.json").read_text()) == WORLD
 
 
 def test_a_book_becomes_codex_entries_and_rests(desk: Desk) -> None:
@@ -90,11 +147,9 @@ def test_a_book_becomes_codex_entries_and_rests(desk: Desk) -> None:
 
 
 def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
-    put(desk.folder / "v1.json", V1)
     put(desk.folder / "twice.json", {"entries": [{"uid": 1}, {"uid": 1}]})
     (desk.folder / "deep.json").write_text("[" * 10_000)
     for name, code in (
-        ("v1.json", "IMPORT_UNREADABLE"),
         ("twice.json", "LOREBOOK_INVALID"),
         ("deep.json", "IMPORT_TOO_LARGE"),
         ("nowhere.json", "IMPORT_UNREADABLE"),

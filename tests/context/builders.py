@@ -39,7 +39,8 @@ from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Note, Preference
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of
 from fabula.text.models import find_model
 
 PROJECT = "yuan"
@@ -122,9 +123,11 @@ def story(
 ) -> View:
     """The Chinese story, with whatever of it a test wants changed."""
     manuscript = Manuscript(tuple(documents) or chapters(10))
+    shelf = shelf_of(PROJECT, manuscript)
+    shelf.finished()
     rooms: dict[type, object] = {
         Manuscript: manuscript,
-        Passages: Passages((d.id, d.title, d.text) for d in manuscript.documents),
+        Shelf: shelf,
         Direction: Direction(kind="长篇小说", person=person),
         Memory: Memory(PROJECT, preferences=preferences, episodes=episodes),
         Codex: Codex(PROJECT, "zh", entries),

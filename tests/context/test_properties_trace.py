@@ -49,10 +49,13 @@ def test_every_fragment_offered_has_exactly_one_verdict(
         result = engine().assemble(request, fragments=fragments)
     except FabulaError:
         assume(False)
-    verdicts = [verdict for verdict in result.trace if not verdict.source.startswith("attachment:")]
+    verdicts = [verdict for verdict in result.trace if not verdict.source.startswith(("attachment:", "preset:"))]
     assert Counter(verdict.source for verdict in verdicts) == Counter(fragment.source for fragment in fragments)
     attached = [verdict.source for verdict in result.trace if verdict.source.startswith("attachment:")]
     assert sorted(attached) == sorted(f"attachment:{item.id}" for item in request.attachments)
+    nodes = request.preset.nodes if request.preset is not None else ()
+    own = [verdict.text for verdict in result.trace if verdict.layer is None]
+    assert sorted(own) == sorted(node.content for node in nodes if node.enabled and node.content.strip())
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)

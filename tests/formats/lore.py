@@ -65,7 +65,7 @@ def same(one: object, other: object) -> bool:
 
 def round_trip(raw: object, folder: Path) -> Any:
     """What an imported book is exported as."""
-    (book,) = read_lorebook(put(folder / "in.json", raw))
+    book = read_lorebook(put(folder / "in.json", raw))
     write_lorebook(book, folder / "out.json", overwrite=True)
     return json.loads((folder / "out.json").read_bytes())
 

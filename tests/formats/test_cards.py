@@ -17,10 +17,10 @@ from fabula.core.errors import Code, FabulaError
 from fabula.formats.cards import CHARACTER_BOOK, Texts, edited
 from fabula.formats.dialect import SHIPPED
 from fabula.formats.lore_codex import codex_entries, lost_as_entries
-from fabula.formats.lorebooks import parse, patch, read_card, read_lorebook, write_card
-from fabula.lorebook.model import LoreEntry
+from fabula.formats.lorebooks import add, drop, parse, patch, read_card, read_lorebook, write_card, write_lorebook
+from fabula.lorebook.model import About, LoreEntry
 from fabula.lorebook.service import Lorebook
-from tests.formats.lore import ENTRY, EXTRAS, V1, V2, V3, put, refused, round_trip, same
+from tests.formats.lore import ENTRY, EXTRAS, V1, V2, V3, chunk, hidden, picture, put, refused, round_trip, same
 
 
 def entry_of(row: dict[str, Any], **book: Any) -> LoreEntry:
@@ -43,7 +43,7 @@ def test_a_card_and_its_book_come_back_known_or_not(
     path = put(tmp_path / "in.json", raw)
     write_card(read_card(path), tmp_path / "out.json", overwrite=True)
     assert same(json.loads((tmp_path / "out.json").read_bytes()), raw)
-    assert same(read_lorebook(path)[0].book, kept)
+    assert same(round_trip(raw, tmp_path), raw)
     assert same(round_trip(kept, tmp_path), kept)
     alone = {"spec": "lorebook_v3", "data": kept, **card}
     assert same(round_trip(alone, tmp_path), alone)
@@ -52,8 +52,49 @@ def test_a_card_and_its_book_come_back_known_or_not(
 def test_each_version_is_known_by_what_it_holds(tmp_path: Path) -> None:
     versions = [read_card(put(tmp_path / "c.json", raw)).version for raw in (V1, V2, V3)]
     assert versions == [1, 2, 3]
-    assert read_lorebook(put(tmp_path / "c.json", V1)) == []
-    assert read_lorebook(put(tmp_path / "c.json", {**V2, "data": {"name": "Mara"}})) == []
+    for raw in (V1, {**V2, "data": {"name": "Mara"}}):
+        bare = read_lorebook(put(tmp_path / "c.json", raw))
+        assert (bare.format, parse(bare).book.entries, same(bare.book, raw)) == ("card", (), True)
+
+
+def test_a_card_is_a_book_and_says_whom_it_is_about(tmp_path: Path) -> None:
+    deep = {"depth_prompt": {"prompt": "Stay calm."}}
+    data = {**V2["data"], "tags": ["sea"], "personality": "Calm.", "nickname": "The keeper", "extensions": deep}
+    data["character_book"] = {**data["character_book"], "scan_depth": 7}
+    read = parse(read_lorebook(put(tmp_path / "c.json", {**V3, "data": data})))
+    assert (len(read.book.entries), read.book.source, read.settings.depth) == (1, "character", 7)
+    assert read.about == About(
+        name="The keeper", tags=("sea",), description="A keeper.", personality="Calm.", depth_prompt="Stay calm."
+    )
+
+
+def test_entries_are_added_to_a_card_and_taken_out_again(tmp_path: Path) -> None:
+    book = read_lorebook(put(tmp_path / "c.json", {**V2, "data": {"name": "Mara", "odd": 1}}))
+    made, uid = add(book, key=["Tom"], content="Tom rows.", depth=2)
+    assert uid == 0
+    (row,) = made.book["data"]["character_book"]["entries"]
+    assert (row["keys"], row["enabled"], row["extensions"]) == (["Tom"], True, {"depth": 2})
+    assert made.book["data"]["odd"] == 1
+    assert parse(drop(made, 0)).book.entries == ()
+    with pytest.raises(FabulaError, match="version 1"):
+        add(read_lorebook(put(tmp_path / "c.json", V1)), key=["x"])
+
+
+def test_a_card_goes_back_into_its_picture_or_archive(tmp_path: Path) -> None:
+    image = picture(chunk(b"tEXt", b"Software\0x"), chunk(b"tEXt", b"chara\0" + hidden(V2)))
+    (tmp_path / "in.png").write_bytes(image)
+    book = read_lorebook(tmp_path / "in.png")
+    write_lorebook(book, tmp_path / "same.png", into=tmp_path / "in.png")
+    assert (tmp_path / "same.png").read_bytes() == image
+    write_lorebook(patch(book, 0, order=7), tmp_path / "out.png", into=tmp_path / "in.png")
+    again = read_lorebook(tmp_path / "out.png")
+    assert parse(again).book.entries[0].order == 7
+    write_lorebook(book, tmp_path / "out.charx")
+    write_lorebook(book, tmp_path / "more.charx", into=tmp_path / "out.charx")
+    assert same(read_lorebook(tmp_path / "more.charx").book, V2)
+    with pytest.raises(FabulaError) as refusal:
+        write_lorebook(book, tmp_path / "none.png")
+    assert refusal.value.code is Code.EXPORT_REFUSED
 
 
 def test_a_book_says_what_its_extensions_say() -> None:
@@ -161,6 +202,21 @@ def test_a_card_is_written_only_as_what_it_can_be(tmp_path: Path) -> None:
         with pytest.raises(FabulaError) as refusal:
             write_card(card, tmp_path / name)
         assert refusal.value.code is Code.EXPORT_REFUSED
+
+
+def test_the_character_of_a_card_becomes_an_entry_too() -> None:
+    data = {
+        "name": "Mara",
+        "description": "A keeper. ",
+        "scenario": "A storm.",
+        "creator_notes": "v2",
+        "tags": ["sea", ""],
+    }
+    book = Lorebook(id="c", name="Mara", format="card", book={"spec": "chara_card_v2", "data": data})
+    (made,) = codex_entries(book)
+    assert (made.id, made.type, made.name, made.description) == ("c.character", "character", "Mara", "A keeper.")
+    assert (made.details, made.tags, made.notes) == ({"scenario": "A storm."}, ("sea",), "v2")
+    assert checked(made) == made
 
 
 def test_keys_become_names_and_the_rest_is_said() -> None:

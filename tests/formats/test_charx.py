@@ -47,8 +47,8 @@ def test_the_same_card_is_the_same_file(tmp_path: Path) -> None:
 
 
 def test_its_book_is_read_without_its_assets(tmp_path: Path) -> None:
-    (book,) = read_lorebook(packed(tmp_path / "c.charx", {"card.json": json.dumps(V3).encode(), "a": b"x"}))
-    assert book.format == "character_book"
+    book = read_lorebook(packed(tmp_path / "c.charx", {"card.json": json.dumps(V3).encode(), "a": b"x"}))
+    assert (book.format, same(book.book, V3)) == ("card", True)
 
 
 @pytest.mark.parametrize(

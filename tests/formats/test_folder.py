@@ -10,12 +10,13 @@ import pytest
 
 from fabula.app import Fabula
 from fabula.codex.model import Codex, Level
-from fabula.constraints.model import Constraints, Origin
+from fabula.constraints.model import Banned, Constraints, Origin
 from fabula.context.recipes.preset import Preset
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.formats.folder import read_project
 from fabula.manuscript.model import Direction, Document, Manuscript
+from fabula.text.names import Case, Rules
 from tests.manuscript.stories import ask, everything
 
 HEAD = """
@@ -172,6 +173,20 @@ def test_codex_entries_are_read_whole(tmp_path: Path) -> None:
     assert mara.relations[0].to == "lamp"
     assert mara.progressions[0].since == Position("ch-1", len("Mara came. The lamp fell."))
     assert (lamp.level, lamp.type, lamp.since) == (Level.ALWAYS, "other", Position("ch-2"))
+
+
+def test_later_names_and_what_is_looked_for_are_read_too(tmp_path: Path) -> None:
+    more = '[entry.rules]\ncase = "exact"\nwithout = ["Lamp Street"]\n'
+    more += '[[entry.progression]]\nsince = "ch-2"\naliases = ["Sun"]\n'
+    check = '[[constraint]]\nid = "c"\ntext = "Calm."\ncheck = { kind = "banned", words = ["!"] }\n'
+    view = read_project(folder(tmp_path, {"codex.toml": CODEX + more, "constraints.toml": check}))
+    codex, rules = view.room(Codex), view.room(Constraints)
+    assert codex is not None
+    assert rules is not None
+    lamp = codex.by_id["lamp"]
+    assert lamp.rules == Rules(case=Case.EXACT, without=("Lamp Street",))
+    assert (lamp.progressions[0].aliases, lamp.progressions[0].text) == (("Sun",), "")
+    assert rules.constraints[0].check == Banned(words=("!",))
 
 
 def test_constraints_and_presets_are_read(tmp_path: Path) -> None:
@@ -371,6 +386,12 @@ MALFORMED: dict[str, tuple[str, str | bytes | None, str]] = {
         "codex.toml",
         ENTRY + '[[entry.progression]]\nsince = "ch-1"\n',
         "`text` is missing",
+    ),
+    "a case that is none": ("codex.toml", ENTRY + '[entry.rules]\ncase = "odd"\n', "`rules` makes no sense"),
+    "a check of no kind": (
+        "constraints.toml",
+        '[[constraint]]\nid = "c"\ntext = "x"\ncheck = { kind = "odd" }\n',
+        "`check` makes no sense",
     ),
     "a phrase that is not there": (
         "codex.toml",

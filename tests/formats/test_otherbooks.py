@@ -49,7 +49,7 @@ def test_every_field_comes_back_known_or_not(
 ) -> None:
     raw = {**make(*({**row, **extra} for extra in rows)), **book}
     assert same(round_trip(raw, tmp_path), raw)
-    (found,) = read_lorebook(tmp_path / "in.json")
+    found = read_lorebook(tmp_path / "in.json")
     assert (found.format, found.rules) == (dialect.name, "fabula")
 
 

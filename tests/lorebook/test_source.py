@@ -28,7 +28,7 @@ from fabula.context.trace import OVERRODE, Verdict
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code
 from fabula.core.scale import DETECTED, KEPT, PULLED_IN
-from fabula.lorebook.model import Settings, Timed
+from fabula.lorebook.model import About, Settings, Timed
 from fabula.lorebook.seat import our_order
 from fabula.lorebook.shelf import Lorebooks, Shelved, timed_of
 from fabula.lorebook.source import LorebookSource, called
@@ -314,3 +314,30 @@ def test_a_source_that_fails_to_leave_anything_is_told_the_same_again() -> None:
     assert before.left == {}
     again = engine.assemble(CHAT, continuity=replace(before, left={"lorebook": b"kept"})).continuity
     assert again.left == {"lorebook": b"kept"}
+
+
+def test_keys_that_cannot_be_used_are_warned_of() -> None:
+    slow = "ab" * 20_000
+    entries = [keyed("/(/"), *(keyed(f"/((a|b){{1,999}}){{{n},999}}c/") for n in range(900, 999))]
+    warnings = assembled(view(shelf(*entries), slow)).warnings
+    assert len(warnings) == 6
+    assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' is no pattern")
+    assert "would take too long" in warnings[1]
+    assert "more things" in warnings[-1]
+
+
+def test_entries_may_look_at_the_card_they_came_with() -> None:
+    about = About(name="Bob", description="A sailor.", tags=("sea",))
+    entries = [
+        keyed("sailor", matchCharacterDescription=True, content="E0 {{char}}"),
+        keyed("sailor"),
+        constant(characterFilter={"tags": ["sea"], "names": []}),
+    ]
+    shelved = Shelved(
+        id="isles", name="b", rules="exact", book=book(*entries, name="isles"), settings=SHIPPED, about=about
+    )
+    result = assembled(view(Lorebooks(P, [shelved]), "hello"))
+    assert sorted(told(result)) == ["E0", "E2"]
+    assert "E0 Bob" in result.prompt
+    other = assembled(view(Lorebooks(P, [shelved]), "hello"), replace(CHAT, character="pawn:Ann"))
+    assert told(other) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.cli.desk import print_json, writing
 from fabula.cli.projects import JSON, PROJECT, STORE, open_store
 from fabula.core.errors import Code, FabulaError
 
@@ -29,6 +29,7 @@ def register(app: typer.Typer) -> None:
     for name, command in (
         ("list", list_presets),
         ("show", show),
+        ("get", get),
         ("set", put),
         ("use", use),
         ("remove", remove),
@@ -46,7 +47,7 @@ def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
         every = service.listed(reading)
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "id": kept.preset.id,
@@ -86,9 +87,22 @@ def show(
     if as_json:
         import msgspec
 
-        _print_json({"title": title, "recipe": layout.name, "rows": msgspec.to_builtins(rows)})
+        print_json({"title": title, "recipe": layout.name, "rows": msgspec.to_builtins(rows)})
     else:
         _draw(title, rows)
+
+
+def get(project: PROJECT, name: NAME = "", store: STORE = None) -> None:
+    """The nodes of a preset as JSON, to be edited and kept again; without a name, those of the active one."""
+    import msgspec
+
+    from fabula.context.recipes import Preset
+    from fabula.manuscript import projects
+    from fabula.presets import service, snapshot
+
+    with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
+        found = service.find(reading, name).preset if name else snapshot.load(reading)
+    print_json({"nodes": msgspec.to_builtins((found or Preset(nodes=())).nodes)})
 
 
 def put(
@@ -101,11 +115,10 @@ def put(
     """Keep a preset."""
     from msgspec.structs import replace
 
-    from fabula.manuscript import projects
     from fabula.presets import service
 
     given = service.read(_read(path))
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
+    with writing(project, store) as tx:
         same = [kept.preset for kept in service.listed(tx) if name in (kept.preset.id, kept.preset.title)]
         ident = same[0].id if len(same) == 1 else given.id
         title = same[0].title if len(same) == 1 and same[0].id == name else name
@@ -119,10 +132,9 @@ def use(
     store: STORE = None,
 ) -> None:
     """Make a preset the active one, or none."""
-    from fabula.manuscript import projects
     from fabula.presets import service
 
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
+    with writing(project, store) as tx:
         chosen = None if name == "-" else service.find(tx, name).preset
         service.activate(tx, chosen.id if chosen is not None else None)
     print(f"{chosen.title} is active." if chosen is not None else "No preset is active.")
@@ -130,10 +142,9 @@ def use(
 
 def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
     """Take a preset away."""
-    from fabula.manuscript import projects
     from fabula.presets import service
 
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
+    with writing(project, store) as tx:
         gone = service.find(tx, name).preset
         service.remove(tx, gone.id)
     print(f"{gone.title} is gone.")
@@ -149,7 +160,7 @@ def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSO
         found = service.find(reading, name).preset if name else snapshot.load(reading)
     every = available_anchors(found or Preset(nodes=()))
     if as_json:
-        _print_json(list(every))
+        print_json(list(every))
     else:
         print("\n".join(every))
 
@@ -196,7 +207,3 @@ def _read(name: str) -> bytes:
         return Path(name).read_bytes()
     except OSError as error:
         raise FabulaError(Code.PRESET_INVALID, f"{name} could not be read ({error.strerror}).") from error
-
-
-def _print_json(data: object) -> None:
-    print(json.dumps(data, ensure_ascii=False, indent=2))

@@ -46,10 +46,10 @@ def show_inspection(house: Fabula, request: Request, result: Result) -> None:
     """Every fragment of every layer, and why it is in or out."""
     console = Console()
     _summary(console, house, request, result)
-    for layer in LAYERS:
-        verdicts = result.trace.of_layer(layer)
+    for layer in (None, *LAYERS):
+        verdicts, name = result.trace.of_layer(layer), layer.value if layer is not None else "preset"
         if verdicts:
-            console.print(_verdicts(layer.value.capitalize(), verdicts, _COLOURS[layer.value]))
+            console.print(_verdicts(name.capitalize(), verdicts, _COLOURS[name]))
     _warnings(console, result)
 
 
@@ -143,7 +143,8 @@ def _verdicts(title: str, verdicts: Sequence[Verdict], colour: str = "grey58") -
         name = Text(_name(verdict))
         if not verdict.included:
             name.stylize("strike grey58")
-        reason = "" if verdict.reason is Reason.KEPT else verdict.sentence
+        said = verdict.detail if verdict.layer is None else ""  # of a message of the preset: its place
+        reason = said if verdict.reason is Reason.KEPT else verdict.sentence
         table.add_row(
             name, f"{verdict.tokens:,}" if verdict.tokens else "", f"{verdict.score:.2f}", Text(reason, style="grey58")
         )

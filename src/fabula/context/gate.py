@@ -47,7 +47,7 @@ def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | 
     strictest: Reason | None = None
     held: tuple[Terms | Fragment, ...] = (fragment, *fragment.derived_from)
     for terms in held:
-        reason = _judge(terms, vantage, timeline)
+        reason = judge_terms(terms, vantage, timeline)
         if reason is Reason.NOT_REVEALED:
             strictest = reason
         elif reason is not None:
@@ -57,7 +57,8 @@ def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | 
     return strictest
 
 
-def _judge(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+def judge_terms(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+    """The word on one set of terms; a source whose material calls up other material asks here beforehand."""
     here = vantage.position
     if terms.until is not None and timeline.reached(terms.until, here):
         return Reason.NO_LONGER

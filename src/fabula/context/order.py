@@ -4,7 +4,7 @@ What was told last time stays where it stood. What is new joins at the end of th
 late joiners on, in a small block behind the window, so that the window before it does not move;
 once that block has cost as much as moving the window would, it is folded in. When a window steps or
 the chapter changes, the layer is chosen anew: kinds that change seldom stand before kinds that
-change often, and within a kind what was there before stands first.
+change often; of the former what was there before stands first, of the latter within its kind.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.measure import Piece
 from fabula.context.trace import Outcome, Reason
 from fabula.core.scale import NEEDED
+
+OFTEN = frozenset({"relevant", "search", "history"})  # kinds that change with every choice
 
 
 class Order(Struct):
@@ -64,7 +66,14 @@ def _anew(kept: Sequence[Piece], before: Continuity) -> list[Piece]:
     for piece in kept:
         kinds.setdefault(_kind(piece), len(kinds))
     nowhere = len(places)
-    return sorted(kept, key=lambda piece: (kinds[_kind(piece)], places.get(piece.fragment.source, nowhere)))
+
+    def key(piece: Piece) -> tuple[bool, int, int]:
+        kind, place = _kind(piece), places.get(piece.fragment.source, nowhere)
+        if kind in OFTEN:
+            return True, kinds[kind], place
+        return False, place, kinds[kind]
+
+    return sorted(kept, key=key)
 
 
 def _kind(piece: Piece) -> str:

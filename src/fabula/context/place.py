@@ -47,6 +47,7 @@ class _Injected(Struct):
     at: int
 
 
+UNNAMED = "a preset message"
 _Inject = Callable[[Slot, Placement | None, int, str], bool]
 
 
@@ -157,7 +158,7 @@ def _wished(node: Node, at: int, measure: Measure, inject: _Inject) -> bool:
         return False
     slot = Slot(node.role, "preset", [measure.kept_unit(node.content.strip())])
     placement = Placement(wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
-    return inject(slot, placement, at, node.id or "a preset message")
+    return inject(slot, placement, at, node.id or UNNAMED)
 
 
 def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:

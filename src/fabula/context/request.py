@@ -53,6 +53,7 @@ class Request(Struct, frozen=True, kw_only=True):
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
+    mode: str = ""  # of the conversation, for conditions of a preset
     speaker_id: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -108,6 +109,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request
     left: Mapping[str, bytes] = {}  # by source: what it left behind last time, at this very place
+    notes: list[str] = []  # what sources say beside a good answer, each `CODE: sentence`; becomes warnings
 
     def shown_from(self) -> Position | None:
         """Where the window would begin if it had all the room there is; what follows may be in the prompt anyway."""

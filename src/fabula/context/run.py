@@ -22,6 +22,7 @@ from fabula.context.measure import Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
+from fabula.context.preset_trace import preset_verdicts
 from fabula.context.recipes import Preset, Recipe
 from fabula.context.recipes.conditions import Moment, Settled, settle
 from fabula.context.render import Rendered, render
@@ -121,9 +122,9 @@ class Run:
                 left=before.left if self.same_place else {},
             )
             rest = self._gather(self.sources[1], told, measure)
-            noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings]
+            noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings, *dict.fromkeys(told.notes)]
             offered = [desk, *rest.groups, attached.described]
-            outcomes: list[Outcome] = [*attached.outcomes, *self._unmet(settled)]
+            outcomes: list[Outcome] = [*attached.outcomes]
             offer, unrevealed = self._sift(offered, measure, outcomes, noted, frozenset(held))
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
                 offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
@@ -150,7 +151,15 @@ class Run:
                 for layer in LAYERS
             },
             warnings=tuple(noted),
-            trace=Trace(outcomes, fitting.kept, unrevealed, self._absent(told) if self.dry else ()),
+            trace=Trace(
+                outcomes,
+                fitting.kept,
+                unrevealed,
+                [
+                    *preset_verdicts(self.preset, settled, unanchored, measure),
+                    *(self._absent(told) if self.dry else ()),
+                ],
+            ),
             continuity=before if self.dry else told_last,
             budget=budget,
             vantage=self.vantage,
@@ -191,31 +200,10 @@ class Run:
             place=request.conversation_id or request.document_id,
             said=(*talk, spoken) if spoken.strip() else tuple(talk),
             near=tuple(near.text for near in nearby(request, desk)),
-            modes=frozenset(name for name in (request.recipe, request.skill_id) if name),
+            modes=frozenset(name for name in (request.recipe, request.skill_id, request.mode) if name),
             model=request.model,
             timed=msgspec.json.decode(left, type=dict[str, int]) if left else {},
         )
-
-    def _unmet(self, settled: Settled | None) -> list[Outcome]:
-        """A verdict for every message that does not exist in this request."""
-        if settled is None:
-            return []
-        return [
-            (
-                Fragment(
-                    source=f"preset:{name}",
-                    layer=Layer.IMMEDIATE,
-                    text=node.content,
-                    project_id=self.request.project_id,
-                    title=node.id,
-                ),
-                Reason.CONDITION_UNMET,
-                0,
-                settled.unmet[name],
-            )
-            for name, node in self.preset.conditional.items()
-            if name in settled.unmet
-        ]
 
     def _budget(self, measure: Measure, profile: Profile, preset: Preset, identity: str) -> Budget:
         """The sums before any fragment: identity, preset messages and what messages cost around their text."""

@@ -86,7 +86,7 @@ class Verdict(Struct, frozen=True):
 
     source: str
     title: str
-    layer: Layer
+    layer: Layer | None  # none: a message of the preset
     reason: Reason
     tokens: int
     score: float
@@ -146,8 +146,8 @@ class Trace:
             self._outcomes = self._kept = ()
         return iter(self._verdicts)
 
-    def of_layer(self, layer: Layer) -> list[Verdict]:
-        """The verdicts of one layer, those that are in first."""
+    def of_layer(self, layer: Layer | None) -> list[Verdict]:
+        """The verdicts of one layer, or of the preset, those that are in first."""
         return sorted((v for v in self if v.layer is layer), key=lambda v: not v.included)
 
     def find(self, name: str) -> list[Verdict]:

@@ -33,6 +33,7 @@ class WireRequest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_f
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
+    mode: str = ""
     speaker_id: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -114,7 +115,7 @@ def verdict_json(verdict: Verdict) -> Mapping[str, Any]:
     return {
         "source": verdict.source,
         "title": verdict.title,
-        "layer": verdict.layer.value,
+        "layer": verdict.layer.value if verdict.layer is not None else "preset",
         "included": verdict.included,
         "reason": verdict.reason.value,
         "why": verdict.sentence,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.formats.dialect import NUMBER, SHIPPED, TEXT, TEXTS, TRUTH, Dialect, Field, Lost, Row, invalid, slashed
 from fabula.formats.imported import unreadable
-from fabula.lorebook.model import Number, Settings
+from fabula.lorebook.model import About, Number, Settings
 
 SPECS = {"chara_card_v2": 2, "chara_card_v3": 3}
 _FIRST = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
@@ -125,6 +125,22 @@ def _finish(book: Row, row: Row, entry: dict[str, Any]) -> None:
         del entry["outletName"]
 
 
+def _about(raw: Row) -> About:
+    """Who the card is about, as far as entries may look there."""
+    card = read_card_json(raw, "the card")
+    texts, deep = card.texts, (card.texts.extensions or {}).get("depth_prompt")
+    told = deep.get("prompt") if isinstance(deep, Mapping) else ""
+    return About(
+        name=card.name,
+        tags=texts.tags or (),
+        description=texts.description or "",
+        personality=texts.personality or "",
+        scenario=texts.scenario or "",
+        creator_notes=texts.creator_notes or "",
+        depth_prompt=told if isinstance(told, str) else "",
+    )
+
+
 class _Reading(Struct, frozen=True):
     scan_depth: Number | None = None
     token_budget: Number | None = None
@@ -133,8 +149,10 @@ class _Reading(Struct, frozen=True):
 
 def _settings(book: Row) -> Settings:
     """How the book wants to be read, where it says so; SillyTavern itself passes this over."""
+    inner = book.get("data", book)
+    inner = inner.get("character_book") or {} if card_version(book) else inner
     try:
-        wish = msgspec.convert(book.get("data", book), _Reading)
+        wish = msgspec.convert(inner, _Reading)
     except msgspec.ValidationError as error:
         raise invalid(f"Something in the book is not what it should be: {error}.") from error
     changes: dict[str, Any] = {}
@@ -205,6 +223,7 @@ def _is_book(raw: Row) -> bool:
     return isinstance(entries, list) and all(isinstance(row, Mapping) for row in entries)
 
 
+_BLANK = {"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}}
 CHARACTER_BOOK = Dialect(
     name="character_book",
     recognises=_is_book,
@@ -215,15 +234,22 @@ CHARACTER_BOOK = Dialect(
     settings=_settings,
     finish=_finish,
     source="character",
+    blank=_BLANK,
 )
-LOREBOOK_V3 = Dialect(
+CARD = replace(
+    CHARACTER_BOOK,
+    name="card",
+    recognises=lambda raw: card_version(raw) is not None,
+    entries="data.character_book.entries",
+    title=lambda raw: read_card_json(raw, "the card").name,
+    optional=True,
+    about=_about,
+)
+LOREBOOK_V3 = replace(
+    CHARACTER_BOOK,
     name="lorebook_v3",
     recognises=lambda raw: raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), Mapping),
     entries="data.entries",
-    fields=_FIELDS,
-    lost=_LOST,
-    uid="id",
-    settings=_settings,
-    finish=_finish,
     title=lambda raw: raw["data"].get("name"),
+    source="global",
 )

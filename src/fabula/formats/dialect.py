@@ -1,9 +1,8 @@
 """Dialects: the same entry of lore, by the names another program gives to its fields.
 
 A dialect is a table. Each line says where a field of ours stands in a row of theirs, what may stand there,
-and how the one becomes the other. One table serves both directions: reading an entry, and patching an edit
-of ours into the row as it came. What the table does not name is never touched, so nothing is lost on the
-way in and out. What has no equal here is said in a warning.
+and how the one becomes the other. One table serves both directions: reading an entry here, and patching an
+edit of ours into the row as it came (`book_edits`). What has no equal here is said in a warning.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.formats.safe_json import too_large
-from fabula.lorebook.model import Book, Number, Settings, Source
+from fabula.lorebook.model import About, Book, Number, Settings, Source, Story
 from fabula.lorebook.reading import read_book
 
 MOST_ENTRIES = 20_000
+STORY = ("extensions", "fabula", "story")
 Row = Mapping[str, Any]
 SHIPPED = Settings(recursive=True, match_whole_words=True)  # as SillyTavern comes to its users
 
@@ -60,6 +60,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     title: Callable[[Row], object] = lambda book: book.get("name")
     rules: Literal["exact", "fabula"] = "exact"  # by which it is read unless somebody says otherwise
     source: Source = "global"
+    blank: Row = {}  # what every row of theirs has, for a new one
+    optional: bool = False  # whether there may be no entries at all
+    about: Callable[[Row], About | None] = lambda book: None
 
 
 class Read(Struct, frozen=True):
@@ -68,37 +71,41 @@ class Read(Struct, frozen=True):
     book: Book
     settings: Settings
     warnings: tuple[str, ...] = ()
+    about: About | None = None
 
 
 def read_rows(dialect: Dialect, raw: Row, ident: str, name: str) -> Read:
     """A book of a dialect in our terms, every field checked."""
     rows = rows_of(dialect, raw, name)
-    uids, warnings = _uids(dialect, rows)
+    uids, warnings = uids_of(dialect, rows)
     made: dict[str, dict[str, Any]] = {}
     for uid, (place, row) in zip(uids, rows, strict=True):
         where = f"entry {place[:40]!r} of the lorebook {name!r}"
         entry: dict[str, Any] = {"uid": uid}
         for field in dialect.fields:
-            value = _dig(row, field.theirs, where)
+            value = dig(row, field.theirs, where)
             if value is not None and entry.get(field.ours) is None:
                 entry[field.ours] = field.read(_checked(value, field, where))
         dialect.finish(raw, row, entry)
+        entry["story"] = story_of(row, where)
         made[place] = entry
     for lost in dialect.lost:
         number = sum(lost.uses(row) for _, row in rows)
         if number:
             warnings.append(f"{lost.sentence} ({number} {'entry' if number == 1 else 'entries'}).")
     book = read_book({"entries": made}, name)
-    return Read(Book(ident, book.entries, dialect.source), dialect.settings(raw), tuple(warnings))
+    return Read(Book(ident, book.entries, dialect.source), dialect.settings(raw), tuple(warnings), dialect.about(raw))
 
 
 def rows_of(dialect: Dialect, raw: Row, name: str) -> list[tuple[str, Row]]:
     """The rows of a book and where each stands."""
-    found = _dig(raw, dialect.entries, f"the lorebook {name!r}")
+    found = dig(raw, dialect.entries, f"the lorebook {name!r}")
     if isinstance(found, Mapping):
         rows = [(str(place), row) for place, row in found.items()]
     elif isinstance(found, Sequence) and not isinstance(found, str | bytes):
         rows = [(str(place), row) for place, row in enumerate(found)]
+    elif found is None and dialect.optional:
+        rows = []
     else:
         raise invalid(f"The lorebook {name!r} has no list of entries.")
     if len(rows) > MOST_ENTRIES:
@@ -109,23 +116,17 @@ def rows_of(dialect: Dialect, raw: Row, name: str) -> list[tuple[str, Row]]:
     return rows
 
 
-def patched(dialect: Dialect, raw: Row, name: str, uid: int, changes: Row) -> dict[str, Any]:
-    """The book as it came, with some fields of one entry changed; their names are those of a world book."""
-    rows = rows_of(dialect, raw, name)
-    uids, _ = _uids(dialect, rows)
-    if uid not in uids:
-        raise invalid(f"The lorebook {name!r} has no entry {uid}.")
-    place = rows[uids.index(uid)][0]
-    found: Any = rows[uids.index(uid)][1]
-    for ours, value in changes.items():
-        field = next((field for field in dialect.fields if field.ours == ours), None)
-        if field is None:
-            raise invalid(f"{ours!r} cannot be changed in a book of the format {dialect.name}.")
-        found = _put(found, field.theirs.split("."), None if value is None else field.write(value))
-    whole = _put(raw, [*dialect.entries.split("."), place], found)
-    assert isinstance(whole, dict)
-    read_rows(dialect, whole, "", name)  # an edit that makes no sense is refused before it is kept
-    return whole
+def story_of(row: Row, where: str) -> Story | None:
+    """What we ourselves wrote into a row about its place in the story; whatever else stands there is not ours."""
+    found: Any = row
+    for step in STORY:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    if found is None:
+        return None
+    try:
+        return msgspec.convert(found, Story)
+    except msgspec.ValidationError as error:
+        raise invalid(f"The field {'.'.join(STORY)!r} of {where} is not what it should be: {error}.") from error
 
 
 def invalid(sentence: str) -> FabulaError:
@@ -147,7 +148,7 @@ def slashed(key: str) -> str:
 NUMBER, TRUTH, TEXT, TEXTS = Number, bool, str, tuple[str, ...]
 
 
-def _uids(dialect: Dialect, rows: Sequence[tuple[str, Row]]) -> tuple[list[int], list[str]]:
+def uids_of(dialect: Dialect, rows: Sequence[tuple[str, Row]]) -> tuple[list[int], list[str]]:
     """A number for each entry: its own where all have one, else its place."""
     own = [row.get(dialect.uid) if dialect.uid else None for _, row in rows]
     whole = [uid for uid in own if type(uid) is int]
@@ -160,7 +161,7 @@ def _uids(dialect: Dialect, rows: Sequence[tuple[str, Row]]) -> tuple[list[int],
     return list(range(len(rows))), ["Some entries lack a number of their own, so all are numbered by place."] * told
 
 
-def _dig(row: Row, path: str, where: str) -> Any:
+def dig(row: Row, path: str, where: str) -> Any:
     found: Any = row
     for step in path.split("."):
         if found is None:
@@ -169,25 +170,6 @@ def _dig(row: Row, path: str, where: str) -> Any:
             raise invalid(f"The field {path!r} of {where} does not stand in an object.")
         found = found.get(step)
     return found
-
-
-def _put(raw: Any, path: Sequence[str], value: Any) -> Any:
-    """A copy with one thing changed along the path; None takes it away."""
-    step, rest = path[0], path[1:]
-    if isinstance(raw, list | tuple):
-        number = int(step)
-        return [
-            _put(inner, rest, value) if at == number and rest else (value if at == number else inner)
-            for at, inner in enumerate(raw)
-        ]
-    copy = dict(raw or {})
-    if rest:
-        copy[step] = _put(copy.get(step), rest, value)
-    elif value is None:
-        copy.pop(step, None)
-    else:
-        copy[step] = value
-    return copy
 
 
 def _checked(value: Any, field: Field, where: str) -> Any:

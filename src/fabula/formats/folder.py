@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fabula.codex.model import Codex, Entry, Level, Progression, Relation
-from fabula.constraints.model import Constraint, Constraints, Kind, Origin
+from fabula.constraints.model import Check, Constraint, Constraints, Kind, Origin
 from fabula.context.recipes.preset import Injection, Node, Preset
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
@@ -24,7 +24,9 @@ from fabula.core.view import Language, Project, View
 from fabula.formats.rows import Row, inside, read_text, read_toml, refuse
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Note, Preference
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of, talks_of
+from fabula.text.names import Rules
 from fabula.text.offsets import normalise
 
 CONVERSATION = "desk"
@@ -90,9 +92,9 @@ def _read_folder(root: Path) -> View:
 
 
 def _view(project: Project, manuscript: Manuscript, rooms: dict[type, object]) -> View:
-    documents = manuscript.documents
-    passages = Passages(((d.id, d.title, d.text) for d in documents), {d.id: d.witnesses for d in documents})
-    return View(project, manuscript.timeline(), {Manuscript: manuscript, Passages: passages, **rooms})
+    said = rooms.get(Conversations)
+    shelf = shelf_of(project.id, manuscript, talks_of(said if isinstance(said, Conversations) else None))
+    return View(project, manuscript.timeline(), {Manuscript: manuscript, Shelf: shelf, **rooms})
 
 
 def _chapters(root: Path, head: Row) -> list[Document]:
@@ -153,6 +155,7 @@ def _entries(data: Row, place: _Places) -> list[Entry]:
             known_to=_known_to(row),
             since=place(row, "since"),
             progressions=tuple(_progression(step, place) for step in row.rows("progression")),
+            rules=row.read("rules", Rules) or Rules(),
         )
         for ident, row in data.named("entry")
     ]
@@ -162,7 +165,8 @@ def _progression(row: Row, place: _Places) -> Progression:
     since = place(row, "since")
     if since is None:
         refuse(row.where, "a progression must say since when it holds")
-    return Progression(row.text("text"), since, _known_to(row))
+    aliases = row.texts("aliases")
+    return Progression(row.text("text", "") if aliases else row.text("text"), since, _known_to(row), aliases)
 
 
 def _known_to(row: Row) -> frozenset[str] | None:
@@ -180,6 +184,7 @@ def _constraints(data: Row, place: _Places) -> list[Constraint]:
             made=str(row.raw("made") or ""),
             since=place(row, "since"),
             until=place(row, "until"),
+            check=row.read("check", Check),
         )
         for ident, row in data.named("constraint")
     ]

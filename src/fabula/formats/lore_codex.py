@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
+from fabula.codex.checks import LONGEST_NAME
 from fabula.codex.model import Entry, Level
+from fabula.core.story import Position
 from fabula.formats.lorebooks import parse
 from fabula.lorebook.keys import read_key
-from fabula.lorebook.model import LoreEntry
+from fabula.lorebook.model import About, LoreEntry, Story
 from fabula.lorebook.service import Lorebook
+from fabula.text.names import Case, Rules
 
 _LOST: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
     ("keys that are patterns", lambda entry: any(not _plain(key) for key in entry.key or ())),
@@ -25,15 +28,16 @@ _LOST: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
     ("waiting for other entries", lambda entry: bool(entry.delay_until_recursion)),
     ("a place at a depth or an outlet", lambda entry: (entry.position or 0) > 1),
     ("a filter by character or trigger", lambda entry: bool(entry.character_filter or entry.triggers)),
-    ("case-sensitive keys", lambda entry: bool(entry.case_sensitive)),
+    ("an end in the story", lambda entry: entry.story is not None and entry.story.until is not None),
     ("{{user}}, {{char}} and the like", lambda entry: "{{" in (entry.content or "")),
 )
 
 
 def codex_entries(book: Lorebook) -> list[Entry]:
-    """An entry for each entry of the book that has a text."""
-    prefix = book.id or sha256(book.name.encode()).hexdigest()[:12]
-    return [_entry(entry, f"{prefix}.{entry.uid}", book.name) for entry in parse(book).book.entries if _text(entry)]
+    """An entry for each entry of the book that has a text, and of a card one for its character."""
+    prefix, read = book.id or sha256(book.name.encode()).hexdigest()[:12], parse(book)
+    made = [_entry(entry, f"{prefix}.{entry.uid}", book.name) for entry in read.book.entries if _text(entry)]
+    return made if read.about is None else [_character(read.about, f"{prefix}.character"), *made]
 
 
 def lost_as_entries(book: Lorebook) -> list[str]:
@@ -51,21 +55,39 @@ def lost_as_entries(book: Lorebook) -> list[str]:
     return told
 
 
+def _character(about: About, ident: str) -> Entry:
+    """The character of a card; what its maker noted is for the writer only."""
+    details = {"personality": about.personality.strip(), "scenario": about.scenario.strip()}
+    return Entry(
+        id=ident,
+        type="character",
+        name=" ".join(about.name.split())[:LONGEST_NAME],
+        description=about.description.strip(),
+        details={name: text for name, text in details.items() if text},
+        tags=tuple(dict.fromkeys(tag for tag in (" ".join(tag.split()) for tag in about.tags) if tag)),
+        notes=about.creator_notes.strip(),
+    )
+
+
 def _entry(entry: LoreEntry, ident: str, book: str) -> Entry:
     title = " ".join((entry.comment or "").split())
     plain = list(dict.fromkeys(" ".join(key.split()) for key in entry.key or () if _plain(key)))
     known = next((key for key in plain if key.casefold() == title.casefold()), None)
     name = title if known is not None else next(iter(plain), title) or f"{book} {entry.uid}"
     aliases = tuple(key for key in plain if key not in (known, name))
+    story = entry.story or Story()
     return Entry(
         id=ident,
         type="lore",
         name=name,
         aliases=aliases,
         level=_level(entry, found=bool(plain)),
+        rules=Rules(case=Case.EXACT) if entry.case_sensitive else Rules(),
         description=_text(entry),
         tags=(book,),
         notes=f"{book}: {title}" if title and title != name else "",
+        since=Position(story.since) if story.since else None,
+        known_to=None if story.known_to is None else frozenset(story.known_to),
     )
 
 

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
 from fabula.formats import charx, png
-from fabula.formats.cards import CHARACTER_BOOK, LOREBOOK_V3, Card, card_version, read_card_json
-from fabula.formats.dialect import Dialect, Read, Row, invalid, patched, read_rows
+from fabula.formats.book_edits import added, patched, with_story, without
+from fabula.formats.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, Card, card_version, read_card_json
+from fabula.formats.dialect import Dialect, Read, Row, invalid, read_rows
 from fabula.formats.imported import unreadable
 from fabula.formats.otherbooks import AGNAI, NOVELAI, RISU
 from fabula.formats.safe_json import MOST_BYTES, read_bytes, read_json, too_large, write_json
@@ -27,26 +28,23 @@ from fabula.formats.saving import save
 from fabula.formats.worldinfo import WORLD_INFO
 from fabula.lorebook.service import Lorebook
 
-DIALECTS = (NOVELAI, AGNAI, RISU, LOREBOOK_V3, WORLD_INFO, CHARACTER_BOOK)
+DIALECTS = (NOVELAI, AGNAI, RISU, LOREBOOK_V3, CARD, WORLD_INFO, CHARACTER_BOOK)
 _MOST_FILE = charx.LIMITS.file
 _CARD_TEXTS = ("ccv3", "chara")  # the newer one is meant where there are both
 _NOVELAI_TEXT = "naidata"
 _ZIP = (b"PK\3\4", b"PK\5\6")
 
 
-def read_lorebook(path: Path) -> list[Lorebook]:
-    """The books in a file: a book itself, or the one a card carries; none where a card carries none."""
-    head = read_bytes(path, _MOST_FILE)
-    if head.startswith(png.SIGNATURE):
-        texts = png.texts_in(head, (*_CARD_TEXTS, _NOVELAI_TEXT), path.name)
+def read_lorebook(path: Path) -> Lorebook:
+    """The book in a file. A card is one too, kept whole, with as many entries as its own book has, perhaps none."""
+    data = read_bytes(path, _MOST_FILE)
+    if data.startswith(png.SIGNATURE):
+        texts = png.texts_in(data, (*_CARD_TEXTS, _NOVELAI_TEXT), path.name)
         if _NOVELAI_TEXT in texts:
-            return [_book(_hidden(texts[_NOVELAI_TEXT], path.name), path.name)]
-    if head.startswith((png.SIGNATURE, *_ZIP)):
-        return _of_card(_card(head, path.name, assets=False))
-    raw = read_json(head, path.name)
-    if card_version(raw) is not None:
-        return _of_card(read_card_json(raw, path.name))
-    return [_book(raw, path.name)]
+            return _book(_hidden(texts[_NOVELAI_TEXT], path.name), path.name)
+    if data.startswith((png.SIGNATURE, *_ZIP)):
+        return _book(_card(data, path.name, assets=False).raw, path.name)
+    return _book(read_json(data, path.name), path.name)
 
 
 def read_card(path: Path) -> Card:
@@ -54,9 +52,18 @@ def read_card(path: Path) -> Card:
     return _card(read_bytes(path, _MOST_FILE), path.name, assets=True)
 
 
-def write_lorebook(book: Lorebook, path: Path, *, overwrite: bool = False) -> None:
-    """The book as it came, with our edits in it."""
-    save(write_json(book.book), path, overwrite=overwrite)
+def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False) -> None:
+    """The book as it came, with our edits in it; a card also in the picture or archive that `into` names."""
+    if book.format != CARD.name or path.suffix.lower() not in (".png", ".charx"):
+        save(write_json(book.book), path, overwrite=overwrite)
+        return
+    card = read_card_json(book.book, book.name)
+    data = read_bytes(into, _MOST_FILE) if into is not None else b""
+    if data.startswith(png.SIGNATURE):
+        card = replace(card, image=data)
+    elif data.startswith(_ZIP):
+        card = replace(card, assets=charx.read_charx(data, path.name)[1])
+    write_card(card, path, overwrite=overwrite)
 
 
 def write_card(card: Card, path: Path, *, overwrite: bool = False) -> None:
@@ -86,10 +93,26 @@ def patch(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
     return replace(book, book=patched(_dialect(book), book.book, book.name, uid, changes))
 
 
+def add(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
+    """The book with one entry more, and that entry's number."""
+    if book.format == CARD.name and card_version(book.book) == 1:
+        raise invalid(f"{book.name} is a card of version 1, which has no book to put an entry into.")
+    made, uid = added(_dialect(book), book.book, book.name, fields)
+    return replace(book, book=made), uid
+
+
+def drop(book: Lorebook, uid: int) -> Lorebook:
+    """The book with one entry less."""
+    return replace(book, book=without(_dialect(book), book.book, book.name, uid))
+
+
 def as_world_info(book: Lorebook) -> tuple[Lorebook, tuple[str, ...]]:
     """The book as SillyTavern's world info, and what is lost by that."""
     read = parse(book)
-    entries = {str(entry.uid): _told(msgspec.to_builtins(entry)) for entry in read.book.entries}
+    entries = {
+        str(entry.uid): with_story(_told(msgspec.to_builtins(replace(entry, story=None))), entry.story)
+        for entry in read.book.entries
+    }
     made = replace(book, format=WORLD_INFO.name, book={"name": book.name, "entries": entries})
     further = () if book.format == WORLD_INFO.name else ("Fields that only the other format knows are left out.",)
     return made, (*read.warnings, *further)
@@ -111,19 +134,15 @@ def _recognised(raw: Any, what: str) -> Dialect:
     raise invalid(f"{what}: this is no lorebook and no card that we know.")
 
 
-def _book(raw: Any, what: str, dialect: Dialect | None = None, name: str = "") -> Lorebook:
-    dialect = dialect or _recognised(raw, what)
+def _book(raw: Any, what: str) -> Lorebook:
+    dialect = _recognised(raw, what)
     said = dialect.title(raw)
-    title = said if isinstance(said, str) and said.strip() else name or Path(what).stem
+    title = said if isinstance(said, str) and said.strip() else Path(what).stem
     book = Lorebook(
         name=" ".join(title.split())[:200] or "Lorebook", book=raw, format=dialect.name, rules=dialect.rules
     )
     parse(book)  # a book that cannot be read is not brought in
     return book
-
-
-def _of_card(card: Card) -> list[Lorebook]:
-    return [] if card.book is None else [_book(card.book, card.name, CHARACTER_BOOK, f"{card.name}: book")]
 
 
 def _card(data: bytes, what: str, *, assets: bool) -> Card:

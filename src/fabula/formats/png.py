@@ -84,7 +84,7 @@ def with_texts(data: bytes, texts: Mapping[str, str], what: str) -> bytes:
 
 
 def _keyword(chunk: Chunk) -> str:
-    return chunk.data[:80].partition(b"\0")[0].decode("latin-1") if chunk.kind in _KINDS else ""
+    return chunk.data[:80].partition(b"\0")[0].decode("latin-1").lower() if chunk.kind in _KINDS else ""
 
 
 def _text(chunk: Chunk, what: str) -> str:

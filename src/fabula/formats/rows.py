@@ -8,6 +8,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import msgspec
+
 from fabula.core.errors import Code, FabulaError
 from fabula.text.offsets import normalise
 
@@ -78,6 +80,15 @@ class Row:
     def items(self) -> list[tuple[str, str]]:
         """All of it as texts."""
         return [(str(key), str(value)) for key, value in self._data.items()]
+
+    def read(self, key: str, kind: Any) -> Any:
+        """A value of some type, checked whole; None when it is absent."""
+        if key not in self._data:
+            return None
+        try:
+            return msgspec.convert(self._data[key], kind)
+        except msgspec.ValidationError as error:
+            refuse(self.where, f"`{key}` makes no sense: {error}")
 
     def rows(self, key: str) -> list[Row]:
         """A list of tables, perhaps empty."""

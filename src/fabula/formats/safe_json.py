@@ -35,12 +35,12 @@ def read_json(data: bytes, what: str) -> Any:
     except UnicodeDecodeError:
         unreadable(what, "it is not UTF-8 text", "Save or export it again as UTF-8.")
     try:
-        raw = json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_real)
+        raw = json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_object)
         deep = _deep(raw)
     except RecursionError:
         deep = True
     except _UnkeepableError as error:
-        unreadable(what, f"it holds a number that cannot be kept ({error})", "Correct the number.")
+        unreadable(what, f"it holds something that cannot be kept ({error})", "Correct it.")
     except ValueError as error:
         problem = f"it is not JSON ({error})" if isinstance(error, json.JSONDecodeError) else "it is not JSON"
         unreadable(what, problem, "Export it again from the program that made it.")
@@ -82,17 +82,28 @@ class _UnkeepableError(ValueError):
     pass
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _UnkeepableError(f"the name {name[:24]!r} stands in one object twice")
+            seen.add(name)
+    return made
+
+
 def _whole(text: str) -> int:
     number = int(text) if len(text) < 24 else _LARGEST
     if not -_LARGEST <= number < _LARGEST:
-        raise _UnkeepableError(text[:24])
+        raise _UnkeepableError(f"the number {text[:24]}")
     return number
 
 
 def _real(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise _UnkeepableError(text[:24])
+        raise _UnkeepableError(f"the number {text[:24]}")
     return number
 
 

@@ -24,7 +24,7 @@ WORLD_INFO = Dialect(
     name="sillytavern",
     recognises=_recognises,
     entries="entries",
-    fields=tuple(Field(name, name) for name in LoreEntry.__struct_encode_fields__ if name != "uid"),
+    fields=tuple(Field(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")),
     uid="uid",
     strict=True,
 )

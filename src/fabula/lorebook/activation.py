@@ -148,7 +148,8 @@ class _Scan:
             wakes = entered or (self.rules.rejected_wake and one.lore.ref not in self._done)
             if wakes and not one.lore.entry.prevent_recursion:
                 told.append(one.lore.text)
-        self.gate.buffer += told
+        if told:
+            self.gate.buffer.append("\n".join(told))  # a pass leaves one text
         self.budget.end_of_pass(told)
         return bool(told)
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from fabula.lorebook.keys import Finder, Haystack
 from fabula.lorebook.lore import Lore
 from fabula.lorebook.model import LoreEntry, Number, Reason, Said, Scene, Settings
-from fabula.lorebook.pattern import WHITE
 from fabula.lorebook.timed import Running
+from fabula.text.patterns import WHITE
 
 DEEPEST = 1000
 _MARK = "\x01"
@@ -45,7 +45,7 @@ class Gate:
     def __init__(
         self, said: Sequence[Said], settings: Settings, scene: Scene, running: Running, finder: Finder
     ) -> None:
-        self.buffer: list[str] = []  # texts of activated entries that may wake others
+        self.buffer: list[str] = []  # what each pass activated that may wake others
         self._said, self._settings, self._scene = said, settings, scene
         self._running, self._finder = running, finder
         self._lines = [

@@ -14,9 +14,8 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from fabula.lorebook.linear import Allowance, Pattern, TooMuchWorkError, pattern
-from fabula.lorebook.pattern import WHITE
-from fabula.text.scripts import Script, script_of
+from fabula.text.patterns import WHITE, Allowance, Pattern, Searched, TooMuchWorkError, pattern
+from fabula.text.whole_words import occurrences
 
 Stands = Callable[[str, str], bool]  # (text, key): does the key occur as a word of its own?
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
@@ -44,14 +43,19 @@ def read_key(text: str) -> Key:
 
 
 class Haystack:
-    """A text to look in, lower-cased once."""
+    """A text to look in; what keys need of it is worked out once, and no pattern is tried on it twice."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.found: dict[str, bool] = {}  # by pattern, as it is written
 
     @cached_property
     def lowered(self) -> str:
         return self.text.lower()
+
+    @cached_property
+    def searched(self) -> Searched:
+        return Searched(self.text)
 
 
 class Finder:
@@ -75,11 +79,14 @@ class Finder:
         if not key.text:
             return False
         if key.pattern is not None:
-            return self._matches(key, key.pattern, hay.text)
+            known = hay.found.get(key.text)
+            if known is None:
+                known = hay.found[key.text] = self._matches(key, key.pattern, hay.searched)
+            return known
         text, wanted = (hay.text, key.text) if case_sensitive else (hay.lowered, key.text.lower())
         return wanted in text and (not whole_words or self._stands(text, wanted))
 
-    def _matches(self, key: Key, wanted: Pattern, text: str) -> bool:
+    def _matches(self, key: Key, wanted: Pattern, text: Searched) -> bool:
         try:
             return wanted.found_in(text, self._allowance)
         except TooMuchWorkError:
@@ -93,28 +100,5 @@ def ascii_word(text: str, key: str) -> bool:
         return True
     return any(
         (not start or text[start - 1] not in _ASCII_WORD) and (end == len(text) or text[end] not in _ASCII_WORD)
-        for start, end in _places(text, key)
+        for start, end in occurrences(text, key)
     )
-
-
-def unicode_word(text: str, key: str) -> bool:
-    """Our whole word: no letter or digit of the same script beside it; in Chinese there are no edges to see."""
-    return any(
-        _edge(text[start - 1 : start], key[0]) and _edge(text[end : end + 1], key[-1])
-        for start, end in _places(text, key)
-    )
-
-
-def _edge(beside: str, own: str) -> bool:
-    if not beside or not beside.isalnum() or not own.isalnum():
-        return True
-    script = script_of(own)
-    return script in (Script.HAN, Script.OTHER) or script_of(beside) != script
-
-
-def _places(text: str, key: str) -> list[tuple[int, int]]:
-    found, start = [], text.find(key)
-    while start >= 0:
-        found.append((start, start + len(key)))
-        start = text.find(key, start + 1)
-    return found

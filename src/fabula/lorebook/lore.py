@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cmp_to_key
+from typing import get_args
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.lorebook.model import Book, LoreEntry, Ref, Scene, Settings
+from fabula.lorebook.model import Book, LoreEntry, Ref, Scene, Settings, Source
 
 SHORT = 64  # below this JavaScript sorts by insertion
 _MACRO = re.compile(r"\{\{(user|char)\}\}", re.IGNORECASE)
@@ -31,17 +32,21 @@ class Lore(Struct, frozen=True):
     @property
     def title(self) -> str:
         """What a person calls it."""
-        return self.entry.comment or next(iter(self.entry.key or ()), "") or str(self.ref)
+        return title_of(self.ref, self.entry)
+
+
+def title_of(ref: Ref, entry: LoreEntry) -> str:
+    """What a person calls an entry."""
+    return entry.comment or next(iter(entry.key or ()), "") or str(ref)
 
 
 def listed(books: Sequence[Book], settings: Settings, scene: Scene) -> list[Lore]:
     """Every entry of every book, in the order they are considered."""
     if len({book.name for book in books}) != len(books):
         raise FabulaError(Code.LOREBOOK_INVALID, "Two books have the same name. Rename one of them.")
-    of = {
-        source: [_lore(book, entry, scene) for book in books if book.source == source for entry in book.entries]
-        for source in ("chat", "persona", "character", "global")
-    }
+    of: dict[str, list[Lore]] = {source: [] for source in get_args(Source)}
+    for book in books:
+        of[book.source] += [ready(Ref(book.name, entry.uid), entry, scene) for entry in book.entries]
     match settings.character_strategy:
         case 0:
             parts = [of["character"] + of["global"]]
@@ -96,10 +101,11 @@ def expand(text: str, scene: Scene) -> str:
     return _MACRO.sub(lambda found: names[found[1].lower()] or found[0], text)
 
 
-def _lore(book: Book, entry: LoreEntry, scene: Scene) -> Lore:
+def ready(ref: Ref, entry: LoreEntry, scene: Scene) -> Lore:
+    """An entry with its decorators taken off and its names filled in."""
     decorators: set[str] = set()
     text = entry.content or ""
     while text.startswith("@@"):
         line, _, text = text.partition("\n")
         decorators.add(line.strip())
-    return Lore(Ref(book.name, entry.uid), entry, expand(text, scene), frozenset(decorators))
+    return Lore(ref, entry, expand(text, scene), frozenset(decorators))

@@ -36,6 +36,29 @@ class CharacterFilter(Struct, frozen=True, rename="camel"):
     tags: tuple[str, ...] = ()
 
 
+class Story(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """Where in the story an entry may be told (from the beginning of a document, up to that of another), and to whom.
+
+    Ours alone: in a file it stands in `extensions.fabula.story`, which other programs pass over.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    known_to: tuple[str, ...] | None = None
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """Who the card is about that a book came with."""
+
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    personality: str = ""
+    scenario: str = ""
+    creator_notes: str = ""
+    depth_prompt: str = ""
+
+
 class LoreEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """One entry with every field that decides something; `None` is a field the file does not have."""
 
@@ -77,6 +100,7 @@ class LoreEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     match_character_depth_prompt: bool | None = None
     match_scenario: bool | None = None
     match_creator_notes: bool | None = None
+    story: Story | None = None
 
     @property
     def level(self) -> Number:

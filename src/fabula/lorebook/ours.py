@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from math import inf, log
 
 from fabula.lorebook.groups import Candidate, Contest, Dropped, Settled, members, names, weight
-from fabula.lorebook.keys import unicode_word
 from fabula.lorebook.lore import Lore
 from fabula.lorebook.model import Number, Reason, Ref
 from fabula.lorebook.rules import Rules
 from fabula.text.tokens import Tokenizer
+from fabula.text.whole_words import as_a_word
 
 Rank = tuple[bool, int, bool, Number, float]  # the smaller, the better
 
@@ -112,4 +112,4 @@ def _yields(holder: Candidate, newcomer: Candidate) -> bool:
     return holder.reason is Reason.CONSTANT and newcomer.reason is not Reason.CONSTANT
 
 
-FABULA = Rules("fabula", unicode_word, settle, GreedyFit, rejected_wake=False)
+FABULA = Rules("fabula", as_a_word, settle, GreedyFit, rejected_wake=False)

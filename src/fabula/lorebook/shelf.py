@@ -14,13 +14,17 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
+from fabula.context.gate import judge_terms
+from fabula.context.trace import Reason as Hidden
 from fabula.core.errors import FabulaError
+from fabula.core.fragments import Terms
+from fabula.core.story import Position, Timeline, Vantage
 from fabula.lorebook.activation import activate
 from fabula.lorebook.chance import seeded
 from fabula.lorebook.exact import EXACT
 from fabula.lorebook.gate import DEEPEST
-from fabula.lorebook.lore import Lore, by_order, listed
-from fabula.lorebook.model import Activation, Book, LoreEntry, Ref, Said, Scene, Settings, Timed
+from fabula.lorebook.lore import Lore, by_order, ready
+from fabula.lorebook.model import About, Activation, Book, LoreEntry, Ref, Said, Scene, Settings, Story, Timed
 from fabula.lorebook.ours import FABULA
 from fabula.lorebook.reading import read_timed
 from fabula.text.tokens import Tokenizer
@@ -37,6 +41,7 @@ class Shelved(Struct, frozen=True, kw_only=True):
     rules: str
     book: Book
     settings: Settings
+    about: About | None = None  # where it came with a card
     problem: str = ""  # why it cannot be read, if it cannot
 
 
@@ -49,6 +54,7 @@ class Question(Struct, frozen=True):
     seed: tuple[str, ...]
     left: bytes = b""  # the timed effects, as the last request left them
     names: bool = True  # whether messages have a speaker worth looking at
+    withheld: frozenset[Ref] = frozenset()  # entries that may not be told here: as if they were not in their book
 
 
 class Lorebooks:
@@ -60,11 +66,23 @@ class Lorebooks:
         self.entries: dict[Ref, LoreEntry] = {
             Ref(book.id, entry.uid): entry for book in books for entry in book.book.entries
         }
+        self.terms = {ref: _terms(ref, entry.story) for ref, entry in self.entries.items() if entry.story is not None}
         self._ways: dict[tuple[str, Settings], list[Book]] = {}
         for book in books:
             if not book.problem:
                 self._ways.setdefault((book.rules, book.settings), []).append(book.book)
         self._answers: dict[tuple[Question, str], tuple[Activation, ...]] = {}
+
+    def about(self, name: str) -> About:
+        """What is known of a character from its card; where nobody is named and there is one card, of that one."""
+        cards = [book.about for book in self.books.values() if book.about is not None]
+        known = [card for card in cards if card.name.casefold() == name.casefold()] if name else cards
+        return known[0] if len(known) == 1 else About(name=name)
+
+    def withheld(self, vantage: Vantage, timeline: Timeline) -> dict[Ref, Hidden]:
+        """Entries that the gate would stop here. They must not call others up either, so books are asked without."""
+        judged = {ref: judge_terms(terms, vantage, timeline) for ref, terms in self.terms.items()}
+        return {ref: why for ref, why in judged.items() if why is not None and why is not Hidden.NOT_REVEALED}
 
     @cached_property
     def depth(self) -> int:
@@ -77,8 +95,7 @@ class Lorebooks:
 
     def read_in_order(self, refs: Sequence[Ref], scene: Scene) -> list[Lore]:
         """Those entries, activated in this order, as they are read: by position, then the lowest order first."""
-        lores = [listed([Book(ref.book, (self.entries[ref],))], Settings(), scene)[0] for ref in refs]
-        ascending = by_order(lores)[::-1]
+        ascending = by_order([ready(ref, self.entries[ref], scene) for ref in refs])[::-1]
         return sorted(ascending, key=lambda lore: lore.entry.position or 0)
 
     def ask(self, question: Question, tokenizer: Tokenizer) -> tuple[Activation, ...]:
@@ -96,6 +113,7 @@ class Lorebooks:
         said = [Said("", "")] * question.earlier + list(question.said)
         answers = []
         for number, ((rules, settings), books) in enumerate(self._ways.items()):
+            books = [_without(book, question.withheld) for book in books] if question.withheld else books
             way = settings if question.names else msgspec.structs.replace(settings, include_names=False)
             answers.append(
                 activate(
@@ -110,6 +128,21 @@ class Lorebooks:
                 )
             )
         return answers
+
+
+def source_of(ref: Ref) -> str:
+    """An entry's name among fragments."""
+    return f"lorebook:{ref}"
+
+
+def _terms(ref: Ref, story: Story) -> Terms:
+    since, until = (Position(document) if document else None for document in (story.since, story.until))
+    return Terms(source_of(ref), since, until, None if story.known_to is None else frozenset(story.known_to))
+
+
+def _without(book: Book, withheld: frozenset[Ref]) -> Book:
+    told = tuple(entry for entry in book.entries if Ref(book.name, entry.uid) not in withheld)
+    return book if len(told) == len(book.entries) else Book(book.name, told, book.source)
 
 
 def timed_of(left: bytes) -> Timed:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Set
 from typing import Protocol
 
 from fabula.core.errors import FabulaError
-from fabula.lorebook.model import Book, Settings
+from fabula.lorebook.model import About, Book, Settings
 from fabula.lorebook.service import Lorebook, listed
 from fabula.lorebook.shelf import Lorebooks, Shelved
 from fabula.store.transaction import Reading
@@ -24,6 +24,8 @@ class Parsed(Protocol):
     def book(self) -> Book: ...
     @property
     def settings(self) -> Settings: ...
+    @property
+    def about(self) -> About | None: ...
 
 
 Parse = Callable[[Lorebook], Parsed]
@@ -39,13 +41,14 @@ def load(
     """The books in use, by name; None where there are none. Those that did not move are shared."""
     kept = before.books if before is not None else {}
     still = {ident: book for ident, book in kept.items() if moved is not None and not moved & {ident, ""}}
-    books = [still.get(book.id) or _shelved(book, parse) for book in listed(reading) if book.active]
+    books = [still.get(book.id) or shelved(book, parse) for book in listed(reading) if book.active]
     if before is not None and before.project_id == project_id and books == list(kept.values()):
         return before
     return Lorebooks(project_id, books) if books else None
 
 
-def _shelved(book: Lorebook, parse: Parse) -> Shelved:
+def shelved(book: Lorebook, parse: Parse) -> Shelved:
+    """A book in use; where it cannot be read, with the reason."""
     try:
         parsed = parse(book)
     except FabulaError as error:
@@ -57,4 +60,11 @@ def _shelved(book: Lorebook, parse: Parse) -> Shelved:
             settings=Settings(),
             problem=error.sentence,
         )
-    return Shelved(id=book.id, name=book.name, rules=book.rules, book=parsed.book, settings=parsed.settings)
+    return Shelved(
+        id=book.id,
+        name=book.name,
+        rules=book.rules,
+        book=parsed.book,
+        settings=parsed.settings,
+        about=parsed.about,
+    )

@@ -17,18 +17,21 @@ from fabula.context.recipes import NOVEL
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer
+from fabula.core.fragments import Fragment, Layer, Terms
 from fabula.core.scale import DETECTED, KEPT, PULLED_IN, within
 from fabula.core.view import View
 from fabula.lorebook.exact import EXACT
+from fabula.lorebook.lore import title_of
 from fabula.lorebook.model import EXPLAINED, Activation, Ref, Said, Scene
 from fabula.lorebook.model import Reason as Why
 from fabula.lorebook.model import Verdict as Answer
 from fabula.lorebook.ours import FABULA
 from fabula.lorebook.seat import Seat, anchors_of, seat
-from fabula.lorebook.shelf import Lorebooks, Question, leave
+from fabula.lorebook.shelf import Lorebooks, Question, leave, source_of
 
 REACH = 8000  # characters before the cursor that count as the message
+_ANYWHERE = Terms("")
+_TOLD = 5  # problems of a book that are told one by one
 _HELD = "told last time, and its keys are not in the text now"
 _REASONS = {Why.NOT_MENTIONED: Reason.NOT_DETECTED, Why.DISABLED: Reason.LEVEL_NEVER}
 
@@ -62,6 +65,7 @@ class LorebookSource:
             return
         question, anchors = self._question(books, ask, view), anchors_of(ask.request.preset)
         for answer in books.ask(question, ask.tokenizer):
+            ask.notes.extend(_problems(answer))
             verdicts = {verdict.ref: verdict for verdict in answer.verdicts}
             held = _held(answer, ask)
             for lore in books.read_in_order((*answer.chosen, *held), question.scene):
@@ -77,6 +81,7 @@ class LorebookSource:
                         place,
                         f"{books.books[lore.ref.book].name}: {why}",
                         answer.rules == EXACT.name,
+                        books.terms.get(lore.ref, _ANYWHERE),
                     )
 
     def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
@@ -90,6 +95,9 @@ class LorebookSource:
                 yield Verdict(
                     f"lorebook:{book.id}", book.name, Layer.RETRIEVED, Reason.BOOK_RULES, 0, 0.0, book.problem
                 )
+        for ref, reason in books.withheld(ask.vantage, view.timeline).items():
+            title = title_of(ref, books.entries[ref])
+            yield Verdict(source_of(ref), title, Layer.RETRIEVED, reason, 0, 0.0, books.books[ref.book].name)
         for answer in books.ask(self._question(books, ask, view), ask.tokenizer):
             held = set(_held(answer, ask))
             for verdict in answer.verdicts:
@@ -115,20 +123,23 @@ class LorebookSource:
         said = talk.said
         if request.additional_input.strip():
             said = (*said, Said(talk.user, request.additional_input))
+        about = books.about(called(request.character or request.speaker_id))
         scene = Scene(
             max_context=ask.window,
             user=talk.user,
-            character=called(request.character or request.speaker_id),
+            character=about.name,
+            tags=about.tags,
+            description=about.description,
+            personality=about.personality,
+            scenario=about.scenario,
+            creator_notes=about.creator_notes,
+            depth_prompt=about.depth_prompt,
             external=_pulled_in(books, request.include),
         )
         place = request.conversation_id if talking else request.document_id
         seed = (request.project_id, place)
-        return Question(said, talk.earlier, scene, seed, ask.left.get(self.name, b""), names=talking)
-
-
-def source_of(ref: Ref) -> str:
-    """An entry's name among fragments."""
-    return f"lorebook:{ref}"
+        left, withheld = ask.left.get(self.name, b""), frozenset(books.withheld(ask.vantage, view.timeline))
+        return Question(said, talk.earlier, scene, seed, left, names=talking, withheld=withheld)
 
 
 def called(participant: str | None) -> str:
@@ -140,6 +151,14 @@ def called(participant: str | None) -> str:
 def told(verdict: Answer) -> str:
     """Why an entry is in or out, in words."""
     return f"{EXPLAINED[verdict.reason]}, {verdict.detail}" if verdict.detail else EXPLAINED[verdict.reason]
+
+
+def _problems(answer: Activation) -> list[str]:
+    """What a book's maker should know, as warnings: the first few, and how many more there are."""
+    told = [problem.rstrip(".") for problem in answer.problems[:_TOLD]]
+    more = len(answer.problems) - len(told)
+    told += [f"{more} more things in lorebooks could not be used as they are"] * bool(more)
+    return [f"{Code.LOREBOOK_IN_PART.value}: {sentence}" for sentence in told]
 
 
 def _written(ask: Ask) -> Talk:
@@ -177,7 +196,15 @@ def _pulled_in(books: Lorebooks, names: tuple[str, ...]) -> frozenset[Ref]:
 
 @lru_cache(maxsize=4096)
 def _fragment(
-    project_id: str, ref: Ref, title: str, text: str, score: float, place: Seat, because: str, fitted: bool
+    project_id: str,
+    ref: Ref,
+    title: str,
+    text: str,
+    score: float,
+    place: Seat,
+    because: str,
+    fitted: bool,
+    terms: Terms,
 ) -> Fragment:
     """The same entry in the same place is the same fragment, so that what was measured of it is found again."""
     return Fragment(
@@ -189,6 +216,9 @@ def _fragment(
         score=score,
         role=place.role,
         placement=place.placement,
+        since=terms.since,
+        until=terms.until,
+        known_to=terms.known_to,
         because=because,
         fitted=fitted,
     )

@@ -39,7 +39,7 @@ _ROOM = _places(
 )
 _SOURCES = (
     *("editor", "conversation", "skill", "constraints", "project"),
-    *("codex", "lorebook", "memory", "synopses", "search"),
+    *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks"),
 )
 
 NOVEL = Recipe(name="novel", preset=_DESK, sources=_SOURCES, history_tokens=1000)

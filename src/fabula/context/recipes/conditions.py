@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from hashlib import sha256
 from random import Random
 from typing import Literal
@@ -19,12 +18,15 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from fabula.context.recipes.patterns import pattern_flaw
+from fabula.text.patterns import Allowance, Pattern, Searched, TooMuchWorkError
+from fabula.text.patterns import pattern as read_pattern
+from fabula.text.whole_words import as_a_word
 
 LONGEST_KEYWORD = 200
 MOST_KEYWORDS = 200
-LOOKED_AT = 2000  # characters of one text in which a pattern is looked for: its end
-_LATIN = "0-9A-Za-z\u00c0-\u02af"
+LONGEST_PATTERN = 1000
+LOOKED_AT = 100_000  # characters of one text in which a pattern is looked for: its end
+_SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
 
 
 class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +39,7 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
     scan_depth: int | None = None  # newest messages looked at, the input being one; None: whatever is near
     min_messages: int | None = None
     max_messages: int | None = None
-    modes: tuple[str, ...] = ()  # names of recipes, skills
+    modes: tuple[str, ...] = ()  # names of recipes, skills, modes of conversation
     models: tuple[str, ...] = ()  # names, with * for any rest
     probability: float = 100.0  # percent
     sticky: int = 0
@@ -59,7 +61,10 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
             return "it asks for more messages than it allows"
         if not 0 <= self.probability <= 100:
             return f"its probability is {self.probability}; it is a percentage, from 0 to 100"
-        return pattern_flaw(self.pattern) if self.pattern else None
+        if len(self.pattern) > LONGEST_PATTERN:
+            return f"its pattern is longer than {LONGEST_PATTERN} characters"
+        made = _pattern(self.pattern, not self.case_sensitive) if self.pattern else None
+        return f"its pattern cannot be used: {made}" if isinstance(made, str) else None
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -152,18 +157,31 @@ def _unsaid(condition: Condition, moment: Moment) -> str | None:
     texts = moment.near if depth is None else moment.said[max(len(moment.said) - depth, 0) :]
     fold = not condition.case_sensitive
     if condition.keywords:
-        found = [word for word in condition.keywords if any(_word(word, fold).search(text) for text in texts)]
+        looked_in = [text.lower() for text in texts] if fold else texts
+        found = [word for word in condition.keywords if _mentioned(word.strip(), looked_in, fold)]
         if condition.logic == "none" and found:
             return f"{found[0]!r} is mentioned"
         if condition.logic == "any" and not found:
             return "none of its keywords is mentioned"
         if condition.logic == "all" and len(found) < len(condition.keywords):
             return f"{next(word for word in condition.keywords if word not in found)!r} is not mentioned"
-    if condition.pattern:
-        looked_for = _compiled(condition.pattern, fold)
-        if not any(looked_for.search(text[-LOOKED_AT:]) for text in texts):
-            return "its pattern does not occur"
-    return None
+    return _unmatched(_pattern(condition.pattern, fold), texts) if condition.pattern else None
+
+
+def _mentioned(word: str, texts: Sequence[str], fold: bool) -> bool:
+    wanted = word.lower() if fold else word
+    return any(as_a_word(text, wanted) for text in texts)
+
+
+def _unmatched(looked_for: Pattern | str, texts: Sequence[str]) -> str | None:
+    if isinstance(looked_for, str):
+        return f"its pattern cannot be used: {looked_for}"
+    allowance = Allowance()
+    try:
+        found = any(looked_for.found_in(Searched(text[-LOOKED_AT:]), allowance) for text in texts)
+    except TooMuchWorkError:
+        return "looking for its pattern here would take too long, so it counts as not found"
+    return None if found else "its pattern does not occur"
 
 
 def _beaten(
@@ -188,15 +206,7 @@ def _chance(moment: Moment, name: str) -> Random:
     return Random("\x1f".join((moment.project, moment.place, str(moment.count), name)))
 
 
-@lru_cache(maxsize=1024)
-def _word(word: str, fold: bool) -> re.Pattern[str]:
-    """A keyword as a whole word where words have edges to be seen."""
-    bare = word.strip()
-    left = rf"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", bare) else ""
-    right = rf"(?![{_LATIN}])" if re.match(f"[{_LATIN}]", bare[-1]) else ""
-    return re.compile(left + re.escape(bare) + right, re.IGNORECASE if fold else 0)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str, fold: bool) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE if fold else 0)
+def _pattern(written: str, fold: bool) -> Pattern | str:
+    """A pattern, bare or between slashes with flags of its own; a text where it is none."""
+    slashed = _SLASHED.fullmatch(written)
+    return read_pattern(slashed[1], slashed[2]) if slashed else read_pattern(written, "i" if fold else "")

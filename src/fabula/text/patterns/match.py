@@ -3,17 +3,20 @@
 A set of places is one large integer, a bit a place. A character class moves the set one to the
 right where it matches, a choice unites, a repetition grows the set until it no longer changes.
 Nothing is ever tried again, so there is no pattern that runs away: `(a+)+$` costs what `a+$` costs.
-What remains is bounded by counting the work. No groups are captured: only *whether* matters here.
+What remains is bounded by counting the work, not the time, so that the same text gives the same answer
+on every machine. No groups are captured: only *whether* matters here.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from unicodedata import category
 
-from fabula.lorebook.pattern import WORD, Chain, Chars, Choice, Edge, Look, Node, PatternError, Repeat, parse
+from fabula.text.patterns.marks import Marks, Searched
+from fabula.text.patterns.parse import PatternError, parse
+from fabula.text.patterns.tree import NEWLINE, WORD, Chain, Chars, Choice, Edge, Look, Node, Repeat
 
-WORK = 8_000_000  # words of memory touched: a tenth of a second or so, for all patterns of a scan together
+WORK = 60_000_000  # bytes touched and steps taken: a quarter of a second or so, for all patterns of a scan together
+_STEP, _LOOKED_UP = 150, 6_000  # what a step, and looking up the places of a class, cost at least
 
 
 class TooMuchWorkError(Exception):
@@ -38,9 +41,11 @@ class Pattern:
         self._flags = frozenset(flags)
         self._root = parse(source if "u" in flags else _units(source), flags)
 
-    def found_in(self, text: str, allowance: Allowance) -> bool:
+    def found_in(self, text: Searched, allowance: Allowance) -> bool:
         """Whether it matches anywhere; raises TooMuchWorkError rather than take long."""
-        run = _Run(text if "u" in self._flags else _units(text), self._flags, allowance.left // 4)
+        if allowance.left <= 0:
+            raise TooMuchWorkError
+        run = _Run(text.points if "u" in self._flags else text.units, self._flags, allowance.left // 4)
         try:
             return bool(run.forward(self._root, 1 if "y" in self._flags else run.all))
         finally:
@@ -57,16 +62,15 @@ def pattern(source: str, flags: str) -> Pattern | str:
 
 
 class _Run:
-    def __init__(self, text: str, flags: frozenset[str], most: int) -> None:
-        self.text, self.size = text, len(text)
-        self.letters = sorted(set(text))
+    def __init__(self, marks: Marks, flags: frozenset[str], most: int) -> None:
+        self.marks, self.size = marks, marks.size
         self.all = (1 << (self.size + 1)) - 1
-        self.ignore, self.lines, self.unicode = "i" in flags, "m" in flags, "u" in flags
-        self.masks: dict[Chars | Edge | Look, int] = {}
-        self.work, self.most = 0, most
+        self.ignore, self.lines = "i" in flags, "m" in flags
+        self.masks: dict[Edge | Look, int] = {}
+        self.work, self.most = _LOOKED_UP + self.size // 8, most
 
-    def spend(self, passes: int = 1) -> None:
-        self.work += passes * (self.size // 64 + 16)
+    def spend(self, work: int) -> None:
+        self.work += work
         if self.work > self.most:
             raise TooMuchWorkError
 
@@ -74,7 +78,7 @@ class _Run:
         """Where matches end that begin at one of these places."""
         if not places:
             return 0
-        self.spend()
+        self.spend(_STEP + self.size // 8)
         match node:
             case Chars():
                 return (places & self.mask(node)) << 1
@@ -101,7 +105,7 @@ class _Run:
         """Where matches begin that end at one of these places."""
         if not places:
             return 0
-        self.spend()
+        self.spend(_STEP + self.size // 8)
         match node:
             case Chars():
                 return (places >> 1) & self.mask(node)
@@ -137,70 +141,38 @@ class _Run:
 
     def mask(self, node: Chars | Edge | Look) -> int:
         """The places where a character, an edge or a look around holds."""
+        if isinstance(node, Chars):
+            return self.where(node)
         known = self.masks.get(node)
         if known is None:
-            self.spend(8)
-            match node:
-                case Chars():
-                    known = self.where(node)
-                case Look():
-                    known = self.backward(node.part, self.all) if node.ahead else self.forward(node.part, self.all)
-                    known = self.all & ~known if node.negated else known
-                case Edge():
-                    known = self.edge(node.kind)
+            if isinstance(node, Edge):
+                known = self.edge(node.kind)
+            else:
+                known = self.backward(node.part, self.all) if node.ahead else self.forward(node.part, self.all)
+                known = self.all & ~known if node.negated else known
             self.masks[node] = known
         return known
 
     def where(self, chars: Chars) -> int:
-        if not self.size:
-            return 0
-        table = {ord(letter): "1" if self.holds(chars, letter) else "0" for letter in self.letters}
-        return int(self.text.translate(table)[::-1], 2)
+        if not self.marks.knows(chars, self.ignore):
+            asked = len(chars.ranges) + 300 * len(chars.properties) + 300 * self.ignore
+            self.spend(_LOOKED_UP + 4 * self.size + asked * self.marks.variety)
+        return self.marks.where(chars, self.ignore)
 
     def edge(self, kind: str) -> int:
         if kind in "^$":
             outer = 1 if kind == "^" else 1 << self.size
             if not self.lines:
                 return outer
-            breaks = self.where(Chars(((10, 10), (13, 13), (0x2028, 0x2029))))
+            breaks = self.where(Chars(NEWLINE))
             return outer | (breaks << 1 if kind == "^" else breaks)
         word = self.where(Chars(WORD))
         borders = word ^ (word << 1)
         return borders if kind == "b" else self.all & ~borders
 
-    def holds(self, chars: Chars, letter: str) -> bool:
-        forms = self.forms(letter) if self.ignore else (letter,)
-        inside = any(low <= ord(form) <= high for form in forms for low, high in chars.ranges)
-        if not inside and chars.categories:
-            inside = any(
-                category(form).startswith(name) is not negated for form in forms for name, negated in chars.categories
-            )
-        if not inside and self.ignore:
-            folded = _folded(letter, self.unicode)
-            inside = any(low == high and _folded(chr(low), self.unicode) == folded for low, high in chars.ranges)
-        return inside is not chars.negated
-
-    def forms(self, letter: str) -> tuple[str, ...]:
-        folded = _folded(letter, self.unicode)
-        near = {letter, letter.upper(), letter.lower(), letter.upper().lower(), folded}
-        return tuple(form for form in near if len(form) == 1 and _folded(form, self.unicode) == folded)
-
-
-def _folded(letter: str, unicode: bool) -> str:
-    """JavaScript's idea of the same letter in another case."""
-    other = letter.casefold() if unicode else letter.upper()
-    if len(other) != 1 or (not unicode and not letter.isascii() and other.isascii()):
-        return letter
-    return other
-
 
 def _units(text: str) -> str:
-    """A text as JavaScript sees it without the `u` flag: in units of 16 bits."""
+    """A pattern as JavaScript sees it without the `u` flag: in units of 16 bits."""
     if text.isascii() or max(text) <= "\uffff":
         return text
-    return "".join(
-        letter
-        if letter <= "\uffff"
-        else chr(0xD800 + ((ord(letter) - 0x10000) >> 10)) + chr(0xDC00 + ((ord(letter) - 0x10000) & 0x3FF))
-        for letter in text
-    )
+    return "".join(map(chr, memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")))

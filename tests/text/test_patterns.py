@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.lorebook.linear import Allowance, Pattern, TooMuchWorkError, pattern
+from fabula.text.patterns import Allowance, Pattern, Searched, TooMuchWorkError, pattern
 
 
 def matches(source: str, text: str, flags: str = "") -> bool:
     made = pattern(source, flags)
     assert isinstance(made, Pattern), made
-    return made.found_in(text, Allowance())
+    return made.found_in(Searched(text), Allowance())
 
 
 # (pattern, flags, text, does JavaScript find it)
@@ -31,6 +31,9 @@ KNOWN = [
     (r"\p{L}", "", "p{L}", True), (r"(?<=a)b", "", "ab", True), (r"(?<!a)b", "", "ab", False),
     (r"(?<=a+)b", "", "aab", True), (r"a(?!b)", "", "ab ac", True), (r"(?<n>a)b", "", "ab", True),
     (r"(?=a)*b", "", "b", True), (r"\7", "", "\x07", True), (r"a||b", "", "", True), (r"(?:)", "", "", True),
+    (r"\p{Script=Han}", "u", "中", True), (r"\p{sc=Cyrl}", "u", "中", False), (r"\P{scx=Latin}", "u", "é", False),
+    (r"\p{Uppercase}", "u", "É", True), (r"\p{gc=Decimal_Number}", "u", "٣", True), (r"[\p{Lu}\d]", "u", "é", False),
+    (r"\p{Alpha}", "u", "é", True), (r"\p{LC}", "u", "中", False), (r"\p{White_Space}", "u", "\u3000", True),
     (r"(a*)*b", "", "aab", True), (r"(?:ab){2,3}c", "", "ababc", True), (r"(?:ab){2,3}?c", "", "abc", False),
 ]  # fmt: skip
 
@@ -50,7 +53,23 @@ def test_what_javascript_refuses_is_refused(source: str) -> None:
     assert isinstance(pattern(source, ""), str)
 
 
-@pytest.mark.parametrize("source", ["{", "a{2", "]", "\\-", "\\x4", "\\u{110000}", "[\\d-x]", "\\p{Nonsense}", "\\1"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{",
+        "a{2",
+        "]",
+        "\\-",
+        "\\x4",
+        "\\u{110000}",
+        "[\\d-x]",
+        "\\p{Nonsense}",
+        "\\p{Han}",
+        "\\p{sc=Nonsense}",
+        "\\p{a=b}",
+        "\\1",
+    ],
+)
 def test_the_unicode_flag_is_strict(source: str) -> None:
     assert isinstance(pattern(source, "u"), str)
 
@@ -69,7 +88,7 @@ def test_work_is_bounded() -> None:
     made = pattern("(a{1000}){1000}", "")
     assert isinstance(made, Pattern)
     with pytest.raises(TooMuchWorkError):
-        made.found_in("a" * 100_000, Allowance())
+        made.found_in(Searched("a" * 100_000), Allowance())
 
 
 _ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\b", "^", "$", r"\w", r"\W", " ", "(?<=a)", "(?<!b)"])

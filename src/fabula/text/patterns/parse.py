@@ -3,94 +3,31 @@
 Keys of the form `/…/i` are JavaScript, and read as Python they would mean something else: `\\w` and
 `\\d` are ASCII there, `$` is only the very end, `[]` never matches, a `{` may stand for itself. So
 they are parsed by their own grammar, the lenient one of browsers unless the `u` flag is set.
-What comes out is only what decides *whether* there is a match; `linear.py` runs it.
 """
 
 from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
-LAST = 0x10FFFF
-DEEPEST = 100
-Range = tuple[int, int]
-
-
-class PatternError(Exception):
-    """It is not a regular expression, or not one that is understood here."""
-
-
-class Chars(Struct, frozen=True):
-    """One character out of ranges and Unicode categories."""
-
-    ranges: tuple[Range, ...] = ()
-    categories: tuple[tuple[str, bool], ...] = ()
-    negated: bool = False
-
-
-class Chain(Struct, frozen=True):
-    """One after the other."""
-
-    parts: tuple[Node, ...]
-
-
-class Choice(Struct, frozen=True):
-    """One or another."""
-
-    parts: tuple[Node, ...]
-
-
-class Repeat(Struct, frozen=True):
-    """So often, at least and at most."""
-
-    part: Node
-    least: int
-    most: int | None
-
-
-class Look(Struct, frozen=True):
-    """Something follows, or came before, without being part of the match."""
-
-    part: Node
-    ahead: bool
-    negated: bool
-
-
-class Edge(Struct, frozen=True):
-    """A place between characters: `^`, `$`, `b` or `B`."""
-
-    kind: str
-
-
-Node = Chars | Chain | Choice | Repeat | Look | Edge
-
-
-def _complement(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    found, past = [], 0
-    for low, high in sorted(ranges):
-        if low > past:
-            found.append((past, low - 1))
-        past = max(past, high + 1)
-    return (*found, (past, LAST)) if past <= LAST else tuple(found)
-
-
-DIGIT: tuple[Range, ...] = ((48, 57),)
-WORD: tuple[Range, ...] = ((48, 57), (65, 90), (95, 95), (97, 122))
-SPACE: tuple[Range, ...] = (
-    (9, 13),
-    (32, 32),
-    (0xA0, 0xA0),
-    (0x1680, 0x1680),
-    (0x2000, 0x200A),
-    (0x2028, 0x2029),
-    (0x202F, 0x202F),
-    (0x205F, 0x205F),
-    (0x3000, 0x3000),
-    (0xFEFF, 0xFEFF),
+from fabula.text.patterns.properties import property_of
+from fabula.text.patterns.tree import (
+    DIGIT,
+    LAST,
+    NEWLINE,
+    SPACE,
+    WORD,
+    Chain,
+    Chars,
+    Choice,
+    Edge,
+    Look,
+    Node,
+    Range,
+    Repeat,
+    complement,
 )
-NEWLINE: tuple[Range, ...] = ((10, 10), (13, 13), (0x2028, 0x2029))
-WHITE = "".join(chr(code) for low, high in SPACE for code in range(low, high + 1))  # what JavaScript trims
+
+DEEPEST = 100
 _SETS = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
@@ -98,12 +35,11 @@ _QUANTIFIER = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _NAME = re.compile(r"<([^\W\d]\w*|\$\w*)>")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
-_CATEGORY = re.compile(r"\{(?:(?:gc|General_Category)=)?([A-Za-z_&]+)\}")
-_CATEGORIES = {
-    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N",
-    "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Other": "C",
-}  # fmt: skip
-_SHORT = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?")
+_PROPERTY = re.compile(r"\{([A-Za-z_&]+)(?:=([A-Za-z_]+))?\}")
+
+
+class PatternError(Exception):
+    """It is not a regular expression, or not one that is understood here."""
 
 
 def parse(source: str, flags: str) -> Node:
@@ -231,7 +167,7 @@ class _Parser:
     def bracket(self) -> Chars:
         negated = self.take("^")
         ranges: list[Range] = []
-        categories: list[tuple[str, bool]] = []
+        properties: list[tuple[str, bool]] = []
         while not self.take("]"):
             first = self.member()
             if self.peek("-") and not self.peek("-]"):
@@ -242,14 +178,14 @@ class _Parser:
                     if self.unicode:
                         raise PatternError("a range has no end")
                     both = (*first.ranges, (45, 45), *last.ranges)
-                    first = Chars(both, (*first.categories, *last.categories))
+                    first = Chars(both, (*first.properties, *last.properties))
                 elif high < low:
                     raise PatternError("a range runs backwards")
                 else:
                     first = Chars(((low, high),))
             ranges += first.ranges
-            categories += first.categories
-        return Chars(tuple(ranges), tuple(categories), negated)
+            properties += first.properties
+        return Chars(tuple(ranges), tuple(properties), negated)
 
     def member(self) -> Chars:
         if self.at >= len(self.source):
@@ -272,11 +208,11 @@ class _Parser:
         self.at += 1
         if mark.lower() in _SETS:
             ranges = _SETS[mark.lower()]
-            return Chars(ranges if mark.islower() else _complement(ranges))
+            return Chars(ranges if mark.islower() else complement(ranges))
         if mark in _CONTROLS:
             return _literal(_CONTROLS[mark])
         if mark in "pP" and self.unicode:
-            return self.category(mark == "P")
+            return self.unicode_property(mark == "P")
         if mark in "xu":
             return self.code(mark)
         if (
@@ -297,14 +233,12 @@ class _Parser:
             raise PatternError(f"\\{mark} means nothing")
         return _literal(ord(mark))
 
-    def category(self, negated: bool) -> Chars:
-        found = self.match(_CATEGORY)
-        name = _CATEGORIES.get(found[1], found[1]) if found else ""
-        if name == "Any":
-            return Chars(() if negated else ((0, LAST),))
-        if not _SHORT.fullmatch(name):
-            raise PatternError(f"the property {name or 'after a backslash and p'!r} is not known here")
-        return Chars(categories=((name, negated),))
+    def unicode_property(self, negated: bool) -> Chars:
+        found = self.match(_PROPERTY)
+        name = property_of(found[1], found[2]) if found else None
+        if name is None:
+            raise PatternError(f"the property {found[0] if found else 'after a backslash and p'!r} is not known here")
+        return Chars(properties=((name, negated),))
 
     def code(self, mark: str) -> Chars:
         if mark == "u" and self.unicode and self.take("{"):
@@ -352,6 +286,6 @@ def _literal(code: int) -> Chars:
 
 def _single(chars: Chars) -> int | None:
     """The one character it is, if it is one."""
-    if len(chars.ranges) == 1 and not chars.categories and chars.ranges[0][0] == chars.ranges[0][1]:
+    if len(chars.ranges) == 1 and not chars.properties and chars.ranges[0][0] == chars.ranges[0][1]:
         return chars.ranges[0][0]
     return None
