@@ -14,7 +14,8 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of, talks_of
 
 PROJECT = "story"
 
@@ -30,12 +31,15 @@ def story(
 ) -> Fabula:
     """A project of these things and no others."""
     manuscript = Manuscript(documents)
+    said = Conversations(PROJECT, {"desk": talk})
+    shelf = shelf_of(PROJECT, manuscript, talks_of(said))
+    shelf.finished()
     rooms: dict[type, object] = {
         Manuscript: manuscript,
-        Passages: Passages((document.id, document.title, document.text) for document in documents),
+        Shelf: shelf,
         Codex: Codex(PROJECT, language, entries),
         Constraints: Constraints(PROJECT, constraints),
-        Conversations: Conversations(PROJECT, {"desk": talk}),
+        Conversations: said,
     }
     if memory is not None:
         rooms[Memory] = memory

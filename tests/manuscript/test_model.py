@@ -13,12 +13,6 @@ def test_documents_are_found_by_id_and_by_place() -> None:
     assert [BOOK.places[document.id] for document in BOOK.documents] == [0, 1, 2, 3, 4]
 
 
-def test_the_documents_just_before_one_stand_nearest_last() -> None:
-    assert [document.id for document in BOOK.before("ch-4", 2)] == ["ch-2", "ch-3"]
-    assert [document.id for document in BOOK.before("ch-2", 3)] == ["ch-1"]
-    assert BOOK.before("ch-1", 3) == []
-
-
 def test_the_timeline_keeps_reading_order_story_time_and_point_of_view() -> None:
     book = Manuscript((Document("a", "A", ""), Document("b", "B", "", pov="mara", when=0.5), Document("c", "C", "")))
     timeline = book.timeline()

@@ -1,4 +1,4 @@
-"""The outline: beats in order, ticked off, and documents told in short."""
+"""The outline: beats in order, ticked off."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.manuscript import documents, outline, projects
-from fabula.manuscript.tables import beats, synopses
+from fabula.manuscript import documents, outline, projects, synopses, tables
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 
@@ -20,7 +19,6 @@ IMPOSSIBLE: tuple[tuple[Callable[[Writing, str], object], Code], ...] = (
     (lambda tx, beat: outline.change_beat(tx, beat, {"text": "x"}, expected=9), Code.STORE_CONFLICT),
     (lambda tx, beat: outline.change_beat(tx, "nobody", {"text": "x"}), Code.STORE_NOT_FOUND),
     (lambda tx, beat: outline.remove_beat(tx, "nobody"), Code.STORE_NOT_FOUND),
-    (lambda tx, beat: outline.write_synopsis(tx, "nobody", "Short."), Code.DOCUMENT_UNKNOWN),
 )
 
 
@@ -70,25 +68,9 @@ def test_what_cannot_be_is_refused_in_words(book: Store) -> None:
         assert outline.beats_of(reading) == {"one": ["They meet."]}
 
 
-def test_a_synopsis_knows_when_its_text_has_changed(book: Store) -> None:
-    with book.write(project="p") as tx:
-        assert outline.write_synopsis(tx, "one", " They meet. ") == 1
-        outline.write_synopsis(tx, "two", "They part.", origin="model")
-        assert outline.stale_synopses(tx) == []
-        documents.write(tx, "two", "Another text.")
-        assert outline.stale_synopses(tx) == ["two"]
-        assert outline.write_synopsis(tx, "two", "They stay.", expected=1) == 2
-        assert outline.stale_synopses(tx) == []
-        assert outline.synopses_of(tx) == {"one": "They meet.", "two": "They stay."}
-        assert outline.synopses_of(tx, ["one"]) == {"one": "They meet."}
-    with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
-        outline.write_synopsis(tx, "two", "Mine.", expected=1)
-    assert refused.value.code is Code.STORE_CONFLICT
-
-
 def test_the_plan_of_a_document_goes_with_it(book: Store) -> None:
     with book.write(project="p") as tx:
         outline.add_beat(tx, "one", "They meet.")
-        outline.write_synopsis(tx, "one", "They meet.")
+        synopses.write(tx, "one", "They meet.")
         documents.remove(tx, "one")
-        assert (tx.count(beats), tx.count(synopses)) == (0, 0)
+        assert (tx.count(tables.beats), tx.count(tables.synopses)) == (0, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.manuscript import documents, outline, projects, snapshot
+from fabula.manuscript import documents, outline, projects, snapshot, synopses
 from fabula.manuscript.draft import Kind
 from fabula.manuscript.model import Manuscript
 from fabula.store.store import Store
@@ -74,7 +74,7 @@ def test_what_is_planned_and_told_of_a_document_changes_that_document_alone(book
         beat = outline.add_beat(tx, "1", "They meet.")
         outline.add_beat(tx, "1", "They part.")
         outline.change_beat(tx, beat, {"done": 1})
-        outline.write_synopsis(tx, "3", "The end.")
+        synopses.write(tx, "3", "The end.")
 
     after, moved = _after(book, before, plan)
     assert moved == {"1", "3"}

@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
-from fabula.manuscript import outline, revisions
+from fabula.manuscript import outline, revisions, synopses
 from fabula.manuscript.draft import Book, Draft, Kind
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.tables import documents, marks
@@ -102,8 +102,7 @@ def add_book(
     for ident, draft in told.items():
         for beat in draft.beats:
             outline.add_beat(tx, ident, beat)
-        if draft.synopsis.strip():
-            outline.write_synopsis(tx, ident, draft.synopsis)
+    synopses.write_all(tx, {ident: draft.synopsis for ident, draft in told.items()})
     return list(told)
 
 
@@ -129,8 +128,11 @@ def copy_in(tx: Writing, manuscript: Manuscript) -> None:
     for document in manuscript.documents:
         for beat in document.beats:
             outline.add_beat(tx, document.id, beat)
-        if document.synopsis:
-            outline.write_synopsis(tx, document.id, document.synopsis)
+    synopses.write_all(
+        tx,
+        {document.id: document.synopsis for document in manuscript.documents},
+        {document.id: document.synopsis_origin for document in manuscript.documents},
+    )
 
 
 def write(tx: Writing, document_id: str, text: str, *, expected: int | None = None, cause: str = "typed") -> int:
@@ -191,7 +193,7 @@ def mark(tx: Writing, document_id: str, start: int, end: int, *, run_id: str = "
 def book_of(reading: Reading, *, title: str = "", language: str = "") -> Book:
     """The whole manuscript as drafts, to be written in some format."""
     by_parent = children(reading.rows(documents))
-    told = outline.synopses_of(reading)
+    told = synopses.rows_of(reading)
     planned = outline.beats_of(reading)
 
     def draft(row: Row[Any]) -> Draft:
@@ -200,7 +202,7 @@ def book_of(reading: Reading, *, title: str = "", language: str = "") -> Book:
             kind=Kind(row.kind),
             text=row.text,
             notes=row.notes,
-            synopsis=told.get(row.id, ""),
+            synopsis=told[row.id].text if row.id in told else "",
             beats=tuple(planned.get(row.id, ())),
             children=tuple(draft(child) for child in by_parent.get(row.id, ())),
         )

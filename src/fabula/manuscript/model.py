@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from itertools import accumulate
 
 from fabula.core.story import Eyes, Moment, Timeline
@@ -26,6 +27,8 @@ class Document:
     pov: str | None = None
     when: float | None = None
     synopsis: str = ""
+    synopsis_origin: str = "hand"  # hand, extract or model
+    synopsis_of: str = ""  # hash of the text it tells; where nobody knows, it counts as told of this one
     beats: tuple[str, ...] = ()
     known_to: frozenset[str] | None = None
 
@@ -49,6 +52,7 @@ class Manuscript:
     documents: tuple[Document, ...] = ()
     notes: tuple[Document, ...] = ()
     seats: Mapping[str, int] = field(default_factory=dict)  # each one's number among its siblings, where stored
+    hung: dict[type, object] = field(default_factory=dict, compare=False, repr=False)  # what was worked out of it
 
     @cached_property
     def by_id(self) -> dict[str, Document]:
@@ -60,20 +64,15 @@ class Manuscript:
         """Where each document stands."""
         return {document.id: place for place, document in enumerate(self.documents)}
 
-    @cached_property
-    def has_synopses(self) -> bool:
-        """Is any chapter told in short?"""
-        return any(document.synopsis for document in self.documents)
-
     def timeline(self) -> Timeline:
         """The order of the story."""
         numbers = accumulate(int(document.kind is Kind.CHAPTER) for document in self.documents)
         return Timeline([Moment(d.id, d.when, d.pov, d.title, n) for d, n in zip(self.documents, numbers, strict=True)])
 
-    def before(self, document_id: str, most: int) -> list[Document]:
-        """The documents read just before one, nearest last."""
-        place = self.places.get(document_id, len(self.documents))
-        return list(self.documents[max(0, place - most) : place])
+
+def text_hash(text: str) -> str:
+    """By which a text is known again."""
+    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""The outline: what should happen in each document, ticked off as it is written, and each one told in short."""
+"""The outline: what should happen in each document, ticked off as it is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now
-from fabula.manuscript.tables import beats, documents, synopses
+from fabula.core.ids import new_id
+from fabula.manuscript.tables import beats
 from fabula.store.transaction import Reading, Writing
 
 _FIELDS = frozenset({"text", "place", "done"})
@@ -49,33 +48,3 @@ def beats_of(reading: Reading, only: list[str] | None = None, *, open_only: bool
     for row in reading.rows(beats, *where, order=(beats.c.document_id, beats.c.place, beats.c.id)):
         found.setdefault(row.document_id, []).append(row.text)
     return found
-
-
-def write_synopsis(
-    tx: Writing, document_id: str, text: str, *, origin: str = "hand", expected: int | None = None
-) -> int:
-    """Tell a document in short; remembers of which text that was said."""
-    row = tx.need(documents, id=document_id)
-    values = {"text": text.strip(), "origin": origin, "made_from": text_hash(row.text), "changed": now()}
-    if tx.row(synopses, document_id=document_id) is None:
-        tx.add(synopses, {"document_id": document_id, **values})
-        return 1
-    return tx.edit(synopses, {"document_id": document_id}, values, expected=expected)
-
-
-def synopses_of(reading: Reading, only: list[str] | None = None) -> dict[str, str]:
-    """Every document, or some, told in short."""
-    where = () if only is None else (synopses.c.document_id.in_(only),)
-    return {row.document_id: row.text for row in reading.rows(synopses, *where)}
-
-
-def stale_synopses(reading: Reading) -> list[str]:
-    """Documents whose text has changed since they were told in short."""
-    told = {row.document_id: row.made_from for row in reading.rows(synopses)}
-    rows = reading.rows(documents, documents.c.id.in_(sorted(told)), only=("id", "text"))
-    return sorted(row.id for row in rows if told[row.id] != text_hash(row.text))
-
-
-def text_hash(text: str) -> str:
-    """By which a text is known again."""
-    return sha256(text.encode()).hexdigest()

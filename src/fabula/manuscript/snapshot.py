@@ -10,7 +10,8 @@ from sqlalchemy import Row
 
 from fabula.manuscript.draft import Kind
 from fabula.manuscript.model import Document, Manuscript
-from fabula.manuscript.outline import beats_of, synopses_of
+from fabula.manuscript.outline import beats_of
+from fabula.manuscript.synopses import rows_of, told_of
 from fabula.manuscript.tables import documents
 from fabula.manuscript.tree import in_order
 from fabula.store.transaction import Reading
@@ -22,7 +23,7 @@ def load(reading: Reading, before: Manuscript | None = None, moved: Set[str] | N
         patched = _patched(reading, before, moved)
         if patched is not None:
             return patched
-    told, planned = synopses_of(reading), beats_of(reading, open_only=True)
+    told, planned = rows_of(reading), beats_of(reading, open_only=True)
     known = before.by_id if before is not None else {}
     found, seats = [], {}
     for row in in_order(reading.rows(documents)):
@@ -31,7 +32,7 @@ def load(reading: Reading, before: Manuscript | None = None, moved: Set[str] | N
         found.append(kept if kept == fresh and kept is not None else fresh)
     story = tuple(document for document in found if document.kind is not Kind.NOTE)
     notes = tuple(document for document in found if document.kind is Kind.NOTE)
-    return Manuscript(story, notes, seats)
+    return Manuscript(story, notes, seats, {} if before is None else dict(before.hung))
 
 
 def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscript | None:
@@ -40,7 +41,7 @@ def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscrip
     rows = reading.rows(documents, documents.c.id.in_(ids))
     if len(rows) != len(ids):
         return None
-    told, planned = synopses_of(reading, ids), beats_of(reading, ids, open_only=True)
+    told, planned = rows_of(reading, ids), beats_of(reading, ids, open_only=True)
     fresh: dict[str, Document] = {}
     for row in rows:
         kept, new = before.by_id.get(row.id), _document(row, told, planned)
@@ -52,10 +53,11 @@ def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscrip
         before,
         documents=tuple([fresh.get(document.id, document) for document in before.documents]),
         notes=tuple([fresh.get(document.id, document) for document in before.notes]),
+        hung=dict(before.hung),
     )
 
 
-def _document(row: Row[Any], told: dict[str, str], planned: dict[str, list[str]]) -> Document:
+def _document(row: Row[Any], told: dict[str, Row[Any]], planned: dict[str, list[str]]) -> Document:
     return Document(
         id=row.id,
         title=row.title,
@@ -65,7 +67,7 @@ def _document(row: Row[Any], told: dict[str, str], planned: dict[str, list[str]]
         parent=row.parent_id,
         pov=row.pov,
         when=row.happens,
-        synopsis=told.get(row.id, ""),
+        **told_of(told.get(row.id)),
         beats=tuple(planned.get(row.id, ())),
         known_to=None if row.known_to is None else frozenset(row.known_to),
     )

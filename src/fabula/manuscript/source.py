@@ -1,4 +1,4 @@
-"""What the manuscript offers: the text around the cursor, earlier chapters in short, the project's direction."""
+"""What the manuscript offers: the text around the cursor, and the project's direction."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fabula.context.request import Ask
-from fabula.context.trace import Reason, Verdict
+from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part, Terms, Tier
-from fabula.core.scale import KEPT, SYNOPSIS, within
-from fabula.core.story import Position
+from fabula.core.fragments import Fragment, Layer, Part, Tier
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.text.offsets import carried_back, check_cursor, normalise
 from fabula.text.windows import LONGEST_TOKEN, Stretch, window
 
 AFTER = 500  # characters behind the cursor
-LATEST = 3  # synopses of the chapters just before
 
 _SAYS: dict[Language, dict[str, str]] = {
     "en": {
@@ -28,7 +25,6 @@ _SAYS: dict[Language, dict[str, str]] = {
         "inside": "(The cursor stands right behind these words, {percent} % into {title}.)",
         "beats": "What should happen in this chapter: {beats}.",
         "between": "; ",
-        "synopsis": "[{title}, in short] {text}",
     },
     "zh": {
         "scene": "[场景] {title}",
@@ -37,7 +33,6 @@ _SAYS: dict[Language, dict[str, str]] = {
         "inside": "（光标紧接在以上文字之后，《{title}》的 {percent}% 处。）",
         "beats": "本章应当发生：{beats}。",
         "between": "；",
-        "synopsis": "[{title}·梗概] {text}",
     },
 }
 
@@ -160,57 +155,6 @@ def _document(ask: Ask, view: View) -> Document:
             f"{stored.revision} is stored. Send your text along, or load the newer one. Nothing was changed.",
         )
     return stored
-
-
-class SynopsesSource:
-    """Earlier chapters in short: the last few. Whether they may be known is for the gate to say."""
-
-    name = "synopses"
-    failing = Code.RETRIEVAL_UNAVAILABLE
-    waits = False
-    ahead = False
-
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
-        """The latest synopses, and those told last time."""
-        manuscript = view.room(Manuscript)
-        if manuscript is None or not manuscript.has_synopses:
-            return
-        latest = manuscript.before(ask.request.document_id, LATEST)
-        told = {source.removeprefix("synopsis:") for source in ask.held if source.startswith("synopsis:")}
-        told.discard(ask.request.document_id)  # the chapter itself is on the desk
-        near = {document.id: n for n, document in enumerate(latest, start=1)}
-        if told - near.keys():
-            wanted = [document for document in manuscript.documents if document.id in near or document.id in told]
-        else:
-            wanted = latest
-        for document in wanted:
-            if document.synopsis:
-                place = near.get(document.id)
-                yield self._fragment(document, KEPT if place is None else within(SYNOPSIS, place / LATEST), ask)
-
-    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
-        """Synopses of chapters further back, and of those not written yet."""
-        manuscript = view.room(Manuscript)
-        offered = {fragment.source for fragment in self.fragments(ask, view)}
-        for document in manuscript.documents if manuscript is not None else ():
-            source = f"synopsis:{document.id}"
-            if document.synopsis and source not in offered:
-                later = not view.timeline.reached(Position(document.id, len(document.text)), ask.vantage.position)
-                reason = Reason.NOT_YET if later else Reason.NOT_CHOSEN
-                yield Verdict(source, document.title, Layer.RETRIEVED, reason, 0, 0.0)
-
-    @staticmethod
-    def _fragment(document: Document, score: float, ask: Ask) -> Fragment:
-        end = Position(document.id, len(document.text))
-        return Fragment(
-            source=f"synopsis:{document.id}",
-            layer=Layer.RETRIEVED,
-            text=_SAYS[ask.language]["synopsis"].format(title=document.title or document.id, text=document.synopsis),
-            project_id=ask.request.project_id,
-            title=document.title,
-            score=score,
-            derived_from=(Terms(f"document:{document.id}", since=end, known_to=document.witnesses),),
-        )
 
 
 class ProjectSource:
