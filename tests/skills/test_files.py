@@ -8,7 +8,7 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes
-from fabula.skills.files import Shelf, built_in, in_folder, read_skill
+from fabula.skills.files import Skills, built_in, in_folder, read_skill
 from fabula.skills.model import Answer
 
 GOOD = """
@@ -83,5 +83,5 @@ def test_a_bad_file_in_a_folder_leaves_the_others_working(tmp_path: Path) -> Non
 
 
 def test_one_s_own_skill_takes_the_place_of_a_built_in_one() -> None:
-    shelf = Shelf(built_in().skills).with_files([("continue.toml", GOOD)], "project")
+    shelf = Skills(built_in().skills).with_files([("continue.toml", GOOD)], "project")
     assert shelf.skills["continue"].says["en"].startswith("Sing")

@@ -13,7 +13,7 @@ from fabula.core.story import Eyes
 from fabula.core.view import View
 from fabula.manuscript.model import Direction
 from fabula.memory.model import Memory, Note, Preference
-from fabula.skills.files import Shelf, built_in
+from fabula.skills.files import Skills, built_in
 from fabula.skills.model import Skill
 from fabula.skills.source import SkillSource
 from fabula.skills.template import fills_in
@@ -95,8 +95,8 @@ def test_session_details_are_off_unless_given_and_stand_behind_the_stable_prefix
 
 
 def test_an_application_may_bring_its_own_skills() -> None:
-    own = Shelf({"sing": Skill(id="sing", says={"en": "Sing it.", "zh": "唱出来。"})})
-    view = View(FULL.view.project, FULL.view.timeline, {**FULL.view.rooms, Shelf: own})
+    own = Skills({"sing": Skill(id="sing", says={"en": "Sing it.", "zh": "唱出来。"})})
+    view = View(FULL.view.project, FULL.view.timeline, {**FULL.view.rooms, Skills: own})
     request = FULL.request(skill_id="sing")
     assert Engine([SkillSource()]).assemble(request, view).prompt.endswith("Sing it.")
 

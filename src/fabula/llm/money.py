@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -41,21 +42,23 @@ class Cost(Struct, frozen=True):
 
 
 # List prices as published by the vendors in the autumn of 2025; edit them with the setting `llm.prices`.
-PRICES: Mapping[str, Price] = {
-    "gpt-5": Price(input=1.25, cached=0.125, output=10.0),
-    "gpt-5-mini": Price(input=0.25, cached=0.025, output=2.0),
-    "gpt-5-nano": Price(input=0.05, cached=0.005, output=0.4),
-    "gpt-4.1": Price(input=2.0, cached=0.5, output=8.0),
-    "gpt-4.1-mini": Price(input=0.4, cached=0.1, output=1.6),
-    "gpt-4o": Price(input=2.5, cached=1.25, output=10.0),
-    "gpt-4o-mini": Price(input=0.15, cached=0.075, output=0.6),
-    "claude-opus-4-1": Price(input=15.0, cached=1.5, written=18.75, output=75.0),
-    "claude-sonnet-4-5": Price(input=3.0, cached=0.3, written=3.75, output=15.0),
-    "claude-sonnet-4": Price(input=3.0, cached=0.3, written=3.75, output=15.0),
-    "claude-haiku-4-5": Price(input=1.0, cached=0.1, written=1.25, output=5.0),
-    "claude-3-5-haiku": Price(input=0.8, cached=0.08, written=1.0, output=4.0),
-    "deepseek-chat": Price(input=0.28, cached=0.028, output=0.42),
-}
+PRICES: Mapping[str, Price] = MappingProxyType(
+    {
+        "gpt-5": Price(input=1.25, cached=0.125, output=10.0),
+        "gpt-5-mini": Price(input=0.25, cached=0.025, output=2.0),
+        "gpt-5-nano": Price(input=0.05, cached=0.005, output=0.4),
+        "gpt-4.1": Price(input=2.0, cached=0.5, output=8.0),
+        "gpt-4.1-mini": Price(input=0.4, cached=0.1, output=1.6),
+        "gpt-4o": Price(input=2.5, cached=1.25, output=10.0),
+        "gpt-4o-mini": Price(input=0.15, cached=0.075, output=0.6),
+        "claude-opus-4-1": Price(input=15.0, cached=1.5, written=18.75, output=75.0),
+        "claude-sonnet-4-5": Price(input=3.0, cached=0.3, written=3.75, output=15.0),
+        "claude-sonnet-4": Price(input=3.0, cached=0.3, written=3.75, output=15.0),
+        "claude-haiku-4-5": Price(input=1.0, cached=0.1, written=1.25, output=5.0),
+        "claude-3-5-haiku": Price(input=0.8, cached=0.08, written=1.0, output=4.0),
+        "deepseek-chat": Price(input=0.28, cached=0.028, output=0.42),
+    }
+)
 
 
 def price_of(model: str, prices: Mapping[str, Price] = PRICES) -> Price | None:

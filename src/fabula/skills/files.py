@@ -42,13 +42,13 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: Wishes = Wishes()
 
 
-class Shelf(Struct, frozen=True):
+class Skills(Struct, frozen=True):
     """All skills by id, and what was wrong with those that were left out."""
 
     skills: Mapping[str, Skill]
     problems: tuple[str, ...] = ()
 
-    def with_files(self, texts: Iterable[tuple[str, str]], origin: Origin) -> Shelf:
+    def with_files(self, texts: Iterable[tuple[str, str]], origin: Origin) -> Skills:
         """With more skills, each from a file's name and text; one of the same id takes the place of the older."""
         found, problems = dict(self.skills), list(self.problems)
         for name, text in texts:
@@ -58,7 +58,7 @@ class Shelf(Struct, frozen=True):
                 problems.append(error.sentence)
             else:
                 found[skill.id] = skill
-        return Shelf(found, tuple(problems))
+        return Skills(found, tuple(problems))
 
 
 def read_skill(ident: str, text: str, *, origin: Origin = "folder") -> Skill:
@@ -94,11 +94,11 @@ def read_skill(ident: str, text: str, *, origin: Origin = "folder") -> Skill:
 
 
 @lru_cache(maxsize=1)
-def built_in() -> Shelf:
+def built_in() -> Skills:
     """The skills that come with the house."""
     folder = files("fabula") / "skills" / "builtin"
     texts = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".toml"))
-    shelf = Shelf({}).with_files(texts, "built in")
+    shelf = Skills({}).with_files(texts, "built in")
     if shelf.problems:
         raise FabulaError(Code.SKILL_INVALID, " ".join(shelf.problems))
     return shelf

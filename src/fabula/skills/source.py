@@ -12,7 +12,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
-from fabula.skills.files import Shelf, built_in
+from fabula.skills.files import Skills, built_in
 from fabula.skills.model import Skill
 from fabula.skills.template import fills_in, render, uses
 from fabula.text.offsets import normalise
@@ -52,7 +52,7 @@ class SkillSource:
 
 def skill_of(view: View, skill_id: str) -> Skill:
     """The skill of that id: the project's own, else a built-in one."""
-    skills = (view.room(Shelf) or built_in()).skills
+    skills = (view.room(Skills) or built_in()).skills
     skill = skills.get(skill_id)
     if skill is None:
         raise FabulaError(

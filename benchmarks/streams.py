@@ -1,0 +1,157 @@
+"""What Fabula adds to a model's own time: before the first byte goes out, on cancelling, and with many at once.
+
+A server on the loopback speaks as a provider does. Overhead is the time from asking `Writer.write` to the
+request's arrival at that server, less the assembly itself. Cancelling is timed from giving up to the server
+seeing the connection closed. 200 streams at once are counted to the last piece, and memory is read before and
+after.
+
+    python -m benchmarks.streams [--json]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import Callable
+
+from tests.llm.server import Exchange, Server, chunk, serving
+
+from benchmarks.figures import arguments, percentile, report, show
+from fabula.app import Fabula
+from fabula.context.render import Message
+from fabula.llm.asking import ask
+from fabula.llm.model import Call, Text
+from fabula.llm.places import Place
+from fabula.llm.providers import provider_at
+from fabula.writing import Judging, Terms, Writer
+
+KEY = "FABULA_BENCH_KEY"
+STREAMS, PIECES, ROUNDS = 200, 50, 5
+CALL = Call(model="gpt-4o", messages=(Message("user", "Go on."),), max_tokens=4000)
+
+
+def _place(server: Server) -> Place:
+    return Place(name="bench", base_url=server.url, key_variable=KEY)
+
+
+async def overhead(server: Server, requests: int = 60) -> tuple[list[float], list[float]]:
+    """Milliseconds before the first byte beyond the assembly, and the assembly's own."""
+    arrived: list[float] = []
+
+    async def script(exchange: Exchange) -> None:
+        arrived.append(time.perf_counter())
+        await exchange.head()
+        await exchange.event(chunk("Yes.", "stop"))
+        await exchange.event("[DONE]")
+
+    server.script = script
+    house = Fabula.open("sample:lantern_coast")
+    provider = provider_at(_place(server))
+    writer = Writer(house, provider, terms=Terms(judging=Judging(policy="off")))
+    request = house.request(model="gpt-4o", window=8192)
+    extra, own = [], []
+    for number in range(requests + 5):
+        start = time.perf_counter()
+        house.assemble(request)
+        assembly = time.perf_counter() - start
+        start = time.perf_counter()
+        async for _ in writer.write(request):
+            pass
+        if number >= 5:  # the first ones load the client
+            own.append(assembly * 1000)
+            extra.append(max((arrived[-1] - start - assembly) * 1000, 0.0))
+    await provider.aclose()
+    return extra, own
+
+
+async def cancelling(server: Server, times: int = 40) -> list[float]:
+    """Milliseconds from giving up to the server seeing the connection closed."""
+    provider = provider_at(_place(server))
+    found = []
+    for _ in range(times):
+        closed: list[float] = []
+
+        def seen(closed: list[float] = closed) -> None:
+            closed.append(time.perf_counter())
+
+        server.script = _talking(seen)
+        events = ask(provider, CALL)
+        await anext(events)
+        start = time.perf_counter()
+        await events.aclose()
+        while not closed:
+            await asyncio.sleep(0.001)
+        found.append((closed[0] - start) * 1000)
+    await provider.aclose()
+    return found
+
+
+def _talking(gone: Callable[[], None]) -> Callable[[Exchange], object]:
+    async def script(exchange: Exchange) -> None:
+        await exchange.head()
+        try:
+            while True:
+                await exchange.event(chunk("word "))
+                await asyncio.sleep(0.005)
+        finally:
+            gone()
+
+    return script
+
+
+async def many(server: Server) -> tuple[int, list[float]]:
+    """How many pieces of all streams were lost, and memory in MB after each round."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.head()
+        for number in range(PIECES):
+            await exchange.event(chunk(f"{number} "))
+            await asyncio.sleep(0.002)
+        await exchange.event(chunk(why="stop"))
+        await exchange.event("[DONE]")
+
+    server.script = script
+    provider = provider_at(_place(server))
+    whole = "".join(f"{number} " for number in range(PIECES))
+    lost, memory = 0, []
+
+    async def one() -> str:
+        return "".join([event.text async for event in ask(provider, CALL) if isinstance(event, Text)])
+
+    for _ in range(ROUNDS):
+        said = await asyncio.gather(*(one() for _ in range(STREAMS)))
+        lost += sum(text != whole for text in said)
+        server.seen.clear()
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    await provider.aclose()
+    return lost, memory
+
+
+def main() -> None:
+    options = arguments(__doc__ or "", data=False).parse_args()
+    os.environ[KEY] = "none"
+    with serving() as server:
+        extra, own = asyncio.run(overhead(server))
+        cancelled = asyncio.run(cancelling(server))
+        lost, memory = asyncio.run(many(server))
+    rows = [
+        (name, percentile(times, 0.5), percentile(times, 0.95))
+        for name, times in (("assembly", own), ("beyond it, to the first byte", extra), ("cancel to closed", cancelled))
+    ]
+    show("milliseconds", ("what", "p50", "p95"), rows)
+    report(
+        {
+            "overhead_p95_ms": percentile(extra, 0.95),
+            "cancel_p95_ms": percentile(cancelled, 0.95),
+            "streams_lost": float(lost),
+            "memory_first_mb": memory[0],
+            "memory_last_mb": memory[-1],
+        },
+        as_json=options.json,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The judge: what a program finds, and what a model's answer is worth."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fabula.codex.model import Entry, Progression
+from fabula.constraints.model import Banned, Constraint
+from fabula.core.story import Position
+from fabula.core.view import Language
+from fabula.skills.continuity import hints
+from fabula.skills.judge import Finding, by_program, complaint, in_order, read_verdict
+from tests.manuscript.stories import chapter, story
+
+RULES = [
+    Constraint(id="marks", text="No exclamation marks.", check=Banned(words=("!",))),
+    Constraint(id="secret", text="Nobody says who lit the lamp.", until=Position("ch-3", 0)),
+]
+TALE = story(
+    chapter(1, "Mara lived by the sea."),
+    chapter(2, "Old Ben died in the night."),
+    chapter(3, "The lamp burned on."),
+    entries=[
+        Entry(id="mara", type="character", name="Mara"),
+        Entry(
+            id="ben",
+            type="character",
+            name="Ben",
+            description="A fisherman.",
+            progressions=(Progression("Ben died in the storm.", Position("ch-2", 0)),),
+        ),
+    ],
+    constraints=RULES,
+)
+HERE = Position("ch-3", 10)
+
+
+def test_what_a_program_finds_has_its_place_and_its_reason() -> None:
+    found = by_program("She ran! Nobody saw.", TALE.view, HERE)
+    assert [(one.breaks, one.words, one.start) for one in found] == [("marks", "!", 7)]
+
+
+@pytest.mark.parametrize(
+    "text", ["“Go,” said Ben.", "Ben said nothing more than that.", "“Go,” whispered Ben, and smiled."]
+)
+def test_the_dead_do_not_speak(text: str) -> None:
+    found = by_program(text, TALE.view, HERE)
+    assert [(one.breaks, one.words, one.hint) for one in found] == [("continuity", "Ben", False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "here"),
+    [
+        ("“Go,” said Ben.", Position("ch-1", 5)),  # he lives yet
+        ("Mara said that Ben was gone.", HERE),
+        ("She thought of Ben. “Go,” said Mara.", HERE),
+    ],
+)
+def test_those_who_live_or_are_only_spoken_of_are_left_alone(text: str, here: Position) -> None:
+    assert by_program(text, TALE.view, here) == []
+
+
+def test_one_who_came_back_may_speak_again() -> None:
+    back = Progression("Ben came back, alive.", Position("ch-3", 0))
+    entry = Entry(id="b", type="character", name="Ben", description="Ben died young.", progressions=(back,))
+    tale = story(chapter(1, "x"), chapter(2, "y"), chapter(3, "z" * 20), entries=[entry])
+    assert by_program("“Go,” said Ben.", tale.view, HERE) == []
+    assert by_program("“Go,” said Ben.", tale.view, Position("ch-2", 1)) != []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "known", "names"),
+    [
+        ("en", "She met Tobias Fenn at the door. Mara waved.", "she met at the door waved", ["Tobias Fenn"]),
+        ("en", "She met Tobias there, on Monday.", "Tobias was known.", []),
+        ("en", "Rain fell. Nobody came.", "", []),
+        ("zh", "她在门口遇见了周怀安。", "", ["周怀安"]),
+        ("zh", "她在门口遇见了周怀安。", "周怀安是谁？", []),
+    ],
+)
+def test_a_name_nobody_knows_is_worth_a_look(language: Language, text: str, known: str, names: list[str]) -> None:
+    tale = story(chapter(1, "x"), entries=[Entry(id="mara", type="character", name="Mara")], language=language)
+    found = hints(text, tale.view, Position("ch-1", 1), known)
+    assert [hint.words for hint in found] == names
+    assert all(hint.kind == "unknown_name" for hint in found)
+
+
+def test_constraints_are_numbered_as_in_the_prompt_and_only_those_in_force() -> None:
+    assert [rule.id for rule in in_order(TALE.view, Position("ch-1", 0))] == ["marks", "secret"]
+    assert [rule.id for rule in in_order(TALE.view, HERE)] == ["marks"]
+
+
+def test_the_models_findings_get_their_constraint_and_their_place() -> None:
+    text = "It was Mara who lit  the “lamp”, in truth."
+    rows = [
+        {"constraint": "2", "quote": 'who lit the "lamp"', "reason": "It is told."},
+        {"constraint": "marks", "quote": "in truth", "reason": "No."},
+        {"constraint": "the weather", "quote": "was Mara", "reason": "It rains."},
+        {"constraint": "1", "quote": "nowhere to be found", "reason": "Invented."},
+        {"constraint": "1", "quote": 7, "reason": "x"},
+        {"constraint": "1", "quote": "  ", "reason": "x"},
+    ]
+    answer = "Here it is:\n```json\n" + json.dumps({"violations": rows}) + "\n```"
+    verdict = read_verdict(answer, text, RULES, "en")
+    assert verdict.problem == ""
+    assert [(f.breaks, f.words, f.hint) for f in verdict.findings] == [
+        ("secret", "who lit  the “lamp”", False),
+        ("marks", "in truth", False),
+        ("continuity", "was Mara", False),
+        ("marks", "nowhere to be found", True),
+    ]
+    assert len(verdict.broken) == 3
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        "",
+        "I think it is fine.",
+        "{",
+        "[]",
+        '{"violations": "none"}',
+        '{"violations": [3]}',
+        '{"other": []}',
+        "{" * 5000,
+        '{"a":' * 3000 + "1" + "}" * 3000,
+        "\ud800{}",
+    ],
+)
+def test_rubbish_is_no_verdict_and_says_so(rubbish: str) -> None:
+    verdict = read_verdict(rubbish, "text", RULES, "en")
+    assert (verdict.findings, verdict.asked) == ((), True)
+    assert "did not give a verdict" in verdict.problem
+
+
+def test_who_writes_anew_is_told_what_was_broken() -> None:
+    finding = Finding(breaks="marks", words="Stop!", reason="It shouts.", by="program", start=0, end=5)
+    said = complaint([finding, finding], RULES, "en")
+    assert said.count("Stop!") == 1
+    assert "No exclamation marks." in said
+    assert "重写" in complaint([finding], RULES, "zh")
