@@ -15,7 +15,7 @@ from fabula.conversation import service as conversation
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.manuscript import documents, outline, projects, revisions
+from fabula.manuscript import documents, outline, projects, revisions, synopses
 from fabula.manuscript.model import Direction
 from fabula.manuscript.tables import documents as document_rows
 from fabula.manuscript.tables import marks
@@ -39,7 +39,7 @@ def coast(store: Store) -> Store:
         documents.add(tx, "Mara comes", text=ONE, document_id="ch-1", notes="Ask Mara.")
         documents.add(tx, "Nobody", text="Nobody came.", document_id="ch-2")
         outline.add_beat(tx, "ch-1", "Mara lights the lamp")
-        outline.write_synopsis(tx, "ch-1", "Mara comes home.")
+        synopses.write(tx, "ch-1", "Mara comes home.")
         documents.mark(tx, "ch-1", ONE.index("Mara's"), ONE.index("End."))
         service.put_all(
             tx,
@@ -155,7 +155,7 @@ def test_marks_of_the_story_and_on_the_text_go_where_their_words_went(coast: Sto
         assert text[mark.start : mark.end].startswith("Margarethe's lamp")
         assert text[mark.end :] == "End."
         assert constraints.get(tx, "c").constraint.until == Position("ch-1", 0), "it stood inside the name"
-        assert outline.stale_synopses(tx) == []
+        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
 
 
 def test_a_revision_is_kept_of_each_text_that_changed(coast: Store) -> None:
@@ -177,7 +177,7 @@ def test_undo_restores_everything_exactly(coast: Store, new: str) -> None:
         back = rename.undo(tx, ident)
         assert (back.old, back.new) == ("Mara", new)
         assert contents(tx) == before
-        assert outline.stale_synopses(tx) == []
+        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
     with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
         rename.undo(tx)
     assert refused.value.code is Code.STORE_NOT_FOUND
@@ -268,3 +268,28 @@ def test_edits_lead_there_and_back(text: str, data: st.DataObject) -> None:
         assert 0 <= there <= len(fresh)
         if not inside(offset, edits) and all(end > start and new for start, end, new in edits):
             assert moved(there, back, late=True) == offset
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        (
+            "Jones",
+            "Smith",
+            "Jones, the Joneses, Jones' lamp, Jones’s hat",
+            "Smith, the Smiths, Smith's lamp, Smith’s hat",
+        ),
+        ("Watson", "Fox", "the Watsons' lamp, WATSONS, Watson's", "the Foxes' lamp, FOXES, Fox's"),
+        ("Fairy", "Elf", "a Fairy and two Fairies", "a Elf and two Elves"),
+        ("Wolf", "Bear", "Wolf, Wolves", "Bear, Bears"),
+        ("O'Brien", "Mara", "O’Brien came, O'Brien's lamp", "Mara came, Mara's lamp"),
+    ],
+)
+def test_endings_become_those_of_the_new_name(coast: Store, old: str, new: str, before: str, after: str) -> None:
+    with coast.write(project=P) as tx:
+        documents.write(tx, "ch-2", before)
+        rename.apply(tx, old, new)
+    assert written(coast, "ch-2") == after
+    with coast.write(project=P) as tx:
+        rename.undo(tx)
+    assert written(coast, "ch-2") == before

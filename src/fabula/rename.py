@@ -27,10 +27,10 @@ from fabula.conversation.model import content_hash
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now
 from fabula.manuscript import documents as manuscript
-from fabula.manuscript.outline import text_hash
+from fabula.manuscript.synopses import still_told, tell_still
 from fabula.manuscript.tables import beats, documents, marks, synopses
 from fabula.memory.tables import memories
-from fabula.rename_places import Edit, edited, in_case, inside, mapped, moved, texts, turned
+from fabula.rename_places import Edit, edited, inside, mapped, moved, renamed, texts, turned
 from fabula.store.schema import Json, about, all_tables
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading, Writing
@@ -42,7 +42,7 @@ _WHERE: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (documents, ("text", "title", "notes")),  # its text first: the revision that is kept has the old title
     (beats, ("text",)),
     (synopses, ("text",)),
-    (entries, ("name", "aliases", "description", "details", "notes")),
+    (entries, ("name", "aliases", "description", "details", "tags", "notes")),
     (progressions, ("text", "aliases")),
     (constraints, ("text", "check")),
     (memories, ("text", "evidence")),
@@ -189,10 +189,8 @@ def _finder(reading: Reading, old: str, new: str) -> Callable[[str], list[Edit]]
     names = Names({**longer, old: (old,)}, rules=rules)
 
     def find(text: str) -> list[Edit]:
-        if old.casefold() not in text.casefold():
-            return []
         hits = (hit for hit in names.find(text) if hit.owner == old)
-        return [(hit.start, hit.end, in_case(text[hit.start : hit.end], old, new)) for hit in hits]
+        return [renamed(text, hit.start, hit.end, old, new) for hit in hits]
 
     return find
 
@@ -214,11 +212,10 @@ def _write(
         _put(tx, table, key, column, fresh)
         return []
     ident = key["id"]
-    told = tx.row(synopses, document_id=ident)
+    told = still_told(tx, ident)
     held = list(_marked(tx, ident))
     manuscript.write(tx, ident, fresh, cause="renamed")
-    if told is not None and told.made_from == text_hash(text):  # it still tells this text in short
-        tx.change(synopses, {"made_from": text_hash(fresh)}, synopses.c.document_id == ident)
+    tell_still(tx, told)  # what told this text in short tells it still
     return _carry(tx, held, edits)
 
 

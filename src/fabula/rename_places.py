@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from fabula.text.spellings import changed_plural, levelled, plural
 
 Edit = tuple[int, int, str]  # from, to, and what will stand there
 
@@ -42,6 +45,26 @@ def moved(offset: int, edits: Sequence[Edit], *, late: bool) -> int:
 def inside(offset: int, edits: Sequence[Edit]) -> bool:
     """Does an offset stand inside a replaced place, so that nothing leads back to it?"""
     return any(start < offset < end for start, end, _ in edits)
+
+
+_SEVERAL = re.compile(r"e?s(?=['’]?(?![^\W_]))", re.IGNORECASE)
+_THEIRS = re.compile(r"['’](?![^\W_])")
+
+
+def renamed(text: str, start: int, end: int, old: str, new: str) -> Edit:
+    """What a place becomes: the new name in its case, and with an ending of its own where the old one's differs."""
+    words = text[start:end]
+    several = changed_plural(old)
+    if several is not None and levelled(words).casefold() == levelled(several).casefold():
+        return start, end, in_case(words, several, changed_plural(new) or plural(new))
+    becomes = in_case(words, old, new)
+    ending = _SEVERAL.match(text, end)
+    added = plural(becomes)[len(becomes) :]
+    if ending is not None and plural(words) == words + ending[0].lower() and added != ending[0].lower():
+        return start, ending.end(), becomes + (added.upper() if ending[0].isupper() else added)
+    if words[-1] in "sS" and becomes[-1] not in "sS" and (mark := _THEIRS.match(text, end)):
+        return start, mark.end(), f"{becomes}{mark[0]}s"  # Jones' lamp, Smith's lamp
+    return start, end, becomes
 
 
 def in_case(words: str, old: str, new: str) -> str:

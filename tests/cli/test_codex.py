@@ -20,6 +20,7 @@ class Room:
         self.folder = folder
         self._patch = monkeypatch
         self._heard = capsys
+        self.aside = ""  # what the last command said beside its answer
         monkeypatch.chdir(folder)
         monkeypatch.setenv("FABULA_STORE", str(folder / "data"))
         monkeypatch.setenv("FABULA_DATA", str(folder / "data"))
@@ -32,6 +33,7 @@ class Room:
         with pytest.raises(SystemExit) as left:
             main()
         said = self._heard.readouterr()
+        self.aside = said.err
         assert (left.value.code or 0) == code, said.out + said.err
         return said.out if code in (0, 1) else said.err
 

@@ -78,3 +78,12 @@ def test_a_chinese_manuscript_is_read_as_one(desk: Desk) -> None:
 def test_a_manuscript_without_names_says_so(desk: Desk) -> None:
     desk.run("new", "Empty")
     assert "Nothing in Empty looks like a name" in desk.run("extract", "Empty")
+
+
+def test_what_a_series_has_or_what_is_named_later_is_not_proposed(desk: Desk) -> None:
+    desk.run("series", "new", "All Seas")
+    desk.run("codex", "add", "All Seas", "The Captain", "--id", "captain")
+    desk.run("series", "join", "The Sea", "All Seas")
+    assert "Maddox" in proposed(desk)
+    desk.run("codex", "progress", "The Sea", "captain", "--since", "Two", "--alias", "Maddox")
+    assert "Maddox" not in proposed(desk)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from msgspec.structs import replace
 
@@ -57,9 +55,7 @@ def test_a_name_may_be_just_so_long(coast: Store) -> None:
 
 def test_ten_thousand_aliases_are_refused_at_once(coast: Store) -> None:
     many = [f"alias {n}" for n in range(10_000)]
-    start = time.perf_counter()
     assert refusal(coast, lambda tx: service.update(tx, "will", {"aliases": many})) is Code.CODEX_INVALID
-    assert time.perf_counter() - start < 5
     with coast.write(project="coast") as tx:
         service.update(tx, "will", {"aliases": many[:MOST_NAMES]})
     assert len(entry(coast, "will").entry.aliases) == MOST_NAMES

@@ -1,13 +1,13 @@
-"""A name that is learnt later: found everywhere, told from its place on."""
+"""A name that is learnt later: it is told, and tells whose it is, from its place on."""
 
 from __future__ import annotations
 
 import pytest
 
 from fabula.codex import progressions, service
-from fabula.codex.model import Entry, Progression
+from fabula.codex.model import Codex, Entry, Progression
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Position
+from fabula.core.story import Eyes, Position
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 from tests.manuscript.stories import ask, chapter, everything, sources, story
@@ -20,13 +20,30 @@ BOOK = [chapter(n, "They spoke of the Fox.") for n in range(1, 7)]
 def test_a_later_name_is_not_told_before_its_place() -> None:
     fabula = story(*BOOK, entries=[MARA])
     for number, known in ((4, False), (5, True), (6, True)):
-        result = ask(fabula, document_id=f"ch-{number}")
+        result = ask(fabula, document_id=f"ch-{number}", include=("mara",))
         assert ("also called the Fox." in everything(result)) is known
         assert "Mara (character; also Keeper): A woman." in result.prompt
 
 
-def test_a_later_name_is_noticed_in_the_text_at_any_time() -> None:
-    assert "codex:entity:mara" in sources(ask(story(*BOOK, entries=[MARA]), document_id="ch-1"))
+def test_a_later_name_points_to_nobody_before_its_place() -> None:
+    """That Mara's entry comes along wherever the Fox is spoken of would tell who the Fox is."""
+    fabula = story(*BOOK, entries=[MARA])
+    for number, known in ((1, False), (4, False), (5, True)):
+        assert ("codex:entity:mara" in sources(ask(fabula, document_id=f"ch-{number}"))) is known
+    assert "codex:entity:mara" in sources(ask(fabula, document_id="ch-1", eyes=Eyes.AUTHOR))
+    both = story(chapter(1, "Mara spoke of THE FOXES."), chapter(5, "End."), entries=[MARA])
+    assert "codex:entity:mara" in sources(ask(both, document_id="ch-1"))
+
+
+def test_a_later_name_points_to_its_owner_only_where_that_is_known() -> None:
+    step = Progression("", Position("ch-2"), frozenset({"bram"}), ("the Fox",))
+    fabula = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
+    assert "codex:entity:mara" in sources(ask(fabula, document_id="ch-3", character="bram"))
+    assert "codex:entity:mara" not in sources(ask(fabula, document_id="ch-3", character="cole"))
+
+
+def test_a_later_name_counts_as_forbidden_until_then() -> None:
+    assert Codex("p", "en", [MARA]).later == {"the Fox": Position("ch-5")}
 
 
 def test_a_later_name_may_come_with_words_and_for_some_only() -> None:

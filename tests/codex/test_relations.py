@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.app import all_sources
 from fabula.codex.model import Entry, Level, Relation
 from fabula.codex.source import CodexSource
 from fabula.context.engine import Engine
 from fabula.context.result import Result
+from fabula.core.story import Position
 from tests.manuscript.stories import ask, chapter, sources, story
 
 
@@ -66,3 +69,14 @@ def test_a_mentioned_always_entry_brings_its_relations_and_an_unmentioned_one_do
     cast = [person("Chief", "Bram", level=Level.ALWAYS), person("Bram")]
     assert "codex:entity:bram" in sources(ask(story(chapter(1, "Chief came."), entries=cast)))
     assert "codex:entity:bram" not in sources(ask(story(chapter(1, "Nobody came."), entries=cast)))
+
+
+def test_an_entry_that_is_not_known_yet_brings_nobody_along() -> None:
+    """Who stands to the hidden one in some way would be told otherwise, by coming at all."""
+    hidden = replace(person("Mara", "Bram"), since=Position("ch-2"))
+    book = [chapter(1, "Mara came."), chapter(2, "Mara came.")]
+    fabula = story(*book, entries=[hidden, person("Bram")])
+    assert sources(ask(fabula, document_id="ch-1"), "codex:") == []
+    assert sources(ask(fabula, document_id="ch-2"), "codex:") == ["codex:entity:bram", "codex:entity:mara"]
+    through = story(*book, entries=[person("Bram", "Cole"), replace(person("Mara", "Bram"), known_to=frozenset("x"))])
+    assert sources(ask(through, document_id="ch-2"), "codex:") == []

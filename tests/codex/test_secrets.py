@@ -15,7 +15,8 @@ from fabula.core.story import Eyes, Position, Timeline
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory, Note
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of
 from tests.manuscript.stories import PROJECT, everything
 
 CHAPTERS = 6
@@ -83,7 +84,7 @@ def house(levels: list[Level], wish: Wish | None) -> Fabula:
     notes = [Note(f"n{n}", f"{secret('note', n)} {WORDS}.", Position(f"ch-{n}")) for n in range(1, CHAPTERS + 1)]
     rooms: dict[type, object] = {
         Manuscript: story,
-        Passages: Passages((one.id, one.title, one.text) for one in story.documents),
+        Shelf: shelf_of(PROJECT, story),
         Codex: Codex(PROJECT, "en", cast, timeline, pins=pins, relation_depth=3),
         Constraints: Constraints(PROJECT, rules),
         Memory: Memory(PROJECT, episodes=notes, recent=notes[:2]),

@@ -201,3 +201,19 @@ def test_any_text_can_be_checked(text: str) -> None:
 def test_a_long_text_is_checked_in_a_moment() -> None:
     text = "He said “I am not the one, and she is.” Suddenly it rained!\n" * 5_000
     assert len(check(text, *RULES)) > 5_000
+
+
+def test_a_story_told_to_you_must_speak_of_you() -> None:
+    told = "He walked on and she followed him. " * 8
+    (one,) = check(told, Person(person="second"))
+    assert one.words == "He walked on and she followed him."
+    assert "you" in one.sentence
+    assert check(f"{told} You saw it.", Person(person="second")) == []
+    (one,) = check("他走了，她也跟着走了。" * 8, Person(person="second"), language="zh")
+    assert "“你”" in one.sentence
+
+
+def test_the_narrator_is_not_in_every_chinese_word_with_i_in_it() -> None:
+    text = "他们自我介绍，我行我素，你死我活，卿卿我我，忘我地工作。"
+    assert check(text, Person(person="third"), language="zh") == []
+    assert [one.start for one in check(f"{text}我走了。", Person(person="third"), language="zh")] == [len(text)]

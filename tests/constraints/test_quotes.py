@@ -63,3 +63,20 @@ def test_stretches_are_inside_the_text_in_order_and_apart(text: str) -> None:
 @given(st.text(alphabet="ab 我。\n", max_size=40))
 def test_a_text_without_marks_is_all_told(text: str) -> None:
     assert "".join(told(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "outside"),
+    [
+        ("— I came, he said.\nI left.", ["I left."]),
+        ("He rose.\n  – I know – said Tom.\nI left.", ["He rose.\n", "I left."]),
+        ("——我来了，他说。\n我走了。", ["我走了。"]),
+        ("He paused — I know — and left.", ["He paused — I know — and left."]),
+        ("*I should go*, she thought.", [", she thought."]),
+        ("She saw that *I* was not there.", ["She saw that *I* was not there."]),
+        ("»Ich gehe«, sagte er.", [", sagte er."]),
+        ("«Je pars», dit-il.", [", dit-il."]),
+    ],
+)
+def test_dashes_thoughts_and_turned_marks(text: str, outside: list[str]) -> None:
+    assert told(text) == outside

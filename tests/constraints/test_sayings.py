@@ -32,6 +32,7 @@ SAID: list[tuple[str, Check]] = [
     ("Never use the words “suddenly” or “very”.", Banned(words=("suddenly", "very"))),
     ("never use the word suddenly", Banned(words=("suddenly",))),
     ("No 'very'.", Banned(words=("very",))),
+    ("Do not use “very” or “really”.", Banned(words=("very", "really"))),
     ("不得出现'忽然'", Banned(words=("忽然",))),
     ("禁止使用“忽然”、“竟然”等词", Banned(words=("忽然", "竟然"))),
     ("Do not mention Ephraim Hale before chapter 5.", Unnamed(names=("Ephraim Hale",), before=5)),

@@ -97,7 +97,7 @@ def test_a_rejected_name_does_not_hide_one_that_begins_inside_it() -> None:
 
 def test_a_name_that_several_own_is_a_mention_of_each() -> None:
     names = {"mother": ["Mrs. Venn", "Venn"], "daughter": ["Venn"], "other": ["Sloane"]}
-    assert found(names, "Venn came") == [("mother", "Venn"), ("daughter", "Venn")]
+    assert found(names, "Venn came") == [("daughter", "Venn"), ("mother", "Venn")]
     assert found({"a": ["小林"], "b": ["小林", "林远"]}, "小林来了") == [("a", "小林"), ("b", "小林")]
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabula.cli.desk import looking, place_of, print_json, writing
-from fabula.cli.entries import called, entry_json, find_entry
+from fabula.cli.entries import called, changing, entry_json, find_entry
+from fabula.cli.options import sharing
 from fabula.cli.projects import JSON, PROJECT, STORE
 from fabula.cli.rename import rename, undo_rename
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.codex.model import Entry
+    from fabula.codex.progressions import Step
     from fabula.core.story import Position
     from fabula.store.transaction import Writing
 
@@ -28,7 +31,21 @@ NOTES = Annotated[str | None, typer.Option("--notes", help="Private: never sent.
 KNOWN = Annotated[list[str] | None, typer.Option("--known-to", help="Who may know it; by default everybody.")]
 SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
 EXCEPT = Annotated[list[str] | None, typer.Option("--except", help="A phrase in which the name means something else.")]
+CASE = Annotated[str | None, typer.Option("--case", help="How its names are found: smart, exact or any case.")]
 UNDO = Annotated[bool, typer.Option("--undo", help="Take it back.")]
+FIELDS = {
+    "kind": TYPE,
+    "level": LEVEL,
+    "alias": ALIAS,
+    "description": DESCRIPTION,
+    "detail": DETAIL,
+    "tag": TAG,
+    "notes": NOTES,
+    "known_to": KNOWN,
+    "since": SINCE,
+    "without": EXCEPT,
+    "case": CASE,
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -101,22 +118,14 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
         print(f"  {number}. from {_place(step.since)}: {also}{step.text}")
 
 
+@sharing(FIELDS)
 def add(
     project: PROJECT,
     name: Annotated[str, typer.Argument(help="What it is called.")],
-    kind: TYPE = None,
     ident: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
-    level: LEVEL = None,
-    alias: ALIAS = None,
-    description: DESCRIPTION = None,
-    detail: DETAIL = None,
-    tag: TAG = None,
-    notes: NOTES = None,
-    known_to: KNOWN = None,
-    since: SINCE = None,
-    without: EXCEPT = None,
     store: STORE = None,
     as_json: JSON = False,
+    **said: Any,
 ) -> None:
     """Add an entry."""
     import msgspec
@@ -125,40 +134,31 @@ def add(
     from fabula.codex.model import Entry
 
     with writing(project, store) as tx:
-        said = _said(tx, None, kind, level, alias, description, detail, tag, notes, known_to, since, without)
+        fields = {"id": ident, "type": "other", "name": name, **_fields(tx, None, said)}
         try:
-            made = msgspec.convert({"id": ident, "type": "other", "name": name, **said}, Entry)
+            made = msgspec.convert(fields, Entry)
         except msgspec.ValidationError as error:
             raise FabulaError(Code.CODEX_INVALID, f"This cannot be an entry: {error}. Nothing was changed.") from error
         kept = service.get(tx, service.create(tx, made)).entry
     _report(kept, f"{kept.name} is entry {kept.id}.", as_json)
 
 
+@sharing(FIELDS)
 def edit(
     project: PROJECT,
     entry: ENTRY,
     name: Annotated[str | None, typer.Option("--name", help="Another name, here only; see `rename`.")] = None,
-    kind: TYPE = None,
-    level: LEVEL = None,
-    alias: ALIAS = None,
-    description: DESCRIPTION = None,
-    detail: DETAIL = None,
-    tag: TAG = None,
-    notes: NOTES = None,
-    known_to: KNOWN = None,
-    since: SINCE = None,
-    without: EXCEPT = None,
     store: STORE = None,
     as_json: JSON = False,
+    **said: Any,
 ) -> None:
     """Change what is given; lists are replaced, details added to (NAME= takes one away)."""
     from fabula.codex import service
 
-    with writing(project, store) as tx:
-        before = find_entry(tx, entry)
-        said = _said(tx, before, kind, level, alias, description, detail, tag, notes, known_to, since, without)
-        service.update(tx, before.id, said if name is None else {**said, "name": name})
-        kept = service.get(tx, before.id).entry
+    with changing(project, store, entry) as (tx, found, _):
+        own = service.get(tx, found.id).entry
+        service.update(tx, own.id, _fields(tx, own, said) | ({} if name is None else {"name": name}))
+        kept = service.get(tx, own.id).entry
     _report(kept, f"{kept.name} is changed.", as_json)
 
 
@@ -184,10 +184,10 @@ def relate(
     from fabula.codex import service
     from fabula.codex.model import Relation
 
-    with writing(project, store) as tx:
-        found, to = find_entry(tx, entry), find_entry(tx, other)
-        kept = [one for one in found.relations if one.to != to.id or (kind and one.kind != kind)]
-        service.update(tx, found.id, {"relations": kept if undo else [*kept, Relation(to.id, kind)]})
+    with changing(project, store, entry, other) as (tx, found, (to,)):
+        own = service.get(tx, found.id).entry
+        kept = [one for one in own.relations if one.to != to.id or (kind and one.kind != kind)]
+        service.update(tx, own.id, {"relations": kept if undo else [*kept, Relation(to.id, kind)]})
     print(f"{found.name} and {to.name}: {'no longer related' if undo else kind or 'related'}.")
 
 
@@ -205,21 +205,15 @@ def progress(
     from fabula.codex import progressions
     from fabula.codex.model import Progression
 
-    with writing(project, store) as tx:
-        found = find_entry(tx, entry)
+    with changing(project, store, entry) as (tx, found, _):
         if take_away is not None:
-            steps = {step.number: step.id for step in progressions.listed(tx, found.id)}
-            if take_away not in steps:
-                raise FabulaError(
-                    Code.STORE_NOT_FOUND, f"{found.name} has {len(steps)} progressions. Nothing was changed."
-                )
-            progressions.remove(tx, steps[take_away])
+            progressions.remove(tx, _own_step(tx, found, take_away).id)
         else:
             if since is None:
                 raise FabulaError(Code.CODEX_INVALID, "Say --since when that is true. Nothing was changed.")
             known = frozenset(known_to) if known_to is not None else None
             progressions.add(tx, found.id, Progression(text, place_of(tx, since), known, tuple(alias or ())))
-        count = len(progressions.listed(tx, found.id))
+    count = len(found.progressions) + (-1 if take_away is not None else 1)
     print(f"{found.name} has {count} progression{'s' if count != 1 else ''}.")
 
 
@@ -236,16 +230,17 @@ def know(
     from fabula.codex import knowledge
     from fabula.codex.knowledge import Knowing
 
-    with writing(project, store) as tx:
-        found = find_entry(tx, entry)
-        knower = who if who == "reader" else find_entry(tx, who).id
-        fact = found.source if number is None else f"{found.source}#{number}"
+    others = () if who == "reader" else (who,)
+    with changing(project, store, entry, *others) as (tx, found, named):
+        knower = named[0].id if named else who
+        fact = found.source if number is None else f"{found.source}#{_own_step(tx, found, number).number}"
         if undo:
             knowledge.unknow(tx, fact, knower)
         else:
             at = None if since is None else place_of(tx, since)
             knowledge.know(tx, Knowing(fact=fact, knower=knower, since=at))
-    print(f"{knower} {'is no longer said to know' if undo else 'knows'} {fact}.")
+    which = found.name if number is None else f"what {number} says of {found.name}"
+    print(f"{knower} {'is no longer said to know' if undo else 'knows'} {which}.")
 
 
 def pin(
@@ -260,8 +255,7 @@ def pin(
     from fabula.codex import pins
     from fabula.codex.model import Wish
 
-    with writing(project, store) as tx:
-        found = find_entry(tx, entry)
+    with changing(project, store, entry) as (tx, found, _):
         if undo:
             pins.unpin(tx, where, found.id)
         else:
@@ -269,40 +263,39 @@ def pin(
     print(f"{found.name} is {'left to its level' if undo else 'kept out of' if out else 'pinned to'} {where}.")
 
 
-def _said(
-    tx: Writing,
-    before: Entry | None,
-    kind: str | None,
-    level: str | None,
-    alias: list[str] | None,
-    description: str | None,
-    detail: list[str] | None,
-    tag: list[str] | None,
-    notes: str | None,
-    known_to: list[str] | None,
-    since: str | None,
-    without: list[str] | None,
-) -> dict[str, Any]:
+def _own_step(tx: Writing, entry: Entry, number: int) -> Step:
+    """A progression by the number it is shown with; those of a series come first, and are the series' to change."""
+    from fabula.codex import progressions
+
+    own = progressions.listed(tx, entry.id)
+    shared = len(entry.progressions) - len(own)
+    if not shared < number <= len(entry.progressions):
+        whose = f", the first {shared} of them in its series" if shared else ""
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            f"{entry.name} has {len(entry.progressions)} progressions{whose}. Nothing was changed.",
+        )
+    return own[number - shared - 1]
+
+
+def _fields(tx: Writing, before: Entry | None, said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a command line says something about."""
-    plain = {
-        "type": kind,
-        "level": level,
-        "aliases": alias,
-        "description": description,
-        "tags": tag,
-        "notes": notes,
-        "rules": None if without is None else {"without": without},
-    }
-    said: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
-    if detail is not None:
-        pairs = dict(one.partition("=")[::2] for one in detail)
+    from msgspec import to_builtins
+
+    plain = {"kind": "type", "alias": "aliases", "tag": "tags", "level": "level", "description": "description"}
+    found = {field: said[name] for name, field in (*plain.items(), ("notes", "notes")) if said[name] is not None}
+    rules = {name: said[name] for name in ("without", "case") if said[name] is not None}
+    if rules:
+        found["rules"] = {**(to_builtins(before.rules) if before is not None else {}), **rules}
+    if said["detail"] is not None:
+        pairs = dict(one.partition("=")[::2] for one in said["detail"])
         kept = {**(before.details if before is not None else {}), **pairs}
-        said["details"] = {name: value for name, value in kept.items() if name and value}
-    if known_to is not None:
-        said["known_to"] = None if known_to == ["everybody"] else [who for who in known_to if who != "nobody"]
-    if since is not None:
-        said["since"] = None if since == "start" else place_of(tx, since)
-    return said
+        found["details"] = {name: value for name, value in kept.items() if name and value}
+    if (known := said["known_to"]) is not None:
+        found["known_to"] = None if known == ["everybody"] else [who for who in known if who != "nobody"]
+    if (since := said["since"]) is not None:
+        found["since"] = None if since == "start" else place_of(tx, since)
+    return found
 
 
 def _report(entry: Entry, sentence: str, as_json: bool) -> None:

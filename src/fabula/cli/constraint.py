@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabula.cli.desk import looking, place_of, print_json, writing
+from fabula.cli.options import sharing
 from fabula.cli.projects import JSON, PROJECT, STORE
 from fabula.core.errors import Code, FabulaError
 
@@ -25,6 +27,7 @@ PRIORITY = Annotated[int | None, typer.Option("--priority", help="From 0 to 100;
 SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
 UNTIL = Annotated[str | None, typer.Option("--until", help="Up to where it holds; `end` for good.")]
 CHECK = Annotated[str | None, typer.Option("--check", help="What a program checks, as JSON; `none` for nothing.")]
+FIELDS = {"kind": KIND, "origin": ORIGIN, "priority": PRIORITY, "since": SINCE, "until": UNTIL, "wanted": CHECK}
 
 
 def register(app: typer.Typer) -> None:
@@ -67,18 +70,14 @@ def list_constraints(
         print(f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}")
 
 
+@sharing(FIELDS)
 def add(
     project: PROJECT,
     text: Annotated[str, typer.Argument(help="The rule, in plain words.")],
     ident: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
-    kind: KIND = None,
-    origin: ORIGIN = None,
-    priority: PRIORITY = None,
-    since: SINCE = None,
-    until: UNTIL = None,
-    wanted: CHECK = None,
     store: STORE = None,
     as_json: JSON = False,
+    **said: Any,
 ) -> None:
     """Add a constraint; it is in force in the next prompt."""
     import msgspec
@@ -89,9 +88,9 @@ def add(
     from fabula.core.ids import new_id
 
     with writing(project, store) as tx:
-        said = _said(tx, kind, origin, priority, since, until, wanted)
+        fields = {"id": ident or new_id(), "text": text, **_fields(tx, said)}
         try:
-            made = msgspec.convert({"id": ident or new_id(), "text": text, **said}, Constraint)
+            made = msgspec.convert(fields, Constraint)
         except msgspec.ValidationError as error:
             raise _refused(f"This cannot be a constraint: {error}.") from error
         kept = service.get(tx, service.create(tx, made)).constraint
@@ -99,25 +98,20 @@ def add(
     _report(kept, f"Constraint {kept.id} is in force; {how}.", as_json)
 
 
+@sharing(FIELDS)
 def edit(
     project: PROJECT,
     constraint: CONSTRAINT,
     text: Annotated[str | None, typer.Option("--text", help="The rule in other words.")] = None,
-    kind: KIND = None,
-    origin: ORIGIN = None,
-    priority: PRIORITY = None,
-    since: SINCE = None,
-    until: UNTIL = None,
-    wanted: CHECK = None,
     store: STORE = None,
     as_json: JSON = False,
+    **said: Any,
 ) -> None:
     """Change what is given."""
     from fabula.constraints import service
 
     with writing(project, store) as tx:
-        said = _said(tx, kind, origin, priority, since, until, wanted)
-        service.update(tx, constraint, said if text is None else {**said, "text": text})
+        service.update(tx, constraint, _fields(tx, said) | ({} if text is None else {"text": text}))
         kept = service.get(tx, constraint).constraint
     _report(kept, f"Constraint {kept.id} is changed.", as_json)
 
@@ -190,30 +184,20 @@ def constraint_json(rule: Constraint) -> dict[str, Any]:
     return plain
 
 
-def _said(
-    tx: Writing,
-    kind: str | None,
-    origin: str | None,
-    priority: int | None,
-    since: str | None,
-    until: str | None,
-    wanted: str | None,
-) -> dict[str, Any]:
+def _fields(tx: Writing, said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a command line says something about."""
     import msgspec
 
-    plain = {"kind": kind, "origin": origin, "priority": priority}
-    said: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
-    if since is not None:
-        said["since"] = None if since == "start" else place_of(tx, since)
-    if until is not None:
-        said["until"] = None if until == "end" else place_of(tx, until)
-    if wanted is not None:
+    found = {name: said[name] for name in ("kind", "origin", "priority") if said[name] is not None}
+    for name, nowhere in (("since", "start"), ("until", "end")):
+        if said[name] is not None:
+            found[name] = None if said[name] == nowhere else place_of(tx, said[name])
+    if (wanted := said["wanted"]) is not None:
         try:
-            said["check"] = None if wanted == "none" else msgspec.json.decode(wanted)
+            found["check"] = None if wanted == "none" else msgspec.json.decode(wanted)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise _refused(f"What is to be checked is no JSON: {error}.") from error
-    return said
+    return found
 
 
 def _plain(checks: object) -> object:

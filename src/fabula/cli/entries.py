@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fabula.cli.projects import open_store
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.codex.model import Entry
-    from fabula.store.transaction import Reading
+    from fabula.store.transaction import Reading, Writing
 
 
 def find_entry(reading: Reading, name: str) -> Entry:
@@ -17,6 +19,29 @@ def find_entry(reading: Reading, name: str) -> Entry:
     from fabula.codex import service
 
     return called([kept.entry for kept in service.listed(reading)], name)
+
+
+@contextmanager
+def changing(project: str, store: str | None, name: str, *others: str) -> Iterator[tuple[Writing, Entry, list[Entry]]]:
+    """A change of one entry, as its book sees it, with others that are only named.
+
+    An entry that only the series of a book has gets one in the book, which says nothing of its own yet.
+    """
+    from fabula.codex import service
+    from fabula.codex.model import Codex, Entry
+    from fabula.codex.tables import entries
+    from fabula.library import Library
+    from fabula.manuscript import projects
+
+    with open_store(store) as opened:
+        card = projects.find(opened, project)
+        codex = Library(opened).view(card.id).room(Codex)
+        known = codex.entries if codex is not None else ()
+        found, named = called(known, name), [called(known, other) for other in others]
+        with opened.write(project=card.id) as tx:
+            if tx.row(entries, id=found.id) is None:
+                service.create(tx, Entry(id=found.id, type=found.type, name=found.name))
+            yield tx, found, named
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fabula.cli.projects import JSON, PROJECT, STORE, bar, open_store
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
+    from fabula.store.store import Store
     from fabula.store.transaction import Reading, Writing
     from fabula.text.proposals import Proposal
 
@@ -43,7 +44,7 @@ def extract(
     with open_store(store) as opened:
         card = projects.find(opened, project)
         with opened.read(project=card.id) as reading:
-            texts, known = _texts(reading), _known(reading)
+            texts, known = _texts(reading), [*_dismissed(reading), *_known(opened, card.id)]
         with bar(f"Reading {card.title}") as progress:
             found = propose(texts, language=card.language, most=2000, known=known, progress=progress)
         taken = _called(found, chosen)
@@ -71,12 +72,13 @@ def _texts(reading: Reading) -> list[tuple[str, str]]:
     return [(document.id, document.text) for document in snapshot.load(reading).documents]
 
 
-def _known(reading: Reading) -> list[str]:
-    """What is in the codex under any of its names, or was not wanted."""
-    from fabula.codex import service
+def _known(store: Store, project: str) -> list[str]:
+    """What is in the codex of a book or its series, under any name it has at any time."""
+    from fabula.codex.model import Codex
+    from fabula.library import Library
 
-    entries = [kept.entry for kept in service.listed(reading)]
-    return [*(name for entry in entries for name in (entry.name, *entry.aliases)), *_dismissed(reading)]
+    codex = Library(store).view(project).room(Codex)
+    return [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
 
 
 def _dismissed(reading: Reading) -> list[str]:

@@ -1,85 +1,19 @@
-"""Entries and what is known of them."""
+"""The codex as a snapshot: who and what there is, and how it is told."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from functools import cached_property
 
-from msgspec import Struct
-from msgspec.structs import replace
-
+from fabula.codex.entry import Entry, Knowledge, Level, Pins, Progression, Relation, Wish
 from fabula.codex.portrait import portrait, progress
+from fabula.codex.roll import Roll
 from fabula.core.fragments import Fragment, Layer, Terms, Tier
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
-from fabula.text.names import Names, Rules
+from fabula.text.names import Names
 
-
-class Level(StrEnum):
-    """When an entry may enter a prompt."""
-
-    ALWAYS = "always"
-    WHEN_DETECTED = "when_detected"
-    MANUAL = "manual"
-    NEVER = "never"
-
-
-class Progression(Struct, frozen=True):
-    """What is true of an entry from some point of the story on, the names it gets there among it."""
-
-    text: str
-    since: Position
-    known_to: frozenset[str] | None = None
-    aliases: tuple[str, ...] = ()
-
-
-class Relation(Struct, frozen=True):
-    """How one entry stands to another."""
-
-    to: str
-    kind: str
-
-
-class Wish(StrEnum):
-    """What a pin asks for."""
-
-    INCLUDE = "include"
-    EXCLUDE = "exclude"
-
-
-Pins = Mapping[str, Mapping[str, Wish]]  # by document or conversation, then by entry
-Knowledge = Mapping[str, Mapping[str, Position | None]]  # by fact, then by knower: since when
-
-
-class Entry(Struct, frozen=True, kw_only=True):
-    """One person, place, thing, event or piece of lore. Notes are private and never sent."""
-
-    id: str
-    type: str
-    name: str
-    aliases: tuple[str, ...] = ()
-    level: Level = Level.WHEN_DETECTED
-    description: str = ""
-    details: Mapping[str, str] = {}
-    tags: tuple[str, ...] = ()
-    notes: str = ""
-    relations: tuple[Relation, ...] = ()
-    known_to: frozenset[str] | None = None
-    since: Position | None = None
-    progressions: tuple[Progression, ...] = ()
-    rules: Rules = Rules()  # how its names are found
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name it has at any time of the story, its own first."""
-        later = (alias for step in self.progressions for alias in step.aliases)
-        return tuple(dict.fromkeys((self.name, *self.aliases, *later)))
-
-    @property
-    def source(self) -> str:
-        """Its name among fragments."""
-        return f"codex:entity:{self.id}"
+__all__ = ["Codex", "Entry", "Knowledge", "Level", "Pins", "Progression", "Relation", "Wish"]
 
 
 class Codex:
@@ -89,16 +23,16 @@ class Codex:
         self,
         project_id: str,
         language: Language,
-        entries: Sequence[Entry],
+        entries: Sequence[Entry] | Roll,
         timeline: Timeline | None = None,
         *,
         pins: Pins | None = None,
         knowledge: Knowledge | None = None,
         relation_depth: int | None = None,
     ) -> None:
-        self.entries = tuple(sorted(entries, key=lambda e: (e.level is not Level.ALWAYS, e.type, e.name, e.id)))
-        self.by_id = {entry.id: entry for entry in self.entries}
-        self.place = {entry.id: place for place, entry in enumerate(self.entries)}
+        self.roll = entries if isinstance(entries, Roll) else Roll(entries)
+        self.entries = self.roll.entries
+        self.by_id = self.roll.by_id
         self.pins: Pins = pins or {}
         self.knowledge: Knowledge = knowledge or {}
         self.relation_depth = relation_depth  # None leaves it to the source
@@ -106,7 +40,6 @@ class Codex:
         self._language = language
         self._timeline = timeline or Timeline()
         self._rendered: dict[tuple[str, float, str], tuple[Fragment, ...]] = {}
-        self._before: Names | None = None
 
     def with_entries(self, entries: Sequence[Entry], *, knowledge: Knowledge) -> Codex:
         """The same codex with other entries, and with what is known of them."""
@@ -120,60 +53,30 @@ class Codex:
             relation_depth=self.relation_depth,
         )
 
+    def following(self, before: Codex) -> Codex:
+        """Itself, with the automaton of a snapshot before it, or what of that is still good."""
+        self.roll.following(before.roll)
+        return self
+
     def called(self, name: str) -> list[Entry]:
         """The entries of that id, source or name."""
         found = self.by_id.get(name.removeprefix("codex:entity:"))
         return [found] if found is not None else [entry for entry in self.entries if entry.name == name]
 
-    @cached_property
+    @property
     def names(self) -> Names:
         """Every name by which an entry may be noticed."""
-        before, self._before = self._before, None
-        return Names(self._surfaces(), rules=self._rules(), before=before)
+        return self.roll.names
 
-    def following(self, before: Codex) -> Codex:
-        """Itself, with the automaton of a snapshot before it, or what of that is still good."""
-        made = before.__dict__.get("names")
-        if made is not None and self._found_alike(before):
-            self.names = made
-        else:
-            self._before = made or before._before
-        return self
+    @property
+    def later(self) -> Mapping[str, Position]:
+        """Names that come into the story at some point, and where."""
+        return self.roll.later
 
-    def _found_alike(self, other: Codex) -> bool:
-        alike = [*self._surfaces().items()] == [*other._surfaces().items()]
-        return alike and self._rules() == other._rules()
-
-    def _surfaces(self) -> dict[str, tuple[str, ...]]:
-        return {
-            entry.id: tuple(filter(safe, entry.names))
-            for entry in self.entries
-            if entry.level in (Level.ALWAYS, Level.WHEN_DETECTED)
-        }
-
-    def _rules(self) -> dict[str, Rules]:
-        """How names are found, of those entries where it is not the usual way."""
-        found = {}
-        for entry in self.entries:
-            rules = replace(entry.rules, person=True) if entry.type == "character" else entry.rules
-            if rules != _USUAL:
-                found[entry.id] = rules
-        return found
-
-    @cached_property
-    def later(self) -> dict[str, Position]:
-        """Names that come into the story at some point, and where; those that are free for others are left out."""
-        free = {name for entry in self.entries if entry.since is None for name in (entry.name, *entry.aliases)}
-        found: dict[str, Position] = {}
-        for entry in self.entries:
-            if entry.since is not None:
-                found.update(dict.fromkeys((entry.name, *entry.aliases), entry.since))
-        return {name: since for name, since in found.items() if name not in free and safe(name)}
-
-    @cached_property
+    @property
     def always(self) -> tuple[Entry, ...]:
         """The entries that belong to every prompt."""
-        return tuple(entry for entry in self.entries if entry.level is Level.ALWAYS)
+        return self.roll.always
 
     @cached_property
     def standing(self) -> tuple[Fragment, ...]:
@@ -225,11 +128,3 @@ class Codex:
             return Terms(source, since, None, known_to)
         learnt = tuple((who, at) for who, at in sorted(known.items(), key=lambda one: one[0]) if at is not None)
         return Terms(source, since, None, None if known_to is None else known_to.union(known), learnt)
-
-
-def safe(name: str) -> bool:
-    """May a name be looked for in running text? Of single letters only capitals that are no words, like K or Q."""
-    return len(name) > 1 or not name.isascii() or ("B" <= name <= "Z" and name not in "IO")
-
-
-_USUAL = Rules()

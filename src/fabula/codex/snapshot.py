@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import Row, Table
 
 from fabula.codex.model import Codex, Entry, Knowledge, Level, Pins, Progression, Relation, Wish
+from fabula.codex.roll import Roll
 from fabula.codex.tables import entries, knowledge, pins, progressions, relations
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
@@ -33,27 +34,26 @@ def load(
     relation_depth: int | None = None,
 ) -> Codex:
     """The codex as it stands. Where only known items moved, only they are read."""
-    if before is None:
-        ids, known = None, {}
-    else:
-        ids, known = _few(moved), before.by_id
+    ids = None if before is None else _few(moved)
+    known = {} if before is None else before.by_id
     fresh = {ident: _shared(known.get(ident), entry) for ident, entry in read(reading, ids).items()}
     pinned, knowing = pins_at(reading, ids), knowledge_of(reading, ids)
+    roll: Roll | None = None
     if before is not None and ids is not None:
-        fresh = {**{ident: entry for ident, entry in known.items() if ident not in ids}, **fresh}
-        kept = {where: wishes for where, wishes in before.pins.items() if where not in ids}
-        pinned = {**kept, **pinned}
+        roll = before.roll.changed(ids, fresh)
+        pinned = {**{where: wishes for where, wishes in before.pins.items() if where not in ids}, **pinned}
         knowing = {**{fact: who for fact, who in before.knowledge.items() if fact not in ids}, **knowing}
-    codex = Codex(
+    elif before is not None:
+        roll = Roll(fresh.values()).following(before.roll)
+    return Codex(
         project_id,
         language,
-        [*fresh.values()],
+        roll or [*fresh.values()],
         timeline,
         pins=pinned,
         knowledge=knowing,
         relation_depth=relation_depth,
     )
-    return codex if before is None else codex.following(before)
 
 
 def read(reading: Reading, ids: Iterable[str] | None = None) -> dict[str, Entry]:

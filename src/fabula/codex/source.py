@@ -2,8 +2,9 @@
 
 An entry noticed in the last request and not now is offered again, lower, so that it keeps its
 place while there is room. A pin of this document or conversation brings an entry in or keeps it out;
-where two pins differ, out wins, and what a request itself asks for comes before any pin. Nothing is
-filtered for the story's sake here: that is the gate's work.
+where two pins differ, out wins, and what a request itself asks for comes before any pin. What may be told is
+the gate's to decide. It is asked here, too, about what brings others along: a name that is learnt later points to
+nobody yet, and an entry that is not known here has no relations.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from fabula.codex.model import Codex, Entry, Level, Wish
+from fabula.codex.roll import order
+from fabula.context.gate import judge
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Layer
 from fabula.core.scale import DETECTED, KEPT, PULLED_IN, within
 from fabula.core.view import View
+from fabula.text.names import Hit
 
 _STEPS = 4  # nearness is told apart in quarters, so that fragments can be shared between requests
 _SCORES = tuple(within(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
@@ -41,20 +45,18 @@ class CodexSource:
         if codex is None:
             return ()
         pinned, shut = _pins(codex, ask)
-        scores = self._scores(codex, ask, pinned, shut)
+        scores = self._scores(codex, ask, view, pinned, shut)
         found: list[Fragment] = []
-        first = len(codex.always)  # *always* entries stand first in the codex's order
-        places = sorted([codex.place[owner] for owner in scores])
-        if (places and places[0] < first) or any(codex.place.get(ident, first) < first for ident in shut):
+        told = sorted((codex.by_id[ident] for ident in scores), key=order)  # *always* entries stand first
+        if any(entry.level is Level.ALWAYS for entry in told[:1]) or any(entry.id in shut for entry in codex.always):
             for entry in codex.always:
                 if entry.id not in shut:
                     because = _PINNED if entry.id in pinned else ""
                     found.extend(codex.rendered(entry, scores.get(entry.id, 0.0), because))
         else:
             found.extend(codex.standing)
-        for place in places:
-            if place >= first:
-                entry = codex.entries[place]
+        for entry in told:
+            if entry.level is not Level.ALWAYS:
                 found.extend(codex.rendered(entry, scores[entry.id], _PINNED if entry.id in pinned else ""))
         return found
 
@@ -64,7 +66,7 @@ class CodexSource:
         if codex is None:
             return
         pinned, shut = _pins(codex, ask)
-        scores = self._scores(codex, ask, pinned, shut)
+        scores = self._scores(codex, ask, view, pinned, shut)
         for entry in codex.entries:
             if entry.id in shut and entry.level is not Level.NEVER:
                 layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
@@ -72,14 +74,17 @@ class CodexSource:
             elif entry.level is not Level.ALWAYS and entry.id not in scores:
                 yield Verdict(entry.source, entry.name, Layer.RETRIEVED, _WHY[entry.level], 0, 0.0)
 
-    def _scores(self, codex: Codex, ask: Ask, pinned: Set[str], shut: Mapping[str, str]) -> dict[str, float]:
+    def _scores(
+        self, codex: Codex, ask: Ask, view: View, pinned: Set[str], shut: Mapping[str, str]
+    ) -> dict[str, float]:
         scores: dict[str, float] = {}
         for near in ask.near:
-            for owner, nearness in near.nearest(codex.names.find(near.text)).items():
+            hits = (hit for hit in codex.names.find(near.text) if _points_to(hit, codex, ask, view))
+            for owner, nearness in near.nearest(hits).items():
                 score = _SCORES[round(nearness * _STEPS)]
                 if score > scores.get(owner, 0.0) and owner not in shut:
                     scores[owner] = score
-        self._related(codex, scores, shut)
+        self._related(codex, ask, view, scores, shut)
         for source in ask.held:
             if source.startswith("codex:entity:"):
                 entry = codex.by_id.get(source.removeprefix("codex:entity:"))
@@ -90,12 +95,15 @@ class CodexSource:
                 scores[entry.id] = PULLED_IN
         return scores
 
-    def _related(self, codex: Codex, scores: dict[str, float], shut: Mapping[str, str]) -> None:
+    def _related(self, codex: Codex, ask: Ask, view: View, scores: dict[str, float], shut: Mapping[str, str]) -> None:
         edge = list(scores)
         for _ in range(self._depth if codex.relation_depth is None else codex.relation_depth):
             found: list[str] = []
             for owner in edge:
-                for relation in codex.by_id[owner].relations:
+                entry = codex.by_id[owner]
+                if entry.relations and not _known_here(codex.rendered(entry, 0.0)[0], ask, view):
+                    continue
+                for relation in entry.relations:
                     other = codex.by_id.get(relation.to)
                     if other is None or other.level is not Level.WHEN_DETECTED or other.id in shut:
                         continue
@@ -103,6 +111,28 @@ class CodexSource:
                         scores[other.id] = max(DETECTED[0] - _LESS, 0.0)
                         found.append(other.id)
             edge = found
+
+
+def _points_to(hit: Hit, codex: Codex, ask: Ask, view: View) -> bool:
+    """Does a name tell, here and now, whose it is? One that comes with a progression does so from there on."""
+    entry = codex.by_id[hit.owner]
+    steps = [number for number, step in enumerate(entry.progressions, start=1) if step.aliases]
+    if not steps or hit.surface.casefold() in (name.casefold() for name in (entry.name, *entry.aliases)):
+        return True
+    told = codex.rendered(entry, 0.0)
+    return any(_known_here(told[number], ask, view) for number in steps if _names(entry, number, hit.surface))
+
+
+def _names(entry: Entry, number: int, surface: str) -> bool:
+    """Does a progression bring the name that is written so, in whatever case, or several of it?"""
+    low = surface.casefold()
+    return any(
+        low.startswith(alias.casefold()[:-2] or alias.casefold()) for alias in entry.progressions[number - 1].aliases
+    )
+
+
+def _known_here(fragment: Fragment, ask: Ask, view: View) -> bool:
+    return judge(fragment, ask.vantage, view.timeline) in (None, Reason.NOT_REVEALED)
 
 
 def _by_hand(codex: Codex, ask: Ask) -> list[Entry]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from fabula.constraints.banned import apart, finder, occurrences
 from fabula.constraints.lengths import length, sentences
 from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
-from fabula.constraints.person import out_of_person
+from fabula.constraints.person import out_of_person, without_person
 from fabula.constraints.quotes import narration
 from fabula.constraints.sayings import understood
 from fabula.core.story import Position, Timeline
@@ -41,7 +41,7 @@ _SAYS: dict[Language, dict[str, str]] = {
         "banned": "“{words}” is not to be used.",
         "length": "This sentence has {count} {unit}, and {most} are the most.",
         "person": "“{words}” speaks of the narrator, and the story is told in the {person} person.",
-        "nobody": "Nobody says I in this passage, and the story is told in the first person.",
+        "nobody": "Nobody is {who} in this passage, and the story is told in the {person} person.",
         "named": "“{words}” is not to be named here.",
         "later": "“{words}” is not known yet at this point of the story.",
     },
@@ -49,7 +49,7 @@ _SAYS: dict[Language, dict[str, str]] = {
         "banned": "不得使用“{words}”。",
         "length": "这一句有{count}{unit}，最多{most}{unit}。",
         "person": "“{words}”是叙述者自称，而全文应以第{person}人称叙述。",
-        "nobody": "这一段始终没有“我”，而全文应以第一人称叙述。",
+        "nobody": "这一段始终没有“{who}”，而全文应以第{person}人称叙述。",
         "named": "此处不得提到“{words}”。",
         "later": "“{words}”在故事的这一刻尚未登场。",
     },
@@ -59,8 +59,12 @@ _UNITS: dict[Language, dict[str, str]] = {
     "zh": {"words": "词", "characters": "字"},
 }
 _PERSONS: dict[Language, dict[str, str]] = {
-    "en": {"second": "second", "third": "third"},
-    "zh": {"second": "二", "third": "三"},
+    "en": {"first": "first", "second": "second", "third": "third"},
+    "zh": {"first": "一", "second": "二", "third": "三"},
+}
+_WHO: dict[Language, dict[str, str]] = {
+    "en": {"first": "I", "second": "you"},
+    "zh": {"first": "我", "second": "你"},
 }
 
 
@@ -116,9 +120,12 @@ def _violations(
                     said = says["length"].format(count=count, most=most, unit=_UNITS[language][unit])
                     yield _violation(text, ident, span, said)
         case Person(person=person):
-            said = says["nobody"] if person == "first" else says["person"]
-            said = said.replace("{person}", _PERSONS[language].get(person, ""))
+            named = _PERSONS[language][person]
+            said = says["person"].replace("{person}", named)
             yield from (_violation(text, ident, span, said) for span in out_of_person(text, person, language))
+            lacking = without_person(text, person, language)
+            if lacking is not None:
+                yield _violation(text, ident, lacking, says["nobody"].format(who=_WHO[language][person], person=named))
         case Unnamed(names=names, before=before):
             if before is None or chapter is None or chapter < before:
                 yield from (_violation(text, ident, span, says["named"]) for span in _named(text, _all(names, cast)))

@@ -4,16 +4,20 @@ Rules about the narration hold outside quotation marks. Marks may stand inside e
 never closed ends with its paragraph, since a speech that goes on is opened again in the next. Where the
 next paragraph closes it without opening another, it runs on. A straight single mark is taken for a
 quotation only where it opens before a word and is closed in its paragraph: all others are apostrophes.
+A paragraph that begins with a dash is spoken, and so are several words between asterisks: somebody thinks them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_PAIRS = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»", "„": "”"}
-_CLOSERS = frozenset(_PAIRS.values())
+_PAIRS = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»", "»": "«", "„": "”"}
 _MARK = re.compile("[“”‘’「」『』«»„\"']")
 _SINGLE = re.compile(r"(?<![^\W_])'(?=[^\s'])[^'\n]*+(?:(?<=[^\W_])'(?=[^\W_])[^'\n]*+)*+'(?![^\W_])")
+
+_DASH = re.compile(r"[\s>]*+[—–―]")
+_THOUGHT = re.compile(r"(?<![*\w])(\*{1,3}|_{1,3})(?=[^\s*_])[^*_\n]*\s[^*_\n]*(?<=[^\s*_])\1(?![*\w])")
 
 Stretch = tuple[int, int]
 
@@ -28,6 +32,10 @@ def narration(text: str) -> list[Stretch]:
         end = start + len(line)
         if waiting and not _goes_on(line, waiting[0]):
             waiting, told = [], start
+        if not waiting and _DASH.match(line):
+            found.append((told, start))
+            told = start = end + 1
+            continue
         skip = start
         for mark in _MARK.finditer(text, start, end):
             at, character = mark.start(), mark[0]
@@ -50,7 +58,17 @@ def narration(text: str) -> list[Stretch]:
         start = end + 1
     if not waiting:
         found.append((told, len(text)))
-    return [(first, last) for first, last in found if first < last]
+    return [part for first, last in found for part in _unthought(text, first, last)]
+
+
+def _unthought(text: str, start: int, end: int) -> Iterator[Stretch]:
+    """What is left of a stretch without what somebody thinks in it."""
+    for thought in _THOUGHT.finditer(text, start, end):
+        if start < thought.start():
+            yield start, thought.start()
+        start = thought.end()
+    if start < end:
+        yield start, end
 
 
 def _goes_on(line: str, closer: str) -> bool:

@@ -37,7 +37,7 @@ _QUOTED = re.compile(
 _WORD = re.compile(r"\b(?:words?|phrases?|terms?)\b", re.IGNORECASE)
 # What may be left of a ban once the words themselves are taken out of it.
 _LEFT = re.compile(
-    r"\W*(?:no|never|avoid)(?:\W|and|or)*"
+    r"\W*(?:please )?(?:no|never|avoid|do not|don['’]t|must not|should not)(?: (?:use|write|say|using))?(?:\W|and|or)*"
     r"|\W*(?:文中|正文中?|全文|叙述中?|旁白中?|对[话白](?:之外|以外|外))?\W*(?:绝对|一律|尽量)?"
     r"(?:不要|不得|不许|不准|不能|不可|不|禁止|严禁|禁用|避免|切勿|勿|别)(?:再)?(?:使用|出现|用|写)?"
     r"(?:任何)?(?:词语?|字眼|字)?(?:\W|和|或|与|及|等|这个词|一词|这些词|这类词|字样|之类的词|词语?)*",

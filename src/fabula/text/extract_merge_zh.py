@@ -14,8 +14,9 @@ from math import log
 from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
-from fabula.text.extract_words_zh import ALSO_WORDS, ARMIES, DOUBLE, GENERIC, PLACES, SURNAMES, TITLES
+from fabula.text.extract_words_zh import ARMIES, GENERIC, PLACES, TITLES
 from fabula.text.proposals import Found, Kind, Place, Texts
+from fabula.text.surnames import ALSO_WORDS, DOUBLE, PLAIN, surname_of
 
 EXAMPLES = 3
 NAME_TAGS = ("nr", "ns", "nt", "nz")
@@ -51,13 +52,6 @@ def _spread(beside: Counter[str], count: int) -> float:
     if count < 2:
         return 0.0
     return 1.0 - sum(n * log(n) for n in beside.values()) / (count * log(count))
-
-
-def surname_of(word: str) -> str:
-    """The surname a word begins with, if something is left to be the name."""
-    if word[:2] in DOUBLE:
-        return word[:2] if len(word) > 2 else ""
-    return word[0] if word[0] in SURNAMES and len(word) > 1 else ""
 
 
 class Belief(Struct, frozen=True):
@@ -139,7 +133,7 @@ def _whole(beliefs: Mapping[str, Belief], seen: Mapping[str, Seen]) -> dict[str,
 def _grown(word: str, inner: str) -> bool:
     """Is the longer one the same with a surname before it, or 儿 behind it?"""
     before, behind = word[: word.index(inner)], word[word.index(inner) + len(inner) :]
-    named = before in DOUBLE or (before in SURNAMES and before not in ALSO_WORDS)
+    named = before in DOUBLE or before in PLAIN
     return (named or not before) and behind in ("", "儿") and bool(before or behind)
 
 
@@ -174,7 +168,7 @@ def _one_person(
         given = word[len(surname) :]
         if surname and surname not in ALSO_WORDS and len(given) == 2 and given in home:
             # 孙权 is whole without anything before it: 封孙权 is chance.
-            complete = given[0] in SURNAMES and given[0] not in ALSO_WORDS and surname not in DOUBLE
+            complete = given[0] in PLAIN and surname not in DOUBLE
             if not complete:
                 longer.setdefault(given, Counter())[word] = one.count
         if word.endswith("儿") and word in home and word[:-1] in home:

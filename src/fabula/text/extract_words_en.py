@@ -6,30 +6,27 @@ and that "said" is what people do. All in lower case.
 
 from __future__ import annotations
 
+from fabula.text.listed import listed
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-MALE = _words(
+MALE = listed(
     "mr mister sir lord king prince count duke baron earl marquis emperor tsar czar father brother uncle monsieur "
     "m messrs señor signor herr don abbé abbe pope bishop friar deacon grandfather squire"
 )
-WIVES = _words("mrs madame mme missis mistress señora signora frau lady dame")
-MAIDS = _words("miss mademoiselle mlle señorita signorina fräulein")
-FEMALE = _words(
+WIVES = listed("mrs madame mme missis mistress señora signora frau lady dame")
+MAIDS = listed("miss mademoiselle mlle señorita signorina fräulein")
+FEMALE = listed(
     "queen princess countess duchess baroness marchioness empress tsarina aunt sister mother grandmother nurse"
 )
-NEUTRAL = _words(
+NEUTRAL = listed(
     "dr doctor captain capt cap’n general colonel col major lieutenant lieut sergeant corporal admiral commodore "
     "commander commissar marshal professor prof judge governor president senator reverend rev saint st elder "
     "chief inspector detective officer private cardinal archbishop cousin master mate"
 )
 TITLES = MALE | WIVES | MAIDS | FEMALE | NEUTRAL
-SHORT = _words("mr mrs dr st m mme mlle capt col rev prof lieut")
-PARTICLES = _words("de von van der den du la le di da del della d’ al el bin ibn ap y")
+SHORT = listed("mr mrs dr st m mme mlle capt col rev prof lieut")
+PARTICLES = listed("de von van der den du la le di da del della d’ al el bin ibn ap y")
 
-JUNK = _words(
+JUNK = listed(
     # calendar and compass
     "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday christmas easter lent michaelmas sabbath "
@@ -66,37 +63,37 @@ JUNK = _words(
     "good great little old young poor dear new your ye thou thee thy thine o"
 )
 
-PERHAPS = _words("will may june april august grace young christian norman finn dane roman irish")
+PERHAPS = listed("will may june april august grace young christian norman finn dane roman irish")
 
-SPEECH = _words(
+SPEECH = listed(
     "said says say cried cries replied replies asked asks answered answers exclaimed muttered murmured whispered "
     "shouted returned added continued observed remarked thought declared demanded repeated began responded inquired "
     "enquired interrupted suggested agreed laughed sighed growled snapped roared called screamed yelled rejoined "
     "interposed ejaculated admitted insisted explained told protested mumbled sobbed went quoth spoke"
 )
-ACTS = _words(
+ACTS = listed(
     "looked looks turned nodded smiled frowned shrugged blushed knew felt saw heard wanted wished hoped wondered "
     "remembered forgot understood believed decided took gave held put got came walked ran rose sat stood stopped "
     "paused hesitated glanced stared gazed listened leaned bowed kissed embraced wept grinned shook opened closed "
     "entered left followed seemed rode drew sprang jumped started stepped seized "
     "moved lifted raised lowered placed pointed himself herself who whom tried liked loved hated"
 )
-OWNED = _words(
+OWNED = listed(
     "face eyes eye hand hands voice heart head arm arms mind wife husband father mother brother sister son daughter "
     "lips mouth hair shoulder shoulders soul words look smile room brow cheek cheeks leg legs feet foot feelings "
     "thoughts manner expression tone back side death"
 )
-IS = _words("had was is has did does would could will")
-INSIDE = _words("in at into near throughout within reached around across toward towards outside inside")
-FROM = _words("from to through via leaving visiting")
-BEFORE_THINGS = _words("the a an this that these those every each no any some another its our their")
-PLACES = _words(
+IS = listed("had was is has did does would could will")
+INSIDE = listed("in at into near throughout within reached around across toward towards outside inside")
+FROM = listed("from to through via leaving visiting")
+BEFORE_THINGS = listed("the a an this that these those every each no any some another its our their")
+PLACES = listed(
     "street road square lane avenue bridge hall house castle palace park river lake sea ocean bay cape island islands "
     "isle mountain mount mountains hill hills valley city town village port harbour harbor fort station court inn "
     "tavern church cathedral abbey school university college county forest wood woods gate tower straits strait "
     "coast pacific atlantic desert gulf point creek falls canal"
 )
-GROUPS = _words(
+GROUPS = listed(
     "company army guild order society committee league council club regiment division corps brotherhood house "
     "brigade party union ministry bank house family clan tribe empire republic"
 )

@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 from ahocorasick_rs import AhoCorasick, MatchKind
 from rjieba import Jieba
 
-from fabula.text.extract_merge_zh import NAME_TAGS, NOUNS, Seen, gathered, surname_of
+from fabula.text.extract_merge_zh import NAME_TAGS, NOUNS, Seen, gathered
 from fabula.text.extract_words_zh import (
     ACTS,
     COUNTED,
-    DOUBLE,
     GENERIC,
     INTO,
     INTRODUCED,
@@ -27,9 +26,9 @@ from fabula.text.extract_words_zh import (
     NEVER_FIRST,
     NEVER_LAST,
     SPEAKER,
-    SURNAMES,
 )
 from fabula.text.proposals import Found, Progress, Texts
+from fabula.text.surnames import DOUBLE, SURNAMES, surname_of
 
 FEWEST = 3  # mentions of what is worth proposing
 PER_MENTION = 150_000  # characters of a long book that ask for one mention more

@@ -1,4 +1,9 @@
-"""Scripts: how words are told apart in each, and where a name may begin and end."""
+"""Scripts: how words are told apart in each, and where a name may begin and end.
+
+Where there are spaces a name is a word, perhaps with an English plural or possessive behind it. Korean has
+spaces too, and particles behind the name; in Japanese a name in hiragana is told from other words by the particles
+around it. What a particle can begin with is listed here; anything else goes on with another word.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,15 @@ import re
 from enum import IntEnum
 
 _ENDING = re.compile(r"(?:['’]s|s['’]|es|s)?(?![^\W_])", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"(?:['’]s)?(?![^\W_])", re.IGNORECASE)
+_HANGUL_ENDING = re.compile(
+    r"은|는|이|가|을|를|의|에|와|과|도|만|까지|부터|로|으로|야|아|여|께|한테|하고|랑|처럼|보다|마저|조차|뿐|씨|님|군|양|네|들|라|란|"
+    r"인|였|입|임|마다|밖에|같|대로|든|나|커녕|요|다|형|누나|언니|오빠|선배|선생|아저씨|아줌마|할머니|할아버지|엄마|아빠"
+)
+_HIRAGANA_ENDING = re.compile(
+    "は|が|を|に|の|と|も|で|へ|や|か|よ|ね|さん|さま|ちゃん|くん|たん|まで|だ|な|って|じゃ|みたい|らし|しか|ばかり|ほど|こそ|さえ|ぞ|わ"
+)
+_HIRAGANA_BEFORE = frozenset("はがをにのともでへやかよねたいるなくてっ")
 
 
 class Script(IntEnum):
@@ -15,7 +29,8 @@ class Script(IntEnum):
     HAN = 1
     KATAKANA = 2
     HANGUL = 3
-    OTHER = 4  # nothing to go by: hiragana and the like
+    HIRAGANA = 4
+    OTHER = 5  # nothing to go by
 
 
 def script_of(character: str) -> Script:
@@ -24,6 +39,8 @@ def script_of(character: str) -> Script:
         return Script.SPACED
     if "\u4e00" <= character <= "\u9fff" or "\u3400" <= character <= "\u4dbf" or character > "\U0001ffff":
         return Script.HAN
+    if "\u3041" <= character <= "\u309f":
+        return Script.HIRAGANA
     if "\u30a0" <= character <= "\u30ff" or "\uff66" <= character <= "\uff9f":
         return Script.KATAKANA
     if "\uac00" <= character <= "\ud7af":
@@ -38,16 +55,38 @@ def begins_word(text: str, start: int, first: Script) -> bool:
     if not start or first == Script.OTHER:
         return True
     before = text[start - 1]
+    if first == Script.HIRAGANA and before in _HIRAGANA_BEFORE:
+        return True
     return script_of(before) != first or not before.isalnum()
 
 
-def ends_word(text: str, end: int, last: Script) -> bool:
-    """May a name whose last character is of that script end here, perhaps with a plural or a possessive?"""
+def ends_word(text: str, end: int, last: Script, *, plural: bool = True) -> bool:
+    """May a name whose last character is of that script end here, perhaps with a plural, possessive or particle?"""
     if end == len(text):
         return True
     following = text[end]
     if last == Script.KATAKANA:
         return script_of(following) != Script.KATAKANA
+    if last == Script.HANGUL:
+        return script_of(following) != Script.HANGUL or _HANGUL_ENDING.match(text, end) is not None
+    if last == Script.HIRAGANA:
+        return script_of(following) != Script.HIRAGANA or _HIRAGANA_ENDING.match(text, end) is not None
     if last != Script.SPACED or not (following.isalnum() or following in "'’" or following > "\u02ff"):
         return True
-    return _ENDING.match(text, end) is not None or script_of(following) != Script.SPACED
+    ending = _ENDING if plural else _POSSESSIVE
+    return ending.match(text, end) is not None or script_of(following) != Script.SPACED
+
+
+def joined(text: str, start: int, end: int) -> bool:
+    """Is a person's name half of a double one, as in Anna-Maria or Smith-Jones?"""
+    if text[end : end + 1] == "-" and text[end + 1 : end + 2].isupper():
+        return True
+    return start > 1 and text[start - 1] == "-" and text[start - 2].isalpha() and _capital_word(text, start - 1)
+
+
+def _capital_word(text: str, end: int) -> bool:
+    """Does the word that ends here begin with a capital?"""
+    at = end
+    while at > 0 and text[at - 1].isalpha():
+        at -= 1
+    return text[at].isupper()

@@ -1,19 +1,75 @@
-"""The words of a text, as search, synopses and memory compare them."""
+"""The words of a text, as search, synopses and memory compare them.
+
+What is written without spaces has no words to go by; its characters, alone and in pairs, do nearly as well.
+Search compares in two ways: `lent` terms say what a text is about, so that its neighbours may share in them
+(roots of words, pairs of characters), and `own` terms count only where they stand (words as they are written,
+single characters).
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import chain
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
-_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+")
+from fabula.text.roots import root
+
+WIDE = (  # letters of writing without spaces, and Hangul, whose words change at their ends
+    r"\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3105-\u31ff\u3400-\u9fff"
+    r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+EXACT = "="  # before a word as it is written
+_WORD = re.compile(rf"[{WIDE}]+|[^\W\d_{WIDE}]+(?:['’][^\W\d_{WIDE}]+)*|\d+")
+_WIDE_FIRST = "\u2e80"
+_LITTLE = """
+a an the of to in on at by for with from as is are was were be been being am do does did done doing have has had
+having i me my mine we us our ours you your yours he him his she her hers it its they them their theirs this that
+these those there here and or but if then than so not no nor what which who whom whose when where why how will would
+shall should can could may might must about into over after before during between out up down off again once all any
+both each few more most other some such only own same too very just also s t
+i'm i've i'd i'll don't didn't doesn't isn't wasn't hasn't haven't you're they're that's what's let's it's he's she's
+who's there's won't can't couldn't wouldn't
+"""
+STOP = frozenset(_LITTLE.split())
 
 
 def terms(text: str) -> list[str]:
     """The words of a text, and the character pairs of what is written without spaces."""
     found: list[str] = []
     for word in _WORD.findall(text):
-        if _WIDE.match(word):
-            found.extend(word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        if word[0] >= _WIDE_FIRST:
+            found.extend(_pairs(word))
         else:
             found.append(word.lower())
     return found
+
+
+def counted(text: str) -> dict[str, int]:
+    """The lent and the own terms of a text, and how often each occurs."""
+    counts: dict[str, int] = {}
+    for word in _WORD.findall(text.lower()):
+        for term in _forms(word) if word[0] < _WIDE_FIRST else chain(word, _pairs(word) if len(word) > 1 else ()):
+            counts[term] = counts.get(term, 0) + 1
+    return counts
+
+
+@lru_cache(maxsize=1 << 16)
+def _forms(word: str) -> tuple[str, ...]:
+    """What a word counts as."""
+    if word in STOP or word.replace("’", "'") in STOP:
+        return ()
+    return (word,) if word.isdecimal() else (root(word), EXACT + word)
+
+
+def is_lent(term: str) -> bool:
+    """May the neighbours of a text share in this term?"""
+    return term[0] != EXACT and (len(term) > 1 or term[0] < _WIDE_FIRST)
+
+
+def is_character(term: str) -> bool:
+    """Is this term a single character of a text without spaces?"""
+    return len(term) == 1 and term >= _WIDE_FIRST
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]

@@ -1,0 +1,30 @@
+"""Whole words in any script: does a text hold something as a word of its own?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabula.text.scripts import Script, script_of
+
+
+def as_a_word(text: str, word: str) -> bool:
+    """No letter or digit of the same script stands beside it; in Chinese there are no edges to see."""
+    return any(
+        _edge(text[start - 1 : start], word[0]) and _edge(text[end : end + 1], word[-1])
+        for start, end in occurrences(text, word)
+    )
+
+
+def occurrences(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """Where it stands, overlapping ones too."""
+    start = text.find(word)
+    while start >= 0:
+        yield start, start + len(word)
+        start = text.find(word, start + 1)
+
+
+def _edge(beside: str, own: str) -> bool:
+    if not beside or not beside.isalnum() or not own.isalnum():
+        return True
+    script = script_of(own)
+    return script in (Script.HAN, Script.OTHER) or script_of(beside) != script

@@ -1,0 +1,80 @@
+"""Words as they are compared."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.text.kin import kin
+from fabula.text.roots import root
+from fabula.text.terms import counted, is_character, is_lent, terms
+
+
+def test_chinese_is_compared_by_pairs_and_single_characters() -> None:
+    assert counted("林远走") == {"林": 1, "远": 1, "走": 1, "林远": 1, "远走": 1}
+    assert counted("走") == {"走": 1}
+
+
+def test_latin_letters_inside_chinese_are_words_of_their_own() -> None:
+    assert terms("由Nexon开发") == ["由", "nexon", "开发"]
+    assert {"nexon", "开发", "由"} <= counted("由Nexon开发").keys()
+
+
+def test_punctuation_is_no_word() -> None:
+    assert terms("灯。塔，亮！") == ["灯", "塔", "亮"]
+    assert counted("。，！？… — ()") == {}
+
+
+def test_a_word_counts_by_its_root_and_as_it_is_written() -> None:
+    assert counted("She hiked. Hiking!") == {"hik": 2, "=hiked": 1, "=hiking": 1}
+    assert counted("1912 and 1912") == {"1912": 2}
+
+
+@pytest.mark.parametrize("text", ["to be or not to be", "Don’t!", "What did they do?"])
+def test_little_words_do_not_count_in_search(text: str) -> None:
+    assert counted(text) == {}
+    assert terms(text)
+
+
+def test_roots_and_pairs_are_lent_and_what_is_written_is_not() -> None:
+    found = counted("lamps 灯塔")
+    assert {term for term in found if is_lent(term)} == {"lamp", "灯塔"}
+    assert {term for term in found if is_character(term)} == {"灯", "塔"}
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("hike hikes hiked hiking", True),
+        ("go goes went gone going", True),
+        ("child children child's", True),
+        ("stop stopped stopping", True),
+        ("carry carries carried", True),
+        ("decorate decorated decoration", True),
+        ("wolf wolves", True),
+        ("paint pant", False),
+        ("bus bush", False),
+        ("sing sink", False),
+    ],
+)
+def test_forms_of_one_word_have_one_root(words: str, same: bool) -> None:
+    assert (len({root(word) for word in words.split()}) == 1) is same
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_terms_of_a_known_sort(text: str) -> None:
+    for term, number in counted(text).items():
+        assert number > 0
+        assert "\n" not in term
+        assert is_lent(term) or is_character(term) or term.startswith("=")
+
+
+def test_whoever_asks_for_a_pet_may_be_answered_with_a_dog() -> None:
+    assert root("dogs") in kin()[root("pets")]
+    assert root("pet") not in kin().get(root("cats"), {})
+    assert kin()[root("journey")][root("trip")] == 1.0
+
+
+def test_no_word_is_its_own_kin() -> None:
+    assert all(word not in near for word, near in kin().items())
