@@ -16,7 +16,8 @@ from fabula.constraints.model import Constraint, Constraints, Origin
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of
 from fabula.text.offsets import normalise
 
 PROJECT = "bench"
@@ -98,5 +99,6 @@ def project(
         Direction: Direction(kind="novel"),
     }
     if passages:
-        rooms[Passages] = Passages((d.id, d.title, d.text) for d in story.documents)
+        shelf = rooms[Shelf] = shelf_of(PROJECT, story)
+        shelf.finished()
     return View(Project(id=PROJECT), story.timeline(), rooms)

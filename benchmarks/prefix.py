@@ -26,7 +26,8 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
+from fabula.searchable import shelf_of
 from fabula.text.tokens import encoding
 
 MODEL = "gpt-4o"
@@ -34,6 +35,7 @@ REQUESTS, WORDS, NAMES = 200, 230, 400
 MESSAGES, SAID = 400, 60
 FIRST = 30  # the chapter the session begins in, so that there is something to look back on
 _WORD = re.compile(r"\S+\s*")
+Listener = Callable[[Result], None]
 
 
 class Reuse:
@@ -81,12 +83,14 @@ def novel(texts: Sequence[tuple[str, str]]) -> View:
         Entry(id=f"e{n}", type="character", name=name, description=" ".join(islice(said, 2)))
         for n, name in enumerate(names(texts, NAMES))
     ]
+    shelf = shelf_of(PROJECT, story)
+    shelf.finished()
     rooms = {
         Manuscript: story,
         Codex: Codex(PROJECT, "en", cast),
         Constraints: Constraints(PROJECT, [Constraint(id=f"c{n}", text=next(said)) for n in range(10)]),
         Memory: Memory(PROJECT, preferences=[Preference(f"m{n}", next(said), 0.8) for n in range(6)]),
-        Passages: Passages((d.id, d.title, d.text) for d in documents),
+        Shelf: shelf,
     }
     return View(Project(id=PROJECT), story.timeline(), rooms)
 
@@ -106,8 +110,10 @@ def session(view: View) -> Iterator[tuple[str, int]]:
                     return
 
 
-def write(view: View, window: int, *, late: bool, plain: bool = False, check: bool = True) -> Reuse:
-    """Replay the session."""
+def write(
+    view: View, window: int, *, late: bool, plain: bool = False, check: bool = True, listen: Listener | None = None
+) -> Reuse:
+    """Replay the session; whoever listens is told every result."""
     engine = _engine(NOVEL, plain=plain)
     reuse, before = Reuse(), NOTHING
     story = view.room(Manuscript)
@@ -129,6 +135,8 @@ def write(view: View, window: int, *, late: bool, plain: bool = False, check: bo
         if check:
             _nothing_given_up(result, view, story.by_id[document].text[:cursor])
         reuse.add(result.prompt)
+        if listen is not None:
+            listen(result)
     return reuse
 
 
@@ -143,7 +151,7 @@ def _nothing_given_up(result: Result, view: View, text: str) -> None:
     assert text[-2000:].rstrip() in result.prompt
 
 
-def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False) -> Reuse:
+def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False, listen: Listener | None = None) -> Reuse:
     """A chat: every second message is the user's, and asks for an answer."""
     first = min(FIRST, len(texts) // 3)
     words = _WORD.findall(" ".join(text.replace("\n", " ") for _, text in texts[first : first + 40]))
@@ -175,6 +183,8 @@ def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False) -> Reuse:
         if not plain:
             before = result.continuity
         reuse.add(result.prompt)
+        if listen is not None:
+            listen(result)
     return reuse
 
 

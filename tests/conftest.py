@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
 
 from fabula.store.store import Store
@@ -16,12 +17,17 @@ from fabula.store.store import Store
 ENGINES = ("sqlite", "postgres")
 _numbers = count(1)
 
+# Timings never decide a test: a machine may be busy with something else.
+settings.register_profile("fabula", deadline=None)
+settings.load_profile("fabula")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test opens the store of the person who runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FABULA_DATA", str(tmp_path_factory.mktemp("nobody")))
+        patch.setenv("FABULA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("FABULA_STORE", raising=False)
         yield
 

@@ -26,7 +26,7 @@ from fabula.constraints.model import Constraints
 from fabula.context import Eyes, Position, Reason, Result, Verdict
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory
-from fabula.search.passages import Passages
+from fabula.search.shelf import Shelf
 from tests.context.builders import holds
 
 WINDOW = 8192
@@ -99,10 +99,12 @@ class Oracle:
             for n, step in enumerate(entry.progressions, start=1):
                 self._note(f"{entry.source}#{n}", step.since, step.known_to)
                 self._note(f"{entry.source}#{n}", entry.since, entry.known_to)
-        passages = house(sample).view.room(Passages)
-        assert passages is not None
-        for passage in passages.all:
-            self._note(passage.source, Position(passage.document, passage.end), told[passage.document])
+        shelf = house(sample).view.room(Shelf)
+        assert shelf is not None
+        for thread in shelf.finished().index.threads:
+            for passage in thread.passages:
+                if thread.id in told:
+                    self._note(passage.source, Position(thread.id, passage.end), told[thread.id])
         memory = house(sample).view.room(Memory)
         assert memory is not None
         for fragment in memory.fragments:

@@ -11,35 +11,46 @@ import msgspec
 from msgspec.structs import replace
 
 from fabula.codex.source import CodexSource
+from fabula.constraints.model import Constraints
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.continuity import Continuities
 from fabula.context.engine import DEFAULTS, Engine, Settings
 from fabula.context.gather import Source
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Request
+from fabula.context.request import Ask, Request
 from fabula.context.result import Result
 from fabula.context.vantage import vantage_of
 from fabula.context.wire import read_request
+from fabula.conversation.light import TalksSource
 from fabula.conversation.model import Conversations
 from fabula.conversation.source import ConversationSource
 from fabula.core.errors import Code, FabulaError
+from fabula.core.fragments import Fragment
 from fabula.core.view import View
 from fabula.formats.folder import read_project
+from fabula.look_up import look_up, names_in
 from fabula.lorebook.model import Said
 from fabula.lorebook.source import LorebookSource, Talk, called
 from fabula.manuscript.model import Manuscript
-from fabula.manuscript.source import EditorSource, ProjectSource, SynopsesSource
+from fabula.manuscript.source import EditorSource, ProjectSource
+from fabula.manuscript.synopsis_source import SynopsesSource
+from fabula.memory.episodes import EpisodeSource
+from fabula.memory.sitting import NOT_BEGUN, Sitting
 from fabula.memory.source import MemorySource
+from fabula.search.find import Found
 from fabula.search.source import SearchSource
-from fabula.skills.files import Shelf, built_in
+from fabula.skills.files import Skills, built_in
+from fabula.skills.own import folder_skills
 from fabula.skills.source import SkillSource
 
 if TYPE_CHECKING:
     from fabula.library import Library
+    from fabula.search.meaning import Meaning
+    from fabula.store.store import Store
 
 
-def all_sources() -> tuple[Source, ...]:
-    """Every source of the house, to be picked from by a recipe's names."""
+def all_sources(meaning: Meaning | None = None) -> tuple[Source, ...]:
+    """Every source of the house, to be picked from by a recipe's names; `meaning` lets search go by more than words."""
     return (
         EditorSource(),
         ConversationSource(),
@@ -48,10 +59,18 @@ def all_sources() -> tuple[Source, ...]:
         ProjectSource(),
         CodexSource(),
         LorebookSource(_listen),
-        MemorySource(),
+        MemorySource(_ruled),
+        EpisodeSource(),
         SynopsesSource(),
-        SearchSource(),
+        SearchSource(_names, meaning),
+        TalksSource(),
     )
+
+
+def _ruled(view: View) -> tuple[Fragment, ...]:
+    """The constraints, as memory holds itself against them."""
+    rules = view.room(Constraints)
+    return rules.fragments if rules is not None else ()
 
 
 def _listen(view: View, conversation: str, most: int) -> Talk:
@@ -65,26 +84,44 @@ def _listen(view: View, conversation: str, most: int) -> Talk:
     return Talk(tuple([Said(called(one.speaker), one.content) for one in latest]), earlier, called(user))
 
 
+def _names(ask: Ask, view: View) -> tuple[str, ...]:
+    """Everything by which those near the cursor are called."""
+    return names_in(view, *(near.text for near in ask.near))
+
+
 class Fabula:
     """One open project: how it stands, its engine, and the thread between its requests."""
 
-    def __init__(self, look: View | Callable[[str], View], *, settings: Settings = DEFAULTS) -> None:
+    def __init__(
+        self,
+        look: View | Callable[[str], View],
+        *,
+        settings: Settings = DEFAULTS,
+        meaning: Meaning | None = None,
+        store: Store | None = None,
+    ) -> None:
         self._look = look
-        self.engine = Engine(all_sources(), settings=settings)
+        self.store = store  # where it is kept; None for a folder, a file or a sample
+        self.engine = Engine(all_sources(meaning), settings=settings)
         self._continuities = Continuities()
 
     @classmethod
-    def open(cls, path: str | Path, *, library: Library | None = None) -> Fabula:
-        """A project folder or text file, `sample:NAME`, or, where a library is given, a project of its store."""
+    def open(cls, path: str | Path, *, library: Library | None = None, meaning: Meaning | None = None) -> Fabula:
+        """A project folder or text file, `sample:NAME`, or, where a library is given, a project of its store.
+
+        With `meaning` (see `fabula.search.meaning.meaning_for`) passages are found by more than their words.
+        """
         view = read_only(path)
         if view is not None:
-            return cls(view)
+            return cls(view, meaning=meaning)
         if library is None:
             return cls(read_project(Path(path)))  # which says what is wrong with it
         from fabula.manuscript import projects
 
         card = projects.find(library.store, str(path))
-        return cls(lambda conversation: library.view(card.id, conversation=conversation))
+        return cls(
+            lambda conversation: library.view(card.id, conversation=conversation), meaning=meaning, store=library.store
+        )
 
     @property
     def view(self) -> View:
@@ -121,42 +158,61 @@ class Fabula:
         request = read_request(data, text_of)
         return request if request.preset is not None else replace(request, preset=view.room(Preset))
 
-    def assemble(self, request: Request) -> Result:
-        """The prompt for a request, following on from the last one of its kind."""
+    def assemble(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
+        """The prompt for a request, following on from the last one of its kind, with what this sitting did."""
         view = self.view_with(request.conversation_id)
-        request = _through_the_skills_eyes(request, view)
+        request = _in_its_mode(_through_the_skills_eyes(request, view), view)
         before = self._continuities.before(request, vantage_of(request, view))
-        return self.engine.assemble(request, view, continuity=before)
+        done = sitting.fragments(view.project.id, view.project.language)
+        return self.engine.assemble(request, view, fragments=done, continuity=before)
+
+    def search(self, words: str, *, until: str | None = None, everything: bool = False, most: int = 10) -> list[Found]:
+        """Passages that answer a few words, of what lies behind a chapter, or of all there is."""
+        return look_up(self.view, words, until=until, everything=everything, most=most)
 
     def commit(self, request: Request, result: Result) -> None:
         """An answer was recorded: the next request follows on from this one."""
         self._continuities.commit(request, result.vantage, result.continuity)
 
-    def inspect(self, request: Request) -> Result:
+    def inspect(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
         """The same without consequences, and with a reason for everything that stayed out."""
         view = self.view_with(request.conversation_id)
-        request = _through_the_skills_eyes(request, view)
+        request = _in_its_mode(_through_the_skills_eyes(request, view), view)
         before = self._continuities.before(request, vantage_of(request, view))
-        return self.engine.inspect(request, view, continuity=before)
+        done = sitting.fragments(view.project.id, view.project.language)
+        return self.engine.inspect(request, view, fragments=done, continuity=before)
 
 
 def read_only(path: str | Path) -> View | None:
     """What a project folder, a text file or `sample:NAME` holds; None when it is none of these."""
     name = str(path)
     if not name.startswith("sample:"):
-        return read_project(Path(path)) if Path(path).exists() else None
+        return _with_skills(Path(path)) if Path(path).exists() else None
     sample = name.removeprefix("sample:")
     if sample not in sample_names():
         raise FabulaError(
             Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
         )
     with as_file(files("fabula") / "samples" / sample) as folder:
-        return read_project(folder)
+        return _with_skills(folder)
+
+
+def _with_skills(path: Path) -> View:
+    """A project on disk, with the skills it brings along."""
+    view = read_project(path)
+    return View(view.project, view.timeline, {**view.rooms, Skills: folder_skills(path)})
+
+
+def _in_its_mode(request: Request, view: View) -> Request:
+    """A conversation knows its own mode; what the request itself says comes first."""
+    talks = view.room(Conversations)
+    mark = talks.marks.get(request.conversation_id) if talks is not None else None
+    return request if request.mode or mark is None or not mark.mode else replace(request, mode=mark.mode)
 
 
 def _through_the_skills_eyes(request: Request, view: View) -> Request:
     """A skill may look through other eyes than the reader's; what the request itself asks for comes first."""
-    skill = (view.room(Shelf) or built_in()).skills.get(request.skill_id)
+    skill = (view.room(Skills) or built_in()).skills.get(request.skill_id)
     if skill is None or skill.eyes is None or request.eyes is not None:
         return request
     return replace(request, eyes=skill.eyes)

@@ -26,6 +26,7 @@ from fabula.constraints import snapshot as constraint_rows
 from fabula.constraints.model import Constraints
 from fabula.context.budget import Profile
 from fabula.context.recipes.preset import Preset, UserProfile
+from fabula.conversation import light
 from fabula.conversation import service as conversation_service
 from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.model import Conversations
@@ -45,8 +46,12 @@ from fabula.memory import snapshot as memory_rows
 from fabula.memory.model import Memory
 from fabula.presets import service as preset_service
 from fabula.presets import snapshot as preset_rows
+from fabula.search.shelf import Shelf
+from fabula.searchable import ROOMS, StoredTalks, shelf_of
 from fabula.settings import snapshot as setting_rows
 from fabula.settings.tables import settings
+from fabula.skills.files import Skills
+from fabula.skills.own import project_skills
 from fabula.store.store import OWNER, Store
 from fabula.store.transaction import Change, Reading
 
@@ -131,7 +136,9 @@ class Library:
             with self.store.read(project=project_id, user=user) as reading:
                 versions = reading.version("project"), reading.version("user")
                 moves = _Moves(reading, kept)
-                own = _view(reading, moves, kept.own if kept is not None else None, talks, talks != before)
+                old = kept.own if kept is not None else None
+                own = _view(reading, moves, old, talks, talks != before)
+                own = self._shelved(reading, moves, own, old)
         except FabulaError as error:
             if error.code is Code.PROJECT_NOT_FOUND:
                 with self._lock:
@@ -142,6 +149,20 @@ class Library:
             return Kept(versions, own, talks, _characters(own), own)
         view = _together(own, shared, kept)
         return Kept((*versions, shared.version), view, talks, _characters(view), own, shared)
+
+    def _shelved(self, reading: Reading, moves: _Moves, view: View, old: View | None) -> View:
+        """The view with all that can be searched of it; the shelf before, where nothing on it moved."""
+        shelf, talks = (old.room(Shelf), old.room(StoredTalks)) if old is not None else (None, None)
+        moved = {room: moves.items(room) for room in ROOMS if room in moves}
+        if talks is None or shelf is None or moved:
+            talks = StoredTalks(self.store, view.project.id) if talks is None else talks.following(moved)
+            said = talks.size(reading)
+        elif "manuscript" in moves:
+            said = shelf.talks
+        else:
+            return view
+        found = shelf_of(view.project.id, view.room(Manuscript) or Manuscript(), said, shelf)
+        return View(view.project, view.timeline, {**view.rooms, Shelf: found, StoredTalks: talks})
 
     def _shared(self, own: View, before: Shared | None) -> Shared | None:
         """The codex of the series that a book's own row names, read by itself; nothing else of it."""
@@ -190,7 +211,7 @@ def _characters(view: View) -> int:
     if story is not None:
         held += sum(len(document.text) for document in (*story.documents, *story.notes))
     if codex is not None:
-        held += sum(len(entry.description) for entry in codex.entries)
+        held += codex.roll.size
     if talks is not None:
         held += sum(len(message.content) for said in talks.messages.values() for message in said)
     return held
@@ -267,12 +288,15 @@ def _view(reading: Reading, moves: _Moves, before: View | None, talks: Sequence[
         _put(rooms, Preset, preset_rows.load(reading, old.room(Preset)))
     if "settings" in moves:
         _put(rooms, Profile, setting_rows.load(reading, old.room(Profile)))
+        rooms[Skills] = project_skills({row.name: row.value for row in reading.rows(settings)})
     if "lorebook" in moves:
         _put(
             rooms,
             Lorebooks,
             lorebook_rows.load(reading, project.id, parse, old.room(Lorebooks), moves.items("lorebook")),
         )
+    if "conversation" in moves or project != old.project:
+        rooms[light.Glimpses] = light.load(reading, project, old.room(light.Glimpses))
     if "conversation" in moves or other_talks:
         rooms[Conversations] = conversation_rows.load(
             reading, project.id, frozenset(talks), old.room(Conversations), moves.items("conversation")

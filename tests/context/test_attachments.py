@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.context import Attachment, Code, Layer, Reason, Result
+from fabula.context.render import recount
 from tests.context.builders import ask, engine, holds, sized, story, verdicts, warned
 
 IMAGE = Attachment(
@@ -25,11 +26,13 @@ def assembled(*attachments: Attachment, model: str = "gpt-4o", window: int = 819
 
 
 def test_an_image_is_sent_with_the_last_message_and_counted() -> None:
-    result, without = assembled(IMAGE), assembled()
+    result = assembled(IMAGE)
     assert result.messages[-1].attachments == ("file:map.png",)
     assert not any(message.attachments for message in result.messages[:-1])
     assert "第七段被涂黑" not in result.prompt
-    assert result.token_count >= without.token_count + IMAGE.tokens
+    rendered = result.rendered
+    said = recount(result.messages, result.model.tokenizer())
+    assert result.token_count == said + rendered.overhead + IMAGE.tokens
     assert verdicts(result)["attachment:map"].included
     assert verdicts(result)["attachment:map"].tokens == IMAGE.tokens
     assert result.warnings == ()

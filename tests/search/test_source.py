@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+
 import pytest
 
+from fabula.app import Fabula, all_sources
+from fabula.context.budget import Limits
+from fabula.context.engine import Engine, Settings
+from fabula.context.request import Ask
 from fabula.context.result import Result
+from fabula.context.trace import Reason
+from fabula.conversation.model import Message
+from fabula.core.errors import Code
 from fabula.core.fragments import Layer
 from fabula.core.scale import PASSAGE
+from fabula.core.view import View
 from fabula.manuscript.model import Document
-from tests.manuscript.stories import ask, chapter, everything, filler, sources, story
+from fabula.search.model import Thread
+from fabula.search.shelf import Shelf, Talks
+from fabula.search.source import SearchSource
+from tests.manuscript.stories import PROJECT, ask, chapter, everything, filler, sources, story
 
 
 def marked(word: str, words: int = 900) -> str:
@@ -96,7 +110,7 @@ def test_words_typed_before_the_cursor_do_not_turn_what_follows_it_into_the_past
 
 
 def test_passages_told_before_stay_in_their_place() -> None:
-    fabula = story(chapter(1, marked("astrolabe")), chapter(2, marked("sextant")), chapter(3, filler(900)))
+    fabula = story(chapter(1, marked("astrolabe")), chapter(2, marked("sextant")), chapter(3, filler(900, "gull")))
     first = fabula.request(additional_input="astrolabe", cursor=2000)
     fabula.commit(first, fabula.assemble(first))
     told = sources(ask(fabula, additional_input="astrolabe", cursor=2000), "search:")
@@ -126,3 +140,110 @@ def test_an_excluded_passage_stays_out() -> None:
     assert told
     result = ask(fabula, additional_input="astrolabe", exclude=tuple(told))
     assert not set(told) & set(sources(result))
+
+
+def test_each_passage_says_what_brought_it_here() -> None:
+    fabula = story(chapter(1, marked("astrolabe")), *[chapter(n, filler(2000, f"tide{n}")) for n in (2, 3)])
+    result = ask(fabula, additional_input="What happened to the astrolabe?")
+    told = [v for v in result.trace if v.source.startswith("search:") and v.included and "astrolabe" in v.text]
+    assert any("astrolabe" in verdict.detail for verdict in told)
+
+
+def test_those_right_beside_the_best_come_along() -> None:
+    pages = ["".join(f"{a}{b}{c}or " for b in "aeiouy" for c in "lmnr") for a in "bdfgk"]  # no word of one in another
+    pages[2] += "astrolabe"
+    fabula = story(chapter(1, "\n\n".join(pages)), chapter(2, "She waited."))
+    result = ask(fabula, additional_input="the astrolabe", window=32_000)
+    beside = [v for v in result.trace if v.included and v.source.startswith("search:") and "beside" in v.detail]
+    assert beside
+    best = max((v for v in result.trace if v.source.startswith("search:") and v.included), key=lambda v: v.score)
+    assert "astrolabe" in best.text
+    assert all(verdict.score < best.score for verdict in beside)
+
+
+def test_a_dry_run_says_what_was_near_and_not_offered() -> None:
+    here = filler(200, "gull") + "\n\n***\n\nSomebody had drawn an astrolabe in chalk.\n\n***\n\n" + filler(200, "crow")
+    fabula = story(chapter(1, filler(900)), chapter(2, here), chapter(3, marked("astrolabe")))
+    result = ask(fabula, document_id="ch-2", additional_input="the astrolabe on the table, broken")
+    later = [v for v in result.trace if v.source.startswith("search:ch-3#")]
+    assert later
+    assert {verdict.reason for verdict in later} == {Reason.NOT_YET}
+    assert not [verdict for verdict in later if verdict.text]
+    shown = [v for v in result.trace if v.source.startswith("search:ch-2#") and v.reason is Reason.DUPLICATE]
+    assert {verdict.detail for verdict in shown} == {"editor:cursor-window"}
+
+
+def test_while_the_index_is_being_made_the_prompt_comes_without_it_and_says_so() -> None:
+    fabula = story(chapter(1, marked("astrolabe")), chapter(2, filler(900)))
+    done = threading.Event()
+
+    def waiting() -> Sequence[Thread]:
+        done.wait(60)
+        return ()
+
+    shelf = fabula.view.room(Shelf)
+    assert shelf is not None
+    slow = Shelf(PROJECT, shelf.texts, Talks(0, waiting), at_once=100)
+    view = View(fabula.view.project, fabula.view.timeline, {**fabula.view.rooms, Shelf: slow})
+    fabula = Fabula(view)
+    request = fabula.request(additional_input="Where is the astrolabe?")
+    first = fabula.assemble(request)
+    assert sources(first, "search:") == []
+    assert [warning.partition(":")[0] for warning in first.warnings] == [Code.RETRIEVAL_NOT_READY.value]
+    done.set()
+    slow.finished()
+    second = fabula.assemble(request)
+    assert sources(second, "search:ch-1#")
+    assert second.warnings == ()
+
+
+def test_a_moved_paragraph_that_the_window_shows_is_not_told_again() -> None:
+    lost = "The astrolabe lay on the table, and the glass of it was broken in three places by the fall."
+    fabula = story(chapter(1, f"{filler(300)}\n\n***\n\n{lost}\n\n***\n\n{filler(300)}"), chapter(2, filler(100)))
+    typed = f"{filler(60)}\n\n{lost}\n\n"
+    result = ask(fabula, unsaved_text=typed, cursor=len(typed), additional_input="astrolabe", window=32_000)
+    assert lost in window_of(result)
+    assert not [v for v in result.trace if v.source.startswith("search:") and v.included and lost in v.text]
+
+
+def test_a_speaker_is_told_what_it_heard_in_a_conversation_long_ago() -> None:
+    said = [Message(id=f"m{n}", role="user", content=f"{filler(60, f'tide{n}')}", number=n) for n in range(60)]
+    said[2] = Message(
+        id="m2", role="user", content="The astrolabe is under the stairs.", audience=("pawn:mara",), number=2
+    )
+    fabula = story(talk=said)
+    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": ""}
+    for speaker, knows in (("pawn:mara", True), ("pawn:will", False), (None, True)):
+        result = fabula.assemble(
+            fabula.request(**wishes, speaker_id=speaker, window=4096, additional_input="Where is the astrolabe?")
+        )
+        assert ("under the stairs" in result.prompt) is knows, speaker
+
+
+def test_messages_that_the_window_shows_are_not_told_again() -> None:
+    said = [Message(id=f"m{n}", role="user", content=f"The astrolabe, for the {n}th time.") for n in range(9)]
+    fabula = story(talk=said)
+    request = fabula.request(
+        recipe="chat", skill_id="chat", conversation_id="desk", document_id="", additional_input="The astrolabe?"
+    )
+    result = fabula.assemble(request)
+    assert not [v for v in result.trace if v.layer is Layer.RETRIEVED and v.source.startswith("history:")]
+
+
+def test_a_codex_that_fails_does_not_keep_search_from_answering() -> None:
+    def failing(ask: Ask, view: View) -> Sequence[str]:
+        raise ConnectionError("the codex is gone")
+
+    fabula = story(chapter(1, marked("astrolabe")), chapter(2, filler(900)))
+    engine = Engine([*(s for s in all_sources() if s.name != "search"), SearchSource(failing)])
+    result = engine.assemble(fabula.request(additional_input="astrolabe"), fabula.view)
+    assert "astrolabe lay" in result.prompt
+    assert result.warnings == ()
+
+
+@pytest.mark.parametrize("words", ["", " ", "?" * 100_000, "astrolabe " * 10_000, "灯" * 100_000])
+def test_questions_of_any_length_are_answered(words: str) -> None:
+    view = story(chapter(1, marked("astrolabe")), chapter(2, filler(900))).view
+    fabula = Fabula(view, settings=Settings(limits=Limits(input_tokens=1_000_000)))
+    result = fabula.assemble(fabula.request(skill_id="chat", additional_input=words, window=300_000))
+    assert not [warning for warning in result.warnings if warning.startswith("RETRIEVAL")]

@@ -152,28 +152,13 @@ def check(
 
 
 def checked(view: View, text: str, document: str = "") -> list[Violation]:
-    """What a program finds in a text: constraints, the project's own direction, names that come later."""
-    from fabula.codex.model import Codex
-    from fabula.constraints.checks import check_text
-    from fabula.constraints.model import Constraint, Constraints, Origin
+    """What a program finds in a text that would end a document, or stand anywhere."""
     from fabula.core.story import Position
-    from fabula.manuscript.model import Direction
+    from fabula.skills.judge import violations
 
     if document and document not in view.timeline:
         raise FabulaError(Code.DOCUMENT_UNKNOWN, f"The story has no document {document!r}. Look at the list.")
-    rules, direction, codex = view.room(Constraints), view.room(Direction), view.room(Codex)
-    language = view.project.language
-    lines = direction.lines(language) if direction is not None else ()
-    own = [Constraint(id=f"project:{name}", text=said, origin=Origin.PROJECT) for name, said in lines if said.strip()]
-    return check_text(
-        text,
-        [*(rules.constraints if rules is not None else ()), *own],
-        language,
-        here=Position(document, 1 << 62) if document else None,
-        timeline=view.timeline,
-        cast={} if codex is None else {entry.id: entry.names for entry in codex.entries},
-        later={} if codex is None else codex.later,
-    )
+    return violations(text, view, Position(document, 1 << 62) if document else None)
 
 
 def constraint_json(rule: Constraint) -> dict[str, Any]:

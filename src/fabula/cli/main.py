@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula import __version__
-from fabula.cli import codex, constraint, extract, lorebook, preset, projects
+from fabula.cli import (
+    codex,
+    constraint,
+    extract,
+    jobs,
+    lorebook,
+    memory,
+    preset,
+    projects,
+    search,
+    series,
+    synopsis,
+    write,
+)
 from fabula.cli.projects import STORE
 from fabula.core.errors import Code, FabulaError
 
@@ -202,10 +215,16 @@ def show_version() -> None:
 
 projects.register(app)
 codex.register(app)
+series.register(app)
 constraint.register(app)
 lorebook.register(app)
 extract.register(app)
 preset.register(app)
+synopsis.register(app)
+search.register(app)
+jobs.register(app)
+memory.register(app, asks)
+write.register(app, asks)
 
 
 def _read(name: str) -> bytes:

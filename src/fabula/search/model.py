@@ -15,6 +15,7 @@ class Passage(Struct, frozen=True, gc=False):
     end: int = 0
     known_to: frozenset[str] | None = None
     at: str = ""  # when it was said or happened, where the material says so (ISO 8601)
+    speaker: str = ""  # the name of whoever said it
 
 
 class Thread(Struct, frozen=True):
@@ -30,6 +31,7 @@ class Query(Struct, frozen=True, kw_only=True):
     parts: tuple[tuple[str, float], ...] = ()
     names: tuple[str, ...] = ()
     now: str = ""
+    page: bool = False  # a page that is being written, rather than a question: see `page.py`
 
 
 class Hit(Struct, frozen=True, gc=False):

@@ -1,93 +1,255 @@
-"""What search offers: the passages nearest in words to what is being written."""
+"""What search offers: the passages that bear on what is being written or asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import nlargest
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.context.gate import judge
 from fabula.context.request import Ask
-from fabula.context.trace import Verdict
+from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Layer
 from fabula.core.scale import PASSAGE, within
-from fabula.core.story import Eyes, Position
-from fabula.core.view import View
-from fabula.search.passages import Passage, Passages
+from fabula.core.view import Language, View
+from fabula.search.find import Stand, allowed, apart, find, tellable, words_of
+from fabula.search.model import Hit, Passage, Query
+from fabula.search.query import query_of
+from fabula.search.shelf import TALK, Made, Shelf
 from fabula.text.terms import terms
 
+if TYPE_CHECKING:
+    from fabula.search.meaning import Meaning  # with it come models, which few have
+
+log = logging.getLogger("fabula.search")
+
+MISSED = 24  # near ones that a dry run names though they were not offered
 SHARE = 0.5  # of the retrieved layer's room
-MOST = 12
+MOST, FEWEST = 64, 8  # passages looked at, depending on the room,
+SHORT = 25  # where one takes at least so many tokens, or nearly
+BESIDE = 0.5  # of a passage's score is what those right beside it get
+BRINGS = 2  # of the best bring along those beside them
 STAYS = 1.5  # how much better than its score a passage told before stands, when all are chosen anew
 BETTER = 1.25  # how much a newcomer must beat the best held passage by
+_SHOWN = 4  # words named as the reason
+_TITLE = 24  # characters of a passage that its title shows
+
+Finder = Callable[[Ask, View], Sequence[str]]
+
+_SAYS: dict[Language, dict[str, str]] = {
+    "en": {
+        "document": "[From {title}] ",
+        "talk": "[Said before, {title}] ",
+        "making": "the search index is being made ({percent} % done); until then no passages are found",
+        "cache": "the search cache could not be used ({why}); the index was made without it",
+        "dense": "passages could not be compared by meaning; search goes by words alone",
+        "because": "shares {words} with what is near",
+        "beside": "stands beside a passage that was found",
+    },
+    "zh": {
+        "document": "[{title}·原文] ",
+        "talk": "[先前的对话·{title}] ",
+        "making": "检索索引正在建立（已完成 {percent}%），在此之前没有检索结果",
+        "cache": "检索缓存无法使用（{why}），索引已另行建立",
+        "dense": "无法按语义比较原文，目前只按字词检索",
+        "because": "与此处同有 {words}",
+        "beside": "紧邻一段检索到的原文",
+    },
+}
+
+
+def no_names(ask: Ask, view: View) -> Sequence[str]:
+    """Nobody is known by name."""
+    return ()
 
 
 class SearchSource:
-    """Passages from earlier in the manuscript, never from the window itself."""
+    """Passages from earlier in the manuscript and from conversations, never from the window itself."""
 
     name = "search"
     failing = Code.RETRIEVAL_UNAVAILABLE
     waits = False
     ahead = False
 
+    def __init__(self, names: Finder = no_names, meaning: Meaning | None = None) -> None:
+        """`names` says who is near, all the names of each; `meaning` compares by more than words."""
+        self._names = names
+        self._meaning = meaning
+
     def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
         """The best passages; between two re-rankings, those told before and a clearly better one."""
-        passages = view.room(Passages)
-        if passages is None or not ask.near:
+        made = self._made(ask, view)
+        if made is None:
             return
-        scores = self._behind(passages, passages.scores(terms(" ".join(near.text for near in ask.near))), ask, view)
-        held = [passages.by_source[source] for source in ask.held if source in passages.by_source]
-        best = nlargest(MOST, scores, key=lambda at: (scores[at], -at))
-        if held and not ask.fresh:
-            limit = max(scores.get(at, 0.0) for at in held)
-            best = [*held, *(at for at in best[:1] if at not in held and scores[at] > BETTER * limit)]
-        elif held:
-            stays = frozenset(held)
-            rank = {at: scores.get(at, 0.0) * (STAYS if at in stays else 1.0) for at in (*best, *held)}
-            best = sorted(rank, key=lambda at: (-rank[at], at))
-        top = max((scores.get(at, 0.0) for at in best), default=0.0)
-        room = int(ask.room[Layer.RETRIEVED] * SHARE)
-        for at in self._filling(passages, best, room, ask):
-            score = within(PASSAGE, scores.get(at, 0.0) / top if top else 0.0)
-            yield self._fragment(passages.all[at], score, ask)
-
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Every other passage is simply further away."""
-        return ()
-
-    @staticmethod
-    def _behind(passages: Passages, scores: dict[int, float], ask: Ask, view: View) -> dict[int, float]:
-        """Without what the window shows anyway; ranked among what is behind us, since the gate stops the rest."""
-        here, knows_all = ask.vantage.position, ask.vantage.eyes is Eyes.AUTHOR
-        shown = ask.shown_from()
-        kept: dict[int, float] = {}
-        for at, score in scores.items():
-            passage = passages.all[at]
-            if shown is not None and passage.document == shown.document and passage.end > shown.offset:
-                continue
-            if knows_all or view.timeline.reached(Position(passage.document, passage.end), here):
-                kept[at] = score
-        return kept
-
-    @staticmethod
-    def _filling(passages: Passages, ranked: list[int], room: int, ask: Ask) -> list[int]:
-        taken: list[int] = []
-        for at in ranked:
-            cost = ask.tokenizer.count(passages.all[at].text)
-            if cost <= room:
+        query, stand = self._query(ask, view), stand_of(made, ask, view)
+        if not query.parts:
+            return
+        may, room = allowed(made, stand), int(ask.room[Layer.RETRIEVED] * SHARE)
+        most = min(MOST, max(room // SHORT, FEWEST))
+        chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask)), ask, may)
+        words = _words(query) if chosen else frozenset()
+        for number, score, beside in chosen:
+            passage = made.index.passages[number]
+            cost = ask.tokenizer.count(passage.text)
+            if cost <= room and not _in_window(passage, ask):
                 room -= cost
-                taken.append(at)
-        return taken
+                yield _fragment(
+                    made,
+                    number,
+                    score,
+                    _because(passage, words_of(made, number), words, query.names, beside, ask),
+                    ask,
+                    stand,
+                )
+
+    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
+        """What would have been near, and why it was not offered; a conversation speaks for its own messages."""
+        shelf = view.room(Shelf)
+        made = shelf.look() if shelf is not None else None
+        query = self._query(ask, view)
+        if made is None or not query.parts:
+            return
+        stand = stand_of(made, ask, view)
+        offered = {fragment.source for fragment in self.fragments(ask, view)}
+        may, own = allowed(made, stand), TALK + ask.request.conversation_id
+        for hit in find(made, query, None, MISSED + len(offered)):
+            fragment = _fragment(made, hit.number, hit.score, "", ask, stand)
+            if fragment.source not in offered and _thread(made, hit.number) != own:
+                reason, detail = judge(fragment, ask.vantage, view.timeline), ""
+                if reason in (None, Reason.NOT_REVEALED) and not may[hit.number]:
+                    reason, detail = Reason.DUPLICATE, "editor:cursor-window"
+                verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
+                yield Verdict(fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail)
+
+    def _query(self, ask: Ask, view: View) -> Query:
+        """What to look for; whoever cannot say which names are near does not keep us from looking."""
+        try:
+            names = self._names(ask, view)
+        except Exception as error:
+            log.warning("names near the cursor could not be found: %s", type(error).__name__)
+            names = ()
+        return query_of(ask, names)
+
+    def _near(self, made: Made, query: Query, ask: Ask) -> NDArray[np.float32] | None:
+        """How near each passage is in meaning, where that can be told."""
+        if self._meaning is None:
+            return None
+        near = self._meaning.near(ask.request.project_id, made, query)
+        if near.trouble:
+            ask.notes.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {_SAYS[ask.language]['dense']}")
+        return near.scores
 
     @staticmethod
-    def _fragment(passage: Passage, score: float, ask: Ask) -> Fragment:
-        head = f"[{passage.title}·原文] " if ask.language == "zh" else f"[From {passage.title}] "
-        return Fragment(
-            source=passage.source,
-            layer=Layer.RETRIEVED,
-            text=head + passage.text,
-            project_id=ask.request.project_id,
-            title=f"{passage.title} #{passage.number}",
-            score=score,
-            since=Position(passage.document, passage.end),
-            known_to=passage.known_to,
-        )
+    def _made(ask: Ask, view: View) -> Made | None:
+        shelf = view.room(Shelf)
+        if shelf is None or not (ask.near or ask.text):
+            return None
+        made, say = shelf.look(), _SAYS[ask.language]
+        if made is None:
+            done, total = shelf.progress
+            sentence = say["making"].format(percent=100 * done // max(total, 1))
+            ask.notes.append(f"{Code.RETRIEVAL_NOT_READY.value}: {sentence}")
+        elif made.trouble:
+            ask.notes.append(f"{Code.RETRIEVAL_CACHE.value}: {say['cache'].format(why=made.trouble)}")
+        return made
+
+
+def stand_of(made: Made, ask: Ask, view: View) -> Stand:
+    """Where a request stands."""
+    talk, speaker = ask.request.conversation_id, ask.request.speaker_id
+    return Stand(ask.vantage, view.timeline, talk, speaker, ask.shown_from(), _heard(made, talk, ask))
+
+
+def _heard(made: Made, conversation: str, ask: Ask) -> int:
+    """How many of the latest messages would be in the prompt if the conversation had all the room there is."""
+    first = made.first.get(TALK + conversation) if conversation else None
+    if first is None:
+        return 0
+    room, heard = ask.window, 0
+    for passage in reversed(made.thread_of(first).passages):
+        room -= ask.tokenizer.count(passage.text)
+        if room < 0:
+            break
+        heard += 1
+    return heard
+
+
+Choice = tuple[int, float, bool]  # a passage, its score, and whether it only stands beside one that was found
+
+
+def _chosen(made: Made, hits: Sequence[Hit], ask: Ask, may: NDArray[np.bool_]) -> list[Choice]:
+    """In the order in which they fill the room."""
+    scores = {hit.number: hit.score for hit in hits}
+    held = [at for source in ask.held if (at := made.index.by_source.get(source)) is not None and may[at]]
+    if held and not ask.fresh:
+        limit = BETTER * max(scores.get(at, 0.0) for at in held)
+        new = [hit.number for hit in hits[:1] if hit.number not in held and hit.score > limit]
+        return [
+            (hit.number, hit.score, False)
+            for hit in apart(made, [Hit(at, scores.get(at, 0.0)) for at in (*held, *new)])
+        ]
+    rank = dict(scores)
+    least = hits[-1].score if hits else 0.0  # nobody says how near one is that was not found; not nearer than this
+    for at in held:
+        rank[at] = scores.get(at, least) * STAYS
+    beside: set[int] = set()
+    for hit in hits[:BRINGS]:
+        for at in (hit.number - 1, hit.number + 1):
+            if 0 <= at < len(may) and may[at] and at not in rank and _thread(made, at) == _thread(made, hit.number):
+                beside.add(at)
+                rank[at] = scores[at] = BESIDE * hit.score
+    place = {at: n for n, at in enumerate(held)}  # of what nobody needs now, the latest told goes first
+    ordered = sorted(rank, key=lambda at: (-rank[at], place.get(at, len(place)), at))
+    order = [Hit(at, scores.get(at, 0.0)) for at in ordered]
+    order = apart(made, order) if held else order
+    return [(hit.number, hit.score, hit.number in beside) for hit in order]
+
+
+def _thread(made: Made, number: int) -> str:
+    return made.thread_of(number).id
+
+
+def _in_window(passage: Passage, ask: Ask) -> bool:
+    """Do the very words stand in the text before the cursor, wherever they were found?"""
+    return ask.text is not None and ask.text.paragraphs.text.find(passage.text, ask.text.begin, ask.text.end) >= 0
+
+
+def _words(query: Query) -> frozenset[str]:
+    """The words of what weighs most."""
+    most = max(weight for _, weight in query.parts)
+    return frozenset(word for text, weight in query.parts if weight == most for word in terms(text))
+
+
+def _because(
+    passage: Passage, own: frozenset[str], words: frozenset[str], names: Sequence[str], beside: bool, ask: Ask
+) -> str:
+    """What brought a passage here, for the trace."""
+    say = _SAYS[ask.language]
+    if beside:
+        return say["beside"]
+    shared = [name for name in names if name in passage.text]
+    shared += sorted(words & own, key=lambda word: (-len(word), word))
+    shown = list(dict.fromkeys(word.casefold() for word in shared if len(word) > 1))[:_SHOWN]
+    return say["because"].format(words=", ".join(shown)) if shown else ""
+
+
+def _fragment(made: Made, number: int, score: float, because: str, ask: Ask, stand: Stand) -> Fragment:
+    passage, thread = made.index.passages[number], made.thread_of(number).id
+    terms_ = tellable(passage, thread, stand)
+    kind = "talk" if thread.startswith(TALK) else "document"
+    title = passage.title or thread
+    return Fragment(
+        source=passage.source,
+        layer=Layer.RETRIEVED,
+        text=_SAYS[ask.language][kind].format(title=title) + passage.text,
+        project_id=ask.request.project_id,
+        title=f"{title}: {passage.text[:_TITLE].strip()}…",
+        score=within(PASSAGE, score),
+        since=terms_.since,
+        known_to=terms_.known_to,
+        because=because,
+    )

