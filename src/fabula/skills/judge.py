@@ -26,6 +26,8 @@ from fabula.skills.continuity import hints
 Policy = Literal["off", "flag", "regenerate"]
 MOST_FINDINGS = 50
 LONGEST_REASON = 400
+_MARK = "[\"“”'‘’]"
+_AROUND = "\"“”'‘’ …."
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -194,13 +196,16 @@ def _constraint(named: str, constraints: Sequence[Constraint]) -> str:
 
 
 def _find(quote: str, text: str) -> tuple[int, int] | tuple[None, None]:
-    """Where a quotation stands: as it is, or with other white space and other quotation marks."""
+    """Where a quotation stands: as it is, with other white space and marks, or without the marks around it."""
     at = text.find(quote)
     if at >= 0:
         return at, at + len(quote)
-    pattern = "".join(
-        r"\s+" if part.isspace() else "[\"“”'‘’]" if part in "\"“”'‘’" else re.escape(part)
-        for part in re.findall(r"\s+|.", quote.strip("\"“”'‘’ …."))
-    )
-    found = re.search(pattern, text, re.IGNORECASE) if pattern and len(quote) < 2000 else None
-    return (found.start(), found.end()) if found else (None, None)
+    for words in (quote, quote.strip(_AROUND)):
+        pattern = "".join(
+            r"\s+" if part.isspace() else _MARK if part in _MARK else re.escape(part)
+            for part in re.findall(r"\s+|.", words)
+        )
+        found = re.search(pattern, text, re.IGNORECASE) if pattern and len(words) < 2000 else None
+        if found:
+            return found.start(), found.end()
+    return None, None

@@ -16,7 +16,8 @@ _ENDINGS = (
 _IRREGULAR = """
 go goes going went gone; see saw seen; take took taken; give gave given; make made; get got gotten; buy bought;
 bring brought; think thought; teach taught; catch caught; fight fought; seek sought; tell told; say said;
-know knew known; grow grew grown; throw threw thrown; fly flew flown; draw drew drawn; blow blew blown; show shown; come came;
+know knew known;
+grow grew grown; throw threw thrown; fly flew flown; draw drew drawn; blow blew blown; show shown; come came;
 become became; run ran; begin began begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung;
 sink sank sunk; speak spoke spoken; break broke broken; steal stole stolen; choose chose chosen;
 freeze froze frozen; wake woke woken; drive drove driven; ride rode ridden; write wrote written; rise rose risen;
