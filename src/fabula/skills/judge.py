@@ -26,8 +26,7 @@ from fabula.skills.continuity import hints
 Policy = Literal["off", "flag", "regenerate"]
 MOST_FINDINGS = 50
 LONGEST_REASON = 400
-_MARK = "[\"“”'‘’]"
-_AROUND = "\"“”'‘’ …."
+_MARKS = "\"“”'‘’"
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -200,9 +199,9 @@ def _find(quote: str, text: str) -> tuple[int, int] | tuple[None, None]:
     at = text.find(quote)
     if at >= 0:
         return at, at + len(quote)
-    for words in (quote, quote.strip(_AROUND)):
+    for words in (quote, quote.strip(f"{_MARKS} ….")):
         pattern = "".join(
-            r"\s+" if part.isspace() else _MARK if part in _MARK else re.escape(part)
+            r"\s+" if part.isspace() else f"[{_MARKS}]" if part in _MARKS else re.escape(part)
             for part in re.findall(r"\s+|.", words)
         )
         found = re.search(pattern, text, re.IGNORECASE) if pattern and len(words) < 2000 else None
