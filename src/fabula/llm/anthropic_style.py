@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import FabulaError
 from fabula.llm.attached import image_part
-from fabula.llm.faults import coded, filtered
+from fabula.llm.faults import coded, ending, not_installed
 from fabula.llm.marks import Block, blocks
-from fabula.llm.model import Call, Ended, Event, Text, Usage, Why
-from fabula.llm.openai_style import broken_off, not_installed
+from fabula.llm.model import Call, Event, Text, Usage, Why
 from fabula.llm.places import Place, key_of
 
 if TYPE_CHECKING:
@@ -62,11 +61,7 @@ class AnthropicStyle:
             raise
         except Exception as error:
             raise coded(error, self.name) from error
-        if why == "filtered":
-            raise filtered(self.name)
-        if why is None:
-            raise broken_off(self.name)
-        yield Ended(why=why, usage=usage)
+        yield ending(why, usage, self.name)
 
     async def aclose(self) -> None:
         """Let go of connections."""
@@ -77,20 +72,17 @@ class AnthropicStyle:
     def _connected(self) -> AsyncAnthropic:
         if self._client is None:
             try:
-                import httpx2
                 from anthropic import AsyncAnthropic
+
+                from fabula.llm.doors import client
             except ImportError as error:
                 raise not_installed(self.name) from error
-            from fabula.llm.doors import check_url, client
-
-            place, patience = self._place, self._place.patience
-            check_url(place.base_url)
-            wait = httpx2.Timeout(patience.silence_seconds, connect=patience.connect_seconds)
+            place = self._place
             self._client = AsyncAnthropic(
                 api_key=key_of(place) or "none",
                 base_url=place.base_url,
                 max_retries=0,
-                http_client=client(place.name, any_address=place.allow_any_address, timeout=wait),
+                http_client=client(place),
             )
         return self._client
 

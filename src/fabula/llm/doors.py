@@ -19,6 +19,7 @@ import httpx2
 
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.faults import nonsense
+from fabula.llm.places import Place
 
 LONGEST_LINE = 2_000_000  # bytes
 LONGEST_ANSWER = 64_000_000
@@ -142,11 +143,13 @@ class _Transport(httpx2.AsyncHTTPTransport):
         return response
 
 
-def client(provider: str, *, any_address: bool, timeout: httpx2.Timeout, connections: int = 256) -> httpx2.AsyncClient:
-    """A client that goes through the guarded way, and follows nobody elsewhere."""
+def client(place: Place, *, connections: int = 256) -> httpx2.AsyncClient:
+    """A client for a place that goes through the guarded way, and follows nobody elsewhere."""
+    check_url(place.base_url)
+    patience = place.patience
     return httpx2.AsyncClient(
-        transport=_Transport(provider, any_address=any_address, connections=connections),
-        timeout=timeout,
+        transport=_Transport(place.name, any_address=place.allow_any_address, connections=connections),
+        timeout=httpx2.Timeout(patience.silence_seconds, connect=patience.connect_seconds),
         follow_redirects=False,
         trust_env=False,
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
+from fabula.llm.model import Ended, Usage, Why
 
 RETRYABLE = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
 LONGEST_WAIT = 30.0  # seconds a provider may ask us to wait
@@ -44,6 +45,24 @@ def nonsense(provider: str, what: str = "something that is no answer of a model"
     return FabulaError(
         Code.LLM_ANSWER_INVALID,
         f"{provider} sent {what}. What came before is kept. See that the base URL is that of an API.",
+    )
+
+
+def ending(why: Why | None, usage: Usage, provider: str) -> Ended:
+    """The end of a stream; one that gave no reason stopped in the middle, one that was filtered is a failure."""
+    if why == "filtered":
+        raise filtered(provider)
+    if why is None:
+        raise FabulaError(Code.LLM_GONE, f"{provider} stopped in the middle of its answer. What came before is kept.")
+    return Ended(why=why, usage=usage)
+
+
+def not_installed(provider: str) -> FabulaError:
+    """The client for this provider is an extra."""
+    return FabulaError(
+        Code.LLM_NOT_INSTALLED,
+        f"To speak with {provider}, install Fabula with its models: pip install 'fabula[models]'. "
+        "Without, `--provider clipboard` hands you the prompt.",
     )
 
 

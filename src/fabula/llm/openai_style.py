@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fabula.context.render import Message
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.llm.attached import image_part
-from fabula.llm.faults import coded, filtered
-from fabula.llm.model import Call, Ended, Event, Text, Usage, Why
+from fabula.llm.faults import coded, ending, not_installed
+from fabula.llm.model import Call, Event, Text, Usage, Why
 from fabula.llm.places import Place, key_of
 
 if TYPE_CHECKING:
@@ -52,11 +52,7 @@ class OpenAIStyle:
             raise
         except Exception as error:
             raise coded(error, self.name) from error
-        if why == "filtered":
-            raise filtered(self.name)
-        if why is None:
-            raise broken_off(self.name)
-        yield Ended(why=why, usage=usage)
+        yield ending(why, usage, self.name)
 
     async def aclose(self) -> None:
         """Let go of connections."""
@@ -67,20 +63,17 @@ class OpenAIStyle:
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
             try:
-                import httpx2
                 from openai import AsyncOpenAI
+
+                from fabula.llm.doors import client
             except ImportError as error:
                 raise not_installed(self.name) from error
-            from fabula.llm.doors import check_url, client
-
-            place, patience = self._place, self._place.patience
-            check_url(place.base_url)
-            wait = httpx2.Timeout(patience.silence_seconds, connect=patience.connect_seconds)
+            place = self._place
             self._client = AsyncOpenAI(
                 api_key=key_of(place) or "none",
                 base_url=place.base_url,
                 max_retries=0,  # trying again is done in one place, for all providers
-                http_client=client(place.name, any_address=place.allow_any_address, timeout=wait),
+                http_client=client(place),
             )
         return self._client
 
@@ -129,17 +122,3 @@ def _usage(chunk: ChatCompletionChunk) -> Usage | None:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else -1 if value is not None else 0
-
-
-def broken_off(provider: str) -> FabulaError:
-    """The stream ended in the middle."""
-    return FabulaError(Code.LLM_GONE, f"{provider} stopped in the middle of its answer. What came before is kept.")
-
-
-def not_installed(provider: str) -> FabulaError:
-    """The client for this provider is an extra."""
-    return FabulaError(
-        Code.LLM_NOT_INSTALLED,
-        f"To speak with {provider}, install Fabula with its models: pip install 'fabula[models]'. "
-        "Without, `--provider clipboard` hands you the prompt.",
-    )
