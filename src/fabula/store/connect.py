@@ -27,7 +27,6 @@ CONNECT_SECONDS = 4
 SERVER: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "tcp_user_timeout": CONNECT_SECONDS * 1000,  # a server that falls silent is noticed, too
-    "options": f"-c lock_timeout={BUSY_SECONDS * 1000}",
 }
 _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
@@ -99,7 +98,8 @@ def postgres_engine(address: str) -> Engine:
             Code.STORE_UNREACHABLE, "That is not the address of a database; it looks like postgresql://user@host/name."
         ) from error
     try:
-        return create_engine(url, pool_size=8, max_overflow=24, connect_args=SERVER)
+        patience = {**SERVER, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
+        return create_engine(url, pool_size=8, max_overflow=24, connect_args=patience)
     except ImportError as error:
         raise FabulaError(
             Code.STORE_UNREACHABLE, "PostgreSQL needs its driver: install `fabula[postgres]`. Nothing was changed."
