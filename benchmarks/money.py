@@ -2,10 +2,10 @@
 
 The sessions are those of `benchmarks.prefix`. The caches are modelled on what the vendors say of them:
 OpenAI's goes by the bytes of the beginning, from 1,024 tokens on, in steps of 128; Anthropic's goes by marked
-blocks, looks back 20 blocks from a mark, keeps nothing under 1,024 tokens, and asks more for writing than for
-reading. Requests follow each other within the cache's life. A plain window gets OpenAI's cache as it is, and
-on Anthropic whichever is cheaper for it, with marks or without. Answers are 300 tokens for the novel and 80
-for the chat.
+blocks, looks back 20 blocks from a mark, keeps nothing under 1,024 tokens (4,096 for Haiku 4.5), and asks more
+for writing than for reading. Requests follow each other within the cache's life. A plain window gets OpenAI's
+cache as it is, and on Anthropic whichever is cheaper for it, with marks or without. Answers are 300 tokens for
+the novel and 80 for the chat.
 
     python -m benchmarks.money --data DIR [--json]
 """
@@ -26,6 +26,7 @@ from fabula.llm.money import PRICES, cost_of
 from fabula.text.tokens import encoding
 
 LEAST, STEP, LOOK_BACK = 1024, 128, 20
+LEAST_MARKED = {"claude-haiku-4-5": 4096}
 ANSWER = {"novel": 300, "chat": 80}
 MODELS = ("gpt-5", "gpt-4.1", "claude-sonnet-4-5", "claude-haiku-4-5")
 
@@ -57,8 +58,9 @@ class ByPrefix:
 class ByMarks:
     """A cache that goes by marked blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int) -> None:
         self._written: set[str] = set()
+        self._least = least
 
     def use(self, messages: Sequence[Message], answer: int) -> Usage:
         """What one request uses: the longest beginning on record, and what is written behind it."""
@@ -69,7 +71,7 @@ class ByMarks:
             total += _count(block.text)
             hashes.append(digest.hexdigest())
             sums.append(total)
-        marked = [number for number, block in enumerate(found) if block.marked and sums[number] >= LEAST]
+        marked = [number for number, block in enumerate(found) if block.marked and sums[number] >= self._least]
         read = 0
         for mark in marked:
             for number in range(mark, max(mark - LOOK_BACK, -1), -1):
@@ -96,7 +98,9 @@ class Bill:
 
     def __init__(self, kind: str, *, plain: bool) -> None:
         self._answer = ANSWER[kind]
-        self._caches = {model: [ByMarks()] if "claude" in model else [ByPrefix()] for model in MODELS}
+        self._caches = {
+            model: ByMarks(LEAST_MARKED.get(model, LEAST)) if "claude" in model else ByPrefix() for model in MODELS
+        }
         self._bare = Unmarked() if plain else None
         self._whole: dict[str, list[float]] = {model: [0.0, 0.0] for model in MODELS}
         self._read: dict[str, list[float]] = {model: [0.0, 0.0] for model in MODELS}
@@ -104,7 +108,7 @@ class Bill:
     def listen(self, result: Result) -> None:
         """One more request."""
         for model in MODELS:
-            usages = [cache.use(result.messages, self._answer) for cache in self._caches[model]]
+            usages = [self._caches[model].use(result.messages, self._answer)]
             usages.append(self._bare.use(result.messages, self._answer) if self._bare is not None else usages[0])
             for number, usage in enumerate(usages):
                 price = PRICES[model]

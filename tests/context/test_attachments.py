@@ -60,6 +60,35 @@ def test_a_file_is_quoted() -> None:
     holds(result)
 
 
+PDF = Attachment(id="deed", kind="file", name="契约.pdf", reference="file:deed.pdf", tokens=1500)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5"])
+def test_a_document_goes_along_where_the_model_takes_files(model: str) -> None:
+    result = assembled(PDF, model=model)
+    assert result.messages[-1].attachments == ("file:deed.pdf",)
+    assert verdicts(result)["attachment:deed"].tokens == PDF.tokens
+    assert result.warnings == ()
+
+
+def test_elsewhere_a_document_is_dropped_and_the_reason_is_the_model() -> None:
+    result = assembled(PDF, model="qwen3")
+    assert "takes no files" in warned(Code.ATTACHMENT_DROPPED, result)
+    assert verdicts(result)["attachment:deed"].reason is Reason.EMPTY
+
+
+def test_a_document_without_room_is_dropped_for_that() -> None:
+    large = Attachment(id="deed", kind="file", name="契约.pdf", reference="file:deed.pdf", tokens=50_000)
+    assert verdicts(assembled(large))["attachment:deed"].reason is Reason.NO_ROOM
+
+
+def test_a_file_whose_text_is_known_is_quoted_to_every_model() -> None:
+    both = Attachment(id="log", kind="file", name="日志.txt", text="第七日。", reference="file:log.txt")
+    result = assembled(both)
+    assert "第七日。" in result.prompt
+    assert not any(message.attachments for message in result.messages)
+
+
 def test_an_image_without_a_description_is_dropped_where_it_cannot_be_sent() -> None:
     blind = Attachment(id="photo", kind="image", name="照片", reference="file:photo.png")
     result = assembled(blind, model="gpt-4")

@@ -170,6 +170,29 @@ async def _anthropic_events(
     yield "message_stop", {}
 
 
+async def begins(exchange: Exchange, style: str, text: str) -> None:
+    """A good answer's beginning in either one's words."""
+    await exchange.head()
+    if style == "anthropic":
+        usage = {"input_tokens": 10, "output_tokens": 1}
+        message = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "c", "usage": usage}
+        await exchange.event({"type": "message_start", "message": message}, "message_start")
+    if text:
+        await says(exchange, style, text)
+
+
+async def says(exchange: Exchange, style: str, text: str | None, *, ends: bool = False) -> None:
+    """A piece of text, or of thought where there is none."""
+    if style == "openai":
+        await exchange.event(chunk(text, "stop" if ends else None))
+        return
+    delta = {"type": "text_delta", "text": text} if text else {"type": "thinking_delta", "thinking": "hm"}
+    await exchange.event({"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta")
+    if ends:
+        ended = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
+        await exchange.event({"type": "message_delta", **ended}, "message_delta")
+
+
 def fails(status: int, message: str = "no", **headers: str) -> Script:
     """A refusal."""
 

@@ -11,7 +11,7 @@ from fabula.context.render import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.asking import ask
 from fabula.llm.clipboard import Clipboard
-from fabula.llm.local import MODEL_FILE, Local, model_file
+from fabula.llm.local import MODEL_FILE, WINDOW_SIZE, Local, model_file
 from fabula.llm.model import Call, Ended, Event, Provider, Text
 
 CALL = Call(model="smollm2", messages=(Message("user", "Say something about the sea."),), max_tokens=24, temperature=0)
@@ -48,6 +48,36 @@ def test_who_stops_listening_stops_it(local: Local) -> None:
         assert [event async for event in ask(local, CALL)]
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_who_stops_listening_while_it_reads_stops_it(local: Local) -> None:
+    async def run() -> None:
+        long = Call(model="smollm2", messages=(Message("user", "A word of the sea. " * 300),), max_tokens=5)
+        events = local.stream(long)
+        assert await anext(events) == Text("")  # it has begun to read
+        await events.aclose()
+        assert [event async for event in ask(local, CALL)]
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_it_stays_loaded_and_what_was_read_is_not_read_again(local: Local) -> None:
+    async def run() -> None:
+        assert [event async for event in ask(local, CALL)]
+        await local.aclose()
+        last = [event async for event in ask(Local(window=2048), CALL)][-1]
+        assert isinstance(last, Ended)
+        assert last.usage.cached_tokens >= last.usage.input_tokens - 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("wrong", ["many", "-5", "3"])
+def test_a_window_that_is_none_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(WINDOW_SIZE, wrong)
+    with pytest.raises(FabulaError) as refusal:
+        answered(Local())
+    assert refusal.value.code is Code.SETTING_INVALID
 
 
 def test_a_prompt_that_is_too_long_says_so(local: Local) -> None:

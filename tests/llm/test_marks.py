@@ -14,7 +14,7 @@ PARAGRAPHS = [f"Paragraph {number}: " + "words and more words " * 20 for number 
 
 
 def prompt(paragraphs: int, closing: str = "Write on.") -> list[Message]:
-    rules = "Rules stand here.\n\n"
+    rules = "Rules stand here. " * 50 + "\n\n"
     text = "\n\n".join(PARAGRAPHS[:paragraphs])
     return [Message("system", f"{rules}Found.", stable=len(rules)), Message("user", f"{text}\n\n{closing}")]
 
@@ -47,6 +47,22 @@ def test_text_that_grows_at_its_end_keeps_every_block_before() -> None:
 def test_every_block_but_the_last_of_a_long_message_is_long_enough() -> None:
     user = [block for block in blocks(prompt(60)) if block.role == "user"]
     assert all(len(block.text) >= LENGTH for block in user[:-1])
+
+
+def test_what_is_too_short_for_any_cache_is_not_worth_a_mark() -> None:
+    messages = [Message("system", "Rules.\n\nFound.", stable=8), *[Message("user", "Hm.")] * 9]
+    assert not any(block.marked for block in blocks(messages))
+    long = [*messages, Message("assistant", "word " * 200), Message("user", "Go on.")]
+    assert [number for number, block in enumerate(blocks(long)) if block.marked] == [11]
+
+
+def test_what_goes_along_stands_with_the_end_of_its_message() -> None:
+    messages = prompt(30)
+    along = [messages[0], Message("user", messages[1].content, attachments=("a", "b"))]
+    plain, found = blocks(messages), blocks(along)
+    assert found[:-1] == plain[:-1]
+    assert (found[-1].text, found[-1].attachments) == (plain[-1].text, ("a", "b"))
+    assert blocks([Message("user", " ", attachments=("a",))])[0].text == ""
 
 
 def test_one_short_message_needs_no_marks() -> None:

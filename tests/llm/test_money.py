@@ -26,6 +26,17 @@ def test_a_dated_or_prefixed_name_finds_its_family_and_not_a_shorter_one() -> No
     assert price_of("openai/gpt-4o-2024-11-20") is PRICES["gpt-4o"]
     assert price_of("claude-sonnet-4-5-20250929") is PRICES["claude-sonnet-4-5"]
     assert price_of("gpt-4oo") is None
+    assert price_of("claude-3-5-haiku-latest") is PRICES["claude-3-5-haiku"]
+
+
+@pytest.mark.parametrize("model", ["gpt-5-pro", "gpt-4o-audio-preview", "deepseek/deepseek-chat:free", "gpt-5-2"])
+def test_a_relative_of_another_name_has_no_price_of_its_own(model: str) -> None:
+    assert price_of(model) is None
+
+
+def test_the_users_row_may_name_the_whole_path() -> None:
+    prices = read_prices({"openrouter/gpt-4o": {"input": 9, "output": 9}})
+    assert price_of("OpenRouter/gpt-4o", prices) == Price(input=9.0, output=9.0)
 
 
 def test_an_unknown_model_costs_nothing_known() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.skills.template import VARIABLES, check, render, uses
+from fabula.skills.template import MOST_BEATS, VARIABLES, check, render, uses
 
 NOTHING = dict.fromkeys(VARIABLES, "") | {"beats": ()}
 
@@ -59,16 +59,51 @@ def test_what_a_writer_says_is_never_read_as_a_template() -> None:
         "{{ ('x' ~ 'y').replace('', 'z' ~ 'z').join(beats) }}{{ nothing }}",
         "{{ " + "(" * 500 + "1" + ")" * 500 + " }}",
         "x" * 30_000,
+        "{% set a = 'xxxxxxxxxx' %}" + "{% set a = a ~ a %}" * 60 + "{{ a }}",
+        "{% set a %}xxxxxxxxxx{% endset %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 60,
+        "{{ " + " ~ ".join(["selection"] * 1500) + " }}",
+        "{{ " + " + ".join(["selection"] * 1500) + " }}",
+        "{{ [selection, selection]|join(selection) }}",
+        "{{ beats|join(selection) }}",
+        "{% for a in selection %}{% for b in selection %}{% endfor %}{% endfor %}",
+        "{% for a in 'abc' %}{% endfor %}",
+        "{% for a in beats %}{% endfor %}" * 9,
+        "{% if beat %}" * 150 + "{% endif %}" * 150,
+        "{{ " + "not " * 900 + "beat }}",
+        "{{ 1" + "0" * 5000 + " }}",
+        "{{ beats.count }}",
+        "{{ beats['count'] }}",
+        "{{ beats[beat] }}",
+        "{% for a in beats %}{{ loop.cycle }}{% endfor %}",
+        "{{ self }}",
+        "{% autoescape true %}{{ beat }}{% endautoescape %}",
+        "{% with a = beat %}{{ a }}{% endwith %}",
+        "{% filter upper %}x{% endfilter %}",
+        "{{ 3 is divisibleby(0) }}",
     ],
 )
 def test_a_hostile_or_broken_template_is_refused(hostile: str) -> None:
     def tried() -> None:
         check(hostile)
-        render(hostile, {**NOTHING, "beats": tuple(f"beat {n}" for n in range(30))})
+        beats = tuple(f"beat {n}" for n in range(30))
+        render(hostile, {**NOTHING, "beats": beats, "selection": "word " * 4000})
 
     with pytest.raises(FabulaError) as refusal:
         tried()
     assert refusal.value.code is Code.SKILL_INVALID
+
+
+def test_some_of_the_beats_and_where_one_is_among_them() -> None:
+    said = "{% for one in beats[:2] %}{{ loop.index }}. {{ one }}{% if not loop.last %}, {% endif %}{% endfor %}"
+    assert render(said, {**NOTHING, "beats": ("a", "b", "c")}) == "1. a, 2. b"
+    assert (
+        render("{{ beats[0] }} {{ beats[-1]|upper }} {{ beats|join('/') }}", {**NOTHING, "beats": ("a", "b")})
+        == "a B a/b"
+    )
+
+
+def test_a_loop_goes_over_no_more_beats_than_anybody_needs() -> None:
+    assert len(render("{% for one in beats %}x{% endfor %}", {**NOTHING, "beats": ("b",) * 5000})) == MOST_BEATS
 
 
 def test_a_text_without_end_is_cut_off() -> None:

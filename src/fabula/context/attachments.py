@@ -1,7 +1,8 @@
 """Attachments: sent, described, or dropped with a reason.
 
-An image goes along where the model takes images; otherwise its description stands in for it. A
-file's text is quoted. All of it is counted before anything else of the immediate layer is fitted.
+An image goes along where the model takes images, a document where it takes files; otherwise a description
+stands in for it. A file's text is quoted. All of it is counted before anything else of the immediate layer
+is fitted.
 """
 
 from __future__ import annotations
@@ -47,20 +48,35 @@ def attach(attachments: Sequence[Attachment], project_id: str, measure: Measure,
             title=item.name or item.id,
             part=Part.SCENE,
         )
-        if item.kind == "image" and measure.model.images and item.reference and item.tokens <= room:
+        if _goes_along(item, measure) and item.tokens <= room:
             room -= item.tokens
             done.tokens += item.tokens
             sent.append(item.reference)
-            done.outcomes.append((fragment, Reason.KEPT, item.tokens, "sent as an image"))
+            as_what = "sent as an image" if item.kind == "image" else "sent as a file"
+            done.outcomes.append((fragment, Reason.KEPT, item.tokens, as_what))
         elif words and measure.piece(words) <= room:
             room -= measure.piece(words)
             done.described.append(fragment)
         else:
-            why = "it has neither text nor description" if not words else "there is no room for it"
-            done.outcomes.append((fragment, Reason.NO_ROOM if words else Reason.EMPTY, 0, why))
+            fits_not = bool(words) or _goes_along(item, measure)
+            why = "there is no room for it" if fits_not else _no_way(item)
+            done.outcomes.append((fragment, Reason.NO_ROOM if fits_not else Reason.EMPTY, 0, why))
             done.warnings.append(f"{Code.ATTACHMENT_DROPPED.value}: {item.name or item.id} was left out: {why}")
     done.sent = tuple(sent)
     return done
+
+
+def _goes_along(item: Attachment, measure: Measure) -> bool:
+    """Does the model take it as it is? A file whose text is known is quoted instead, which every model can read."""
+    if item.kind == "image":
+        return measure.model.images and bool(item.reference)
+    return measure.model.files and bool(item.reference) and not item.text.strip()
+
+
+def _no_way(item: Attachment) -> str:
+    if item.reference:
+        return f"this model takes no {'images' if item.kind == 'image' else 'files'}, and it has no description"
+    return "it has neither text nor description"
 
 
 def _words(item: Attachment, measure: Measure) -> str:

@@ -6,27 +6,26 @@ is the same. `marks.py` says where blocks end; here they become `cache_control`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import FabulaError
-from fabula.llm.attached import image_part
+from fabula.llm.attached import Piece, piece_of
 from fabula.llm.faults import coded, ending, not_installed
+from fabula.llm.kept import Kept
 from fabula.llm.marks import Block, blocks
-from fabula.llm.model import Call, Event, Text, Usage, Why
+from fabula.llm.model import Call, Event, Text, Usage, Why, in_words
 from fabula.llm.places import Place, key_of
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _WHY: Mapping[str, Why] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "stop",
     "max_tokens": "length",
+    "model_context_window_exceeded": "length",
     "refusal": "filtered",
 }
-_ANSWER = "answer"  # the tool whose input is the structured answer
 _BEGIN = "…"  # said by nobody; a conversation must begin with the user
 
 
@@ -36,25 +35,31 @@ class AnthropicStyle:
     def __init__(self, place: Place) -> None:
         self.name = place.name
         self._place = place
-        self._client: AsyncAnthropic | None = None
+        self._client: Kept[AsyncAnthropic] = Kept(self._made)
 
     async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
         """The answer, piece by piece."""
-        client = self._connected()
+        client = await self._client.get()
         usage, why = Usage(told=False), None
+        attached = any(message.attachments for message in call.messages)
         try:
-            answer = await client.messages.create(**asked(call))
+            said = await asyncio.to_thread(asked, call) if attached else asked(call)
+            # The client walks through what it gets by name; what it gets as `extra_body` it sends as it is.
+            answer = await client.messages.create(
+                model=call.model, max_tokens=call.max_tokens, messages=[], stream=True, extra_body=said
+            )
             try:
                 async for event in answer:
                     if event.type == "message_start":
                         usage = _read(event.message.usage, usage)
                     elif event.type == "content_block_delta":
-                        piece = getattr(event.delta, "text", None) or getattr(event.delta, "partial_json", None)
-                        if isinstance(piece, str) and piece:
-                            yield Text(piece)
+                        piece = getattr(event.delta, "text", None)
+                        # One without text is a sign of life: the model thinks.
+                        yield Text(piece if isinstance(piece, str) else "")
                     elif event.type == "message_delta":
                         usage = _read(event.usage, usage)
-                        why = _WHY.get(event.delta.stop_reason or "", why)
+                        if event.delta.stop_reason:
+                            why = _WHY.get(event.delta.stop_reason, "stop")
             finally:
                 await answer.close()
         except FabulaError:
@@ -65,47 +70,41 @@ class AnthropicStyle:
 
     async def aclose(self) -> None:
         """Let go of connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        await self._client.close()
 
-    def _connected(self) -> AsyncAnthropic:
-        if self._client is None:
-            try:
-                from anthropic import AsyncAnthropic
+    def _made(self) -> AsyncAnthropic:
+        try:
+            from anthropic import AsyncAnthropic
 
-                from fabula.llm.doors import client
-            except ImportError as error:
-                raise not_installed(self.name) from error
-            place = self._place
-            self._client = AsyncAnthropic(
-                api_key=key_of(place) or "none",
-                base_url=place.base_url,
-                max_retries=0,
-                http_client=client(place),
-            )
-        return self._client
+            from fabula.llm.doors import client
+        except ImportError as error:
+            raise not_installed(self.name) from error
+        key = key_of(self._place)
+        return AsyncAnthropic(
+            api_key=key or "none",
+            base_url=self._place.base_url,
+            max_retries=0,  # trying again is done in one place, for all providers
+            http_client=client(self._place, keyed=bool(key)),
+        )
 
 
 def asked(call: Call) -> dict[str, Any]:
-    """A call in Anthropic's words."""
+    """A call in Anthropic's words, without its model and length."""
     head, turns = _apart(blocks(call.messages))
-    request: dict[str, Any] = {
-        "model": call.model,
-        "max_tokens": call.max_tokens,
-        "messages": turns,
-        "stream": True,
-    }
+    if call.schema is not None:  # as a tool it would stand before the prompt, and nothing cached could be read
+        _say(turns, "user", {"type": "text", "text": in_words(call.schema)})
+    if turns[-1]["role"] == "assistant" and "text" in turns[-1]["content"][-1]:
+        turns[-1]["content"][-1]["text"] = turns[-1]["content"][-1]["text"].rstrip()  # it may not end in white space
+    request: dict[str, Any] = {"messages": turns}
     if head:
         request["system"] = head
-    for name in ("temperature", "top_p"):
-        if getattr(call, name) is not None:
-            request[name] = getattr(call, name)
-    if call.stop:
-        request["stop_sequences"] = list(call.stop)
-    if call.schema is not None:
-        request["tools"] = [{"name": _ANSWER, "input_schema": dict(call.schema)}]
-        request["tool_choice"] = {"type": "tool", "name": _ANSWER}
+    if call.temperature is not None:
+        request["temperature"] = min(call.temperature, 1.0)  # its scale ends where others' middle is
+    elif call.top_p is not None:
+        request["top_p"] = call.top_p  # one of both, say its newer models
+    stops = [stop for stop in call.stop if stop.strip()]
+    if stops:
+        request["stop_sequences"] = stops
     return request
 
 
@@ -114,24 +113,26 @@ def _apart(found: Sequence[Block]) -> tuple[list[dict[str, Any]], list[dict[str,
     head: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for block in found:
-        part = _part(block)
-        if block.role == "system" and not turns:
-            head.append(part)
+        if block.role == "system" and not turns and not block.attachments:
+            head.append(_part(block))
             continue
-        role = "assistant" if block.role == "assistant" else "user"
-        if not turns and role == "assistant":
-            turns.append({"role": "user", "content": [{"type": "text", "text": _BEGIN}]})
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"].append(part)
-        else:
-            turns.append({"role": role, "content": [part]})
-        for reference in block.attachments:
-            image = image_part(reference)
-            source = {"type": "base64", "media_type": image.kind, "data": image.data}
-            turns[-1]["content"].insert(0, {"type": "image", "source": source})
+        for reference in block.attachments:  # before the words they belong to, behind what may be cached
+            _say(turns, "user", _along(piece_of(reference)))
+        if block.text:
+            _say(turns, "assistant" if block.role == "assistant" else "user", _part(block))
     if not turns:
-        turns.append({"role": "user", "content": [{"type": "text", "text": _BEGIN}]})
+        _say(turns, "user", {"type": "text", "text": _BEGIN})
     return head, turns
+
+
+def _say(turns: list[dict[str, Any]], role: str, part: dict[str, Any]) -> None:
+    """One more part, in the turn that is open or in a new one; the user begins."""
+    if not turns and role == "assistant":
+        turns.append({"role": "user", "content": [{"type": "text", "text": _BEGIN}]})
+    if turns and turns[-1]["role"] == role:
+        turns[-1]["content"].append(part)
+    else:
+        turns.append({"role": role, "content": [part]})
 
 
 def _part(block: Block) -> dict[str, Any]:
@@ -139,6 +140,16 @@ def _part(block: Block) -> dict[str, Any]:
     if block.marked:
         part["cache_control"] = {"type": "ephemeral"}
     return part
+
+
+def _along(piece: Piece) -> dict[str, Any]:
+    if piece.kind == "text":
+        source = {"type": "text", "media_type": piece.media, "data": piece.text}
+    else:
+        source = {"type": "base64", "media_type": piece.media, "data": piece.data}
+    if piece.kind == "image":
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, "title": piece.name[:200]}
 
 
 def _read(told: Any, before: Usage) -> Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 from fabula.llm.model import Call, Ended, Event, Text, Usage
 
@@ -23,6 +24,12 @@ class Clipboard:
 
 def handed_over(call: Call) -> str:
     """The messages as one text; who speaks is said where it changes and is not plain."""
-    if all(message.role != "assistant" for message in call.messages):
-        return "\n\n".join(message.content for message in call.messages)
-    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in call.messages)
+    plain = all(message.role != "assistant" for message in call.messages)
+    said = [message.content if plain else f"[{message.role}]\n{message.content}" for message in call.messages]
+    along = [_name(reference) for message in call.messages for reference in message.attachments]
+    return "\n\n".join([*said, *(f"[{name}]" for name in along)])
+
+
+def _name(reference: str) -> str:
+    """What to attach by hand, since nothing but text can be pasted."""
+    return "attachment" if reference.startswith("data:") else Path(reference).name

@@ -4,20 +4,23 @@ A cache that goes by marks reads everything up to a block that an earlier reques
 before it moved. So blocks must end at the same places from request to request while text grows behind them:
 they are cut from the front, at the end of the stable prefix, between messages, and within a long message at
 paragraphs, every so many characters. The marks stand at the end of the stable prefix and on the last whole
-blocks before the end, which moves with every request.
+blocks before the end, which moves with every request; what is too short for any cache is not worth one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.context.render import Message
 from fabula.core.fragments import Role
 
 LENGTH = 2_400  # characters of a block before it may end
 MOST_MARKS = 4
+LEAST = 700  # characters before a mark: fewer are fewer tokens than any cache keeps, in any language
 
 
 class Block(Struct, frozen=True, kw_only=True):
@@ -36,25 +39,27 @@ def blocks(messages: Sequence[Message]) -> list[Block]:
     for message in messages:
         content = message.content
         head = content[: message.stable]
+        own: list[Block] = []
         if head.strip():
-            found.append(Block(role=message.role, text=head))
-            stable = len(found) - 1
+            own.append(Block(role=message.role, text=head))
+            stable = len(found)
         else:
             head = ""
-        rest = [Block(role=message.role, text=text) for text in _pieces(content[len(head) :])]
-        found += rest
-        if message.attachments and found:
-            last = found[-1]
-            found[-1] = Block(role=last.role, text=last.text, attachments=message.attachments)
-    marked = {stable} if stable >= 0 else set()
-    for number in range(len(found) - 2, -1, -1):
-        if len(marked) == MOST_MARKS:
-            break
-        marked.add(number)
-    return [
-        Block(role=block.role, text=block.text, marked=number in marked, attachments=block.attachments)
-        for number, block in enumerate(found)
-    ]
+        own += [Block(role=message.role, text=text) for text in _pieces(content[len(head) :])]
+        if message.attachments:
+            last = own.pop() if own else Block(role=message.role, text="")
+            own.append(replace(last, attachments=message.attachments))
+        found += own
+    marked = _worth(found, stable)
+    return [replace(block, marked=True) if number in marked else block for number, block in enumerate(found)]
+
+
+def _worth(found: Sequence[Block], stable: int) -> set[int]:
+    """Which blocks are marked: the last of the stable prefix, and those before the end; none that nobody keeps."""
+    sums = list(accumulate(len(block.text) for block in found))
+    order = [stable, *range(len(found) - 2, -1, -1)] if stable >= 0 else [*range(len(found) - 2, -1, -1)]
+    wanted = [number for number in dict.fromkeys(order) if sums[number] >= LEAST and found[number].text]
+    return set(wanted[:MOST_MARKS])
 
 
 def _pieces(text: str) -> Iterator[str]:

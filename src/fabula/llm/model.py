@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from fabula.context.render import Message
@@ -58,6 +59,12 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 Event = Text | Ended
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """A schema told at the end of a prompt, so that the prompt's beginning stays what it is for every skill."""
+    shape = msgspec.json.encode(schema, order="deterministic").decode()
+    return f"Answer with one JSON object of this JSON schema and nothing else:\n{shape}"
 
 
 class Provider(Protocol):

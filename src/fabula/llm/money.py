@@ -6,6 +6,7 @@ currency, as whole numbers. A model that is not in the table costs nothing known
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import isfinite
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.llm.model import Usage
 
 MILLION = 1_000_000
+_DATE = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|latest)$")
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -49,6 +51,7 @@ PRICES: Mapping[str, Price] = MappingProxyType(
         "gpt-5-nano": Price(input=0.05, cached=0.005, output=0.4),
         "gpt-4.1": Price(input=2.0, cached=0.5, output=8.0),
         "gpt-4.1-mini": Price(input=0.4, cached=0.1, output=1.6),
+        "gpt-4.1-nano": Price(input=0.1, cached=0.025, output=0.4),
         "gpt-4o": Price(input=2.5, cached=1.25, output=10.0),
         "gpt-4o-mini": Price(input=0.15, cached=0.075, output=0.6),
         "claude-opus-4-1": Price(input=15.0, cached=1.5, written=18.75, output=75.0),
@@ -62,10 +65,17 @@ PRICES: Mapping[str, Price] = MappingProxyType(
 
 
 def price_of(model: str, prices: Mapping[str, Price] = PRICES) -> Price | None:
-    """The price of a model: its own, or that of the longest name it begins with (`gpt-4o-2024-11-20`)."""
-    name = model.rsplit("/", 1)[-1].lower()
-    known = [row for row in prices if name == row.lower() or name.startswith(f"{row.lower()}-")]
-    return prices[max(known, key=len)] if known else None
+    """The price of a model: its own, or that of the name it has without a date (`gpt-4o-2024-11-20`).
+
+    A relative of another name (`gpt-5-pro`) costs something else, so it has no price until somebody writes one down.
+    """
+    rows = {row.lower(): price for row, price in prices.items()}
+    whole = model.lower()
+    for name in (whole, whole.rsplit("/", 1)[-1]):
+        found = rows.get(name) or rows.get(_DATE.sub("", name))
+        if found is not None:
+            return found
+    return None
 
 
 def cost_of(usage: Usage, price: Price | None) -> Cost:

@@ -29,6 +29,7 @@ class Patience(Struct, frozen=True, kw_only=True):
 
 
 USUAL = Patience()
+SLOW = Patience(silence_seconds=900.0, whole_seconds=3600.0)  # a model on this machine reads for minutes
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -40,22 +41,27 @@ class Place(Struct, frozen=True, kw_only=True):
     key_variable: str = ""  # which variable of the environment holds the key
     needs_key: bool = True
     allow_any_address: bool = False
+    proxy: str = "environment"  # or "none", or a proxy's address
+    shapes: bool = True  # it holds an answer to a schema without putting that before the prompt
     patience: Patience = USUAL
+    model: str = ""  # which one it is asked for, unless somebody says otherwise
 
 
 PLACES = {
     place.name: place
     for place in (
-        Place(name="openai", base_url="https://api.openai.com/v1", key_variable="OPENAI_API_KEY"),
+        Place(name="openai", base_url="https://api.openai.com/v1", key_variable="OPENAI_API_KEY", shapes=False),
         Place(
             name="anthropic", speaks="anthropic", base_url="https://api.anthropic.com", key_variable="ANTHROPIC_API_KEY"
         ),
-        Place(name="deepseek", base_url="https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY"),
-        Place(name="openrouter", base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"),
+        Place(name="deepseek", base_url="https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY", shapes=False),
+        Place(
+            name="openrouter", base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", shapes=False
+        ),
         Place(name="ollama", base_url="http://127.0.0.1:11434/v1", needs_key=False),
         Place(name="llama.cpp", base_url="http://127.0.0.1:8080/v1", needs_key=False),
         Place(name="vllm", base_url="http://127.0.0.1:8000/v1", needs_key=False),
-        Place(name="local", speaks="local", needs_key=False),
+        Place(name="local", speaks="local", needs_key=False, patience=SLOW),
         Place(name="clipboard", speaks="clipboard", needs_key=False),
     )
 }
@@ -66,6 +72,12 @@ def key_of(place: Place) -> str:
     found = os.environ.get(place.key_variable, "").strip() if place.key_variable else ""
     if not found and (place.needs_key or place.key_variable):
         found = _from_keyring(place.name)
+    if not (found.isascii() and found.isprintable()) or " " in found:
+        raise FabulaError(
+            Code.LLM_NO_KEY,
+            f"The key for {place.name} holds white space or other characters that no key has. Copy it again. "
+            "Nothing was sent.",
+        )
     if not found and place.needs_key:
         where = f"Set {place.key_variable} in the environment" if place.key_variable else "Name its variable"
         raise FabulaError(

@@ -20,8 +20,8 @@ from fabula.llm.money import Cost
 from fabula.llm.tables import runs
 from fabula.store.transaction import Reading, Writing
 
-State = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried"]
-SETTLED: tuple[State, ...] = ("accepted", "edited", "rejected", "retried")
+State = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
+SETTLED: tuple[State, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by the house itself
 KEEP_PROMPTS = "runs.keepPrompts"  # the setting
 
 

@@ -2,8 +2,8 @@
 
 The server is somebody else's program, so nothing it says is believed: where its address leads is looked at before
 anything is sent, redirects are not followed, an answer has a time and a size it must keep to, and its numbers are
-counted, ordered, measured and brought to length 1 here. Whatever goes wrong is one error, EMBEDDING_UNAVAILABLE,
-and says neither text nor key.
+counted, ordered, measured and brought to length 1 here. Where the machine has a proxy, it is used. Whatever goes
+wrong is one error, EMBEDDING_UNAVAILABLE, and says neither text nor key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Timer
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
@@ -24,15 +23,16 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
+from fabula.net.addresses import Address, found, spelled, wrong_with, wrong_with_name, wrong_with_url
+from fabula.net.proxies import proxy_for
+from fabula.net.tunnel import credentials, dig
 
 SECONDS = 10.0  # for one request, from first to last byte
 TEXTS = 32  # in one request
 CHARACTERS = 2000  # of a text are sent
 LARGEST = 32_000_000  # bytes of an answer
 DIMENSIONS = 16_384
-_METADATA = frozenset({"169.254.169.254", "100.100.100.200", "fd00:ec2::254"})  # where clouds keep secrets
 
-Address = IPv4Address | IPv6Address
 Vectors = NDArray[np.float32]
 
 
@@ -63,6 +63,7 @@ class Endpoint:
         self._url = _split(url)
         self._host = self._url.hostname or ""
         self._secure = self._url.scheme == "https"
+        self._port = self._url.port or (443 if self._secure else 80)
         self._model = model
         self._key = key
         self._link_local = link_local
@@ -108,14 +109,19 @@ class Endpoint:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        with self._connected() as wire:
+        proxy = self._proxy()
+        path = f"{self._url.path.rstrip('/')}/embeddings"
+        if proxy is not None and not self._secure:  # such a proxy reads the whole address, and who we are
+            path = f"http://{self._url.netloc}{path}"
+            headers |= {"Proxy-Authorization": said} if (said := credentials(proxy)) else {}
+        with self._connected(proxy) as wire:
             connection = (HTTPSConnection if self._secure else HTTPConnection)(self._host, self._url.port)
             connection.sock = wire
             late = Timer(self._seconds, _hang_up, (wire,))
             late.daemon = True
             late.start()
             try:
-                connection.request("POST", f"{self._url.path.rstrip('/')}/embeddings", question, headers)
+                connection.request("POST", path, question, headers)
                 with connection.getresponse() as response:
                     return self._read(response)
             except (OSError, HTTPException, ValueError) as error:
@@ -133,20 +139,51 @@ class Endpoint:
             raise self._failed("answered with more than vectors can take")
         return body
 
-    def _connected(self) -> socket.socket:
-        """A connection to an address that was looked at: names are not resolved a second time."""
-        port = self._url.port or (443 if self._secure else 80)
+    def _connected(self, proxy: SplitResult | None) -> socket.socket:
+        """A connection to an address that was looked at: names are not resolved a second time, but by a proxy."""
         try:
-            found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
-            addresses = [ip_address(str(where[0]).partition("%")[0]) for *_, where in found]
-            for address in addresses:
-                wrong = wrong_with(address, link_local=self._link_local, clear_key=bool(self._key) and not self._secure)
-                if wrong:
-                    raise self._failed(wrong)
-            wire = _reach(addresses, port, self._seconds)
+            addresses = self._looked_at(proxied=proxy is not None)
+            wire = _reach(addresses, self._port, self._seconds) if proxy is None else self._through(proxy)
             return ssl.create_default_context().wrap_socket(wire, server_hostname=self._host) if self._secure else wire
         except (OSError, ValueError) as error:
             raise self._failed("cannot be reached") from error
+
+    def _through(self, proxy: SplitResult) -> socket.socket:
+        wire = socket.create_connection((proxy.hostname or "", proxy.port or 80), timeout=self._seconds)
+        try:
+            if self._secure:
+                dig(wire, self._host, self._port, credentials(proxy))
+        except OSError:
+            wire.close()
+            raise
+        return wire
+
+    def _looked_at(self, *, proxied: bool) -> list[Address]:
+        """Where the server is, and nothing wrong with it; only a proxy may know a name that leads nowhere from here."""
+        literal = spelled(self._host)
+        addresses = [literal] if literal is not None else []
+        wrong = wrong_with_name(self._host)
+        if not wrong and literal is None:
+            try:
+                addresses = found(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
+            except OSError:
+                if not proxied:
+                    raise
+        clear_key = bool(self._key) and not self._secure
+        for address in addresses:
+            wrong = wrong or wrong_with(address, link_local=self._link_local, clear_key=clear_key)
+        if wrong:
+            raise self._failed(wrong)
+        return addresses
+
+    def _proxy(self) -> SplitResult | None:
+        named = proxy_for(self._url.geturl())
+        if named is None:
+            return None
+        proxy = urlsplit(named)
+        if proxy.scheme != "http" or not proxy.hostname:
+            raise self._failed("stands behind a proxy that does not speak plain HTTP; put it into NO_PROXY")
+        return proxy
 
     def _failed(self, what: str) -> FabulaError:
         return FabulaError(
@@ -154,31 +191,13 @@ class Endpoint:
         )
 
 
-def wrong_with(address: Address, *, link_local: bool, clear_key: bool) -> str:
-    """Why nothing should be sent to an address, or nothing; `clear_key` where a key would go along unencrypted."""
-    real = (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
-    if real.is_multicast or real.is_unspecified or str(real) in _METADATA:
-        return "has an address that is no server's"
-    if real.is_link_local and not link_local:
-        return "has a link-local address, which must be allowed first"
-    if clear_key and real.is_global:
-        return "would get its key in the clear; use https"
-    return ""
-
-
 def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and parts.username is None
-    except ValueError:
-        sound = False
-    if not sound or parts.query or parts.fragment or any(character <= " " for character in url):
+    wrong = wrong_with_url(url)
+    if wrong:
         raise FabulaError(
-            Code.EMBEDDING_UNAVAILABLE,
-            "The address of the embeddings server must be like https://host/v1, with no name, password or question "
-            "in it. Search goes by words alone.",
+            Code.EMBEDDING_UNAVAILABLE, f"The address of the embeddings server {wrong}. Search goes by words alone."
         )
-    return parts
+    return urlsplit(url)
 
 
 def _reach(addresses: Sequence[Address], port: int, seconds: float) -> socket.socket:

@@ -1,13 +1,15 @@
 """Templates: the last words of a prompt, with a few things filled in.
 
-Somebody else may have written a skill, so its template runs in a sandbox: no attributes with underscores, no
-imports, no macros, no calls, a few filters, loops and results within bounds. A template without anything to
-fill in is plain text and costs nothing.
+Somebody else may have written a skill, so its template runs in a sandbox, and that sandbox knows little to begin
+with: text, the variables below, conditions, loops over beats, a few filters. Nothing is called, kept in variables
+of its own, glued together or looked at from inside, so that nothing can grow and nothing can get out. A template
+without anything to fill in is plain text and costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +33,11 @@ VARIABLES: Mapping[str, str] = {
 }
 LONGEST = 20_000  # characters of a template, and of what it makes beyond what is filled in
 DEEPEST = 2  # loops within loops
+MOST_LOOPS = 8
+MOST_BEATS = 200  # a loop goes over; with the two lines above, no template can keep us busy
 FILTERS = frozenset({"capitalize", "default", "first", "join", "last", "length", "lower", "title", "trim", "upper"})
+
+LOOP = ("first", "index", "last", "length")  # what a loop may say of itself
 
 
 def fills_in(template: str) -> bool:
@@ -66,93 +72,119 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
     room = LONGEST + sum(len(value) for value in values.values() if isinstance(value, str))
     pieces: list[str] = []
+    given = {**values, "beats": tuple(values.get("beats", ()))[:MOST_BEATS]}
     try:
-        for piece in _compiled(template).generate(**values):
+        for piece in _compiled(template).generate(**given):
             pieces.append(piece)
             room -= len(piece)
             if room < 0:
                 raise _refused("it makes a text without end", 1)
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise _refused(f"it fails: {error}", getattr(error, "lineno", None) or 1) from error
+        raise _refused(f"it fails: {error or type(error).__name__}", getattr(error, "lineno", None) or 1) from error
     return "".join(pieces).strip("\n")
 
 
 @lru_cache(maxsize=256)
 def _compiled(template: str) -> Template:
-    from jinja2 import TemplateError
-
     house = _sandbox()
-    _look_through(house, template)
-    try:
+    with _readable():
+        _look_through(house.parse(template))
         return house.from_string(template)
-    except (TemplateError, ValueError, RecursionError) as error:
-        raise _refused(f"it cannot be read: {error}", getattr(error, "lineno", None) or 1) from error
 
 
 @lru_cache(maxsize=256)
 def _asks(template: str) -> frozenset[str]:
     from jinja2 import meta
 
-    return frozenset(meta.find_undeclared_variables(_parsed(_sandbox(), template)))
+    with _readable():
+        return frozenset(meta.find_undeclared_variables(_sandbox().parse(template)))
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Whatever a template's text makes the reader stumble over is one refusal."""
+    from jinja2 import TemplateError
+
+    try:
+        yield
+    except (TemplateError, SyntaxError, ValueError, RecursionError, MemoryError, AssertionError) as error:
+        line = getattr(error, "lineno", None) if isinstance(error, TemplateError) else None
+        raise _refused(f"it cannot be read: {error or type(error).__name__}", line or 1) from error
 
 
 @lru_cache(maxsize=1)
 def _sandbox() -> SandboxedEnvironment:
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Sandbox(ImmutableSandboxedEnvironment):
-        """Without growth: nothing is multiplied or raised to powers."""
-
-        intercepted_binops = frozenset({"*", "**", "%"})
-
-        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            small = all(isinstance(side, int | float) and abs(side) < 1e6 for side in (left, right))
-            if operator == "**" or not small:
-                raise ValueError(f"{operator} is for small numbers only")
-            return SandboxedEnvironment.call_binop(self, context, operator, left, right)
-
-    house = Sandbox(undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True)
+    house = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+    )
     house.globals.clear()
+    house.filters = {name: one for name, one in house.filters.items() if name in FILTERS}
+    house.filters["join"] = _joined
     return house
 
 
-def _parsed(house: SandboxedEnvironment, template: str) -> nodes.Template:
-    from jinja2 import TemplateSyntaxError
-
-    try:
-        return house.parse(template)
-    except (TemplateSyntaxError, RecursionError) as error:
-        raise _refused(f"it cannot be read: {error}", getattr(error, "lineno", None) or 1) from error
+def _joined(values: Iterable[object], between: str = "") -> str:
+    texts = [str(value) for value in values]
+    if sum(map(len, texts)) + len(str(between)) * len(texts) > 10 * LONGEST:
+        raise ValueError("it joins a text without end")
+    return str(between).join(texts)
 
 
-def _look_through(house: SandboxedEnvironment, template: str) -> None:
-    """Refuse what a template has no need of."""
+def _look_through(parsed: nodes.Template) -> None:
+    """Refuse what a template has no need of: everything that is not listed here."""
     from jinja2 import nodes
 
-    unwanted = (
-        nodes.Macro,
-        nodes.Import,
-        nodes.FromImport,
-        nodes.Include,
-        nodes.Extends,
-        nodes.CallBlock,
-        nodes.Block,
-        nodes.Call,
+    known = (
+        *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const),
+        *(nodes.If, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Test),
+        *(nodes.For, nodes.Filter, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.Neg),
     )
+    loops = 0
 
     def walk(node: nodes.Node, depth: int) -> None:
-        if isinstance(node, unwanted):
+        nonlocal loops
+        if not isinstance(node, known):
             raise _refused(f"it may not hold {type(node).__name__.lower()}", node.lineno)
         if isinstance(node, nodes.Filter) and node.name not in FILTERS:
             raise _refused(f"the filter {node.name} is not among {', '.join(sorted(FILTERS))}", node.lineno)
-        depth += isinstance(node, nodes.For)
-        if depth > DEEPEST or (isinstance(node, nodes.For) and node.recursive):
-            raise _refused("its loops go too deep", node.lineno)
+        if isinstance(node, nodes.Name) and node.name == "self":
+            raise _refused("it may not speak of itself", node.lineno)
+        if isinstance(node, nodes.Getattr) and not (
+            isinstance(node.node, nodes.Name) and node.node.name == "loop" and node.attr in LOOP
+        ):
+            raise _refused(f"nothing has parts such as {node.attr}; loop has {', '.join(LOOP)}", node.lineno)
+        if isinstance(node, nodes.Getitem) and not _by_number(node.arg):
+            raise _refused("things in a row are asked for by number", node.lineno)
+        if isinstance(node, nodes.For):
+            loops += 1
+            depth += 1
+            if depth > DEEPEST or loops > MOST_LOOPS or node.recursive:
+                raise _refused("its loops go too deep, or there are too many", node.lineno)
+            if not _is_beats(node.iter):
+                raise _refused("a loop goes over beats and nothing else", node.lineno)
         for child in node.iter_child_nodes():
             walk(child, depth)
 
-    walk(_parsed(house, template), 0)
+    walk(parsed, 0)
+
+
+def _by_number(place: nodes.Expr) -> bool:
+    from jinja2 import nodes
+
+    parts = [place.start, place.stop, place.step] if isinstance(place, nodes.Slice) else [place]
+    inner = [part.node if isinstance(part, nodes.Neg) else part for part in parts if part is not None]
+    return all(isinstance(part, nodes.Const) and type(part.value) is int for part in inner)
+
+
+def _is_beats(said: nodes.Node) -> bool:
+    """`beats`, or some of them: `beats[:3]`."""
+    from jinja2 import nodes
+
+    whole = said.node if isinstance(said, nodes.Getitem) and isinstance(said.arg, nodes.Slice) else said
+    return isinstance(whole, nodes.Name) and whole.name == "beats"
 
 
 def _refused(why: str, line: int) -> FabulaError:

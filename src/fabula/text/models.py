@@ -24,6 +24,7 @@ class Model(Struct, frozen=True):
     per_message: int = 4
     per_reply: int = 3
     images: bool = False
+    files: bool = False  # PDF documents
 
     @property
     def exact(self) -> bool:
@@ -42,23 +43,23 @@ SMALL_FACTOR = 1.4  # a vocabulary of 49 thousand makes more tokens of a text th
 
 _K = 1024
 FAMILIES: tuple[Model, ...] = (
-    Model("gpt-5", 272_000, "o200k_base", images=True),
+    Model("gpt-5", 272_000, "o200k_base", images=True, files=True),
     Model("gpt-5-chat", 128_000, "o200k_base", images=True),
-    Model("gpt-4.1", 1_047_576, "o200k_base", images=True),
+    Model("gpt-4.1", 1_047_576, "o200k_base", images=True, files=True),
     Model("gpt-4.5", 128_000, "o200k_base", images=True),
     Model("chatgpt-4o", 128_000, "o200k_base", images=True),
-    Model("gpt-4o", 128_000, "o200k_base", images=True),
+    Model("gpt-4o", 128_000, "o200k_base", images=True, files=True),
     Model("gpt-4-turbo", 128_000, "cl100k_base", images=True),
     Model("gpt-4-32k", 32_768, "cl100k_base"),
     Model("gpt-4", 8_192, "cl100k_base"),
     Model("gpt-3.5-turbo", 16_385, "cl100k_base"),
     Model("gpt-3.5-turbo-0613", 4_096, "cl100k_base"),
     Model("gpt-oss", 131_072, "o200k_base", per_message=5),
-    Model("o1", 200_000, "o200k_base", images=True),
+    Model("o1", 200_000, "o200k_base", images=True, files=True),
     Model("o1-mini", 128_000, "o200k_base"),
-    Model("o3", 200_000, "o200k_base", images=True),
-    Model("o4-mini", 200_000, "o200k_base", images=True),
-    Model("claude", 200_000, "o200k_base", CLAUDE_FACTOR, 6, 4, images=True),
+    Model("o3", 200_000, "o200k_base", images=True, files=True),
+    Model("o4-mini", 200_000, "o200k_base", images=True, files=True),
+    Model("claude", 200_000, "o200k_base", CLAUDE_FACTOR, 6, 4, images=True, files=True),
     Model("claude-2", 100_000, "o200k_base", CLAUDE_FACTOR, 6, 4),
     Model("gemini", 1_048_576, "gemma3", GEMINI_FACTOR, 5, 4, images=True),
     Model("gemma-2", 8_192, "gemma2", 1.0, 5, 4),
@@ -78,23 +79,25 @@ FAMILIES: tuple[Model, ...] = (
     Model("mistral-nemo", 131_072, "mistral_v3", 1.0, 5, 3),
     Model("mistral", 131_072, "mistral_v3", 1.0, 5, 3),
     Model("phi-4", 16_384, "phi4", 1.0, 5, 3),
-    Model("smollm2", 4_096, "o200k_base", SMALL_FACTOR, 5, 3),  # half of what it can take, for other scripts
+    Model("smollm2", 2_048, "o200k_base", SMALL_FACTOR, 5, 3),  # it could take four times that, and read for minutes
 )
 _BY_NAME = {model.name: model for model in FAMILIES}
 # Releases whose names begin like a family's but whose vocabulary is not the one we hold.
 _NOT_COVERED = ("qwen3.5", "qwen3.6", "phi-4-mini", "deepseek-coder", "deepseek-r1-distill")
 
 
+def is_known(name: str) -> bool:
+    """Does the table know this model?"""
+    return _family(_plain(name)) is not None
+
+
 def find_model(name: str, *, window: int | None = None, encoding_name: str | None = None) -> Model:
     """The model of that name; with a window *and* an encoding given, any name will do."""
-    plain = name.lower().rsplit("/", 1)[-1]
-    hits = [known for known in _BY_NAME if plain.startswith(known)]
-    if not hits or plain.startswith(_NOT_COVERED):
+    found = _family(_plain(name))
+    if found is None:
         if window is None or encoding_name is None:
-            raise _unknown(name, plain)
+            raise _unknown(name, _plain(name))
         found = Model(name, window, encoding_name)
-    else:
-        found = _BY_NAME[max(hits, key=len)]
     return Model(
         name,
         found.window if window is None else window,
@@ -103,7 +106,17 @@ def find_model(name: str, *, window: int | None = None, encoding_name: str | Non
         found.per_message,
         found.per_reply,
         found.images,
+        found.files,
     )
+
+
+def _plain(name: str) -> str:
+    return name.lower().rsplit("/", 1)[-1]
+
+
+def _family(plain: str) -> Model | None:
+    hits = [known for known in _BY_NAME if plain.startswith(known)]
+    return None if not hits or plain.startswith(_NOT_COVERED) else _BY_NAME[max(hits, key=len)]
 
 
 def _unknown(name: str, plain: str) -> FabulaError:

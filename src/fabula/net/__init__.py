@@ -1,0 +1,1 @@
+"""The way out of the house: which addresses may be reached, and through whom."""
