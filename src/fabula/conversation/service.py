@@ -142,7 +142,7 @@ def say_all(tx: Writing, conversation_id: str, many: Sequence[Message], *, afres
 def follow(tx: Writing, conversation_id: str, message_id: str, *, expected: int | None = None) -> int:
     """Make the path to a message the active one; says the conversation's new version."""
     _check_parent(tx, conversation_id, message_id)
-    values = {"leaf_id": message_id, "changed": now()}
+    values = {"leaf_id": message_id, "changed": now(), "recap_due": 0}  # what is told of this path is yet to be seen
     return tx.edit(conversations, {"id": conversation_id}, values, expected=expected)
 
 

@@ -6,7 +6,7 @@ derived from it and from the parent's, never stored.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
 
@@ -16,6 +16,8 @@ from fabula.store.schema import About, number, packed, project_table, refers, te
 
 ROOM = "conversation"
 PEOPLE = "people"
+
+Origin = Literal["model", "hand"]  # who wrote a summary or a recap
 
 participants = project_table(
     "participants",
@@ -41,6 +43,7 @@ conversations = project_table(
     text("leaf_id", None),  # the newest message of the active path
     number("said"),  # how many messages were ever said: the next one's number
     number("rounds"),
+    number("recap_due"),  # the round from which on something may have to be told; 0: nobody has looked
     *times(),
     version(),
     Index("ix_conversations_key", "project_id", "conv_key"),
@@ -88,11 +91,15 @@ summaries = project_table(
     Column("conversation_id", Text, nullable=False),
     number("first_round"),
     number("last_round"),
-    text("text"),
+    packed("rounds", info={"holds": list[int]}),  # exactly these: between them may be some of other branches
+    text("text"),  # empty: nothing was to be told, or a person took it away
+    text("origin", "model", info={"holds": Origin}),
+    number("stacked"),  # told by a recap, perhaps one that is gone
     text("made_from"),
     text("made"),
     version(),
     refers(["conversation_id"], "conversations"),
+    Index("ix_summaries_conversation", "project_id", "conversation_id"),
 )
 
 recaps = project_table(
@@ -101,11 +108,14 @@ recaps = project_table(
     Column("id", Text, nullable=False),
     Column("conversation_id", Text, nullable=False),
     number("place"),
+    packed("rounds", info={"holds": list[int]}),
     text("text"),
+    text("origin", "model", info={"holds": Origin}),
     text("made_from"),
     text("made"),
     version(),
     refers(["conversation_id"], "conversations"),
+    Index("ix_recaps_conversation", "project_id", "conversation_id"),
 )
 
 fixed_prompts = project_table(

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from fabula.core.errors import Code, FabulaError
 from fabula.store.backup import back_up
 
-HEAD = "0004"
+HEAD = "0005"
 _LOCK = 0x0FAB01A  # the number of an advisory lock, for those who open one server's store at once
 
 

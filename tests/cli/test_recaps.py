@@ -1,0 +1,110 @@
+"""Recaps from the command line, as a person asks for them."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from fabula.conversation import service
+from fabula.conversation.model import Message
+from fabula.conversation.recap_model import Material, Rules
+from fabula.conversation.recaps import refresh
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from tests.cli.test_codex import Room, room
+
+__all__ = ["room"]
+
+
+@pytest.fixture
+def told(room: Room) -> Room:
+    """A conversation of twenty rounds, told in short."""
+    numbers = count(1)
+
+    def digest(material: Material) -> str:
+        return f"Telling {next(numbers)}, which says what happened to everybody in these {len(material.lines)} lines."
+
+    store = Store.open(room.folder / "data")
+    project = projects.find(store, "Coast").id
+    with store.write(project=project) as tx:
+        for talk in ("talk", "other"):
+            service.start(tx, talk)
+        for number in range(20):
+            service.say(tx, "talk", Message(id=f"q{number}", role="user", content=f"Ask {number}?"))
+            service.say(tx, "talk", Message(id=f"a{number}", role="assistant", content=f"Answer {number}."))
+    assert len(refresh(store, project, "talk", digest=digest, rules=Rules()).made) == 6
+    store.close()
+    return room
+
+
+def test_they_are_listed_with_their_rounds_and_whether_they_are_true(told: Room) -> None:
+    found = told.read("recaps", "list", "Coast", "talk")
+    assert [(one["kind"], one["firstRound"], one["lastRound"]) for one in found] == [
+        ("summary", 1, 5),
+        ("summary", 6, 10),
+        ("summary", 11, 15),
+        ("summary", 16, 20),
+        ("recap", 1, 10),
+        ("recap", 11, 20),
+    ]
+    assert {(one["state"], one["origin"], one["version"]) for one in found} == {("fresh", "model", 1)}
+    assert all(one["id"] and one["text"] and one["createdAt"] for one in found)
+    lines = told.run("recaps", "list", "Coast", "talk").splitlines()
+    assert lines[-1].startswith("recap    11-20      fresh  model")
+    assert "Nothing has been told" in told.run("recaps", "list", "Coast", "other")
+    assert "STORE_NOT_FOUND" in told.run("recaps", "list", "Coast", "nowhere", code=2)
+
+
+def test_one_is_edited_and_deleted(told: Room) -> None:
+    recap = told.read("recaps", "list", "Coast", "talk")[-1]["id"]
+    assert "Rounds 11 to 20 are told in your words" in told.run("recaps", "edit", "Coast", "talk", recap, "Fog came.")
+    made = told.read("recaps", "edit", "Coast", "talk", recap, "-", "--version", "2", stdin="More fog came.\n")
+    assert (made["text"], made["origin"], made["version"]) == ("More fog came.", "hand", 3)
+    assert "STORE_CONFLICT" in told.run("recaps", "edit", "Coast", "talk", recap, "x", "--version", "2", code=2)
+    assert "TEXT_INVALID" in told.run("recaps", "edit", "Coast", "talk", recap, " ", code=2)
+    assert "STORE_NOT_FOUND" in told.run("recaps", "edit", "Coast", "other", recap, "x", code=2)
+    assert "STORE_CONFLICT" in told.run("recaps", "delete", "Coast", "talk", recap, "--version", "2", code=2)
+    assert told.run("recaps", "delete", "Coast", "talk", recap) == f"{recap} is gone.\n"
+    assert "STORE_NOT_FOUND" in told.run("recaps", "delete", "Coast", "talk", recap, code=2)
+    summary = told.read("recaps", "list", "Coast", "talk")[0]["id"]
+    assert told.read("recaps", "delete", "Coast", "talk", summary) == {"deleted": summary}
+    assert len(told.read("recaps", "list", "Coast", "talk")) == 4
+
+
+def test_they_are_put_in_another_order(told: Room) -> None:
+    first, second = (one["id"] for one in told.read("recaps", "list", "Coast", "talk") if one["kind"] == "recap")
+    assert told.read("recaps", "reorder", "Coast", "talk", second, first) == {"order": [second, first]}
+    assert [one["id"] for one in told.read("recaps", "list", "Coast", "talk")][-2:] == [second, first]
+    assert "in this order" in told.run("recaps", "reorder", "Coast", "talk", first, second)
+    assert "CONTEXT_REQUEST_INVALID" in told.run("recaps", "reorder", "Coast", "talk", first, code=2)
+
+
+def test_all_are_asked_for_anew(told: Room) -> None:
+    assert told.read("recaps", "rebuild", "Coast", "talk") == {"job": "recap:talk:anew"}
+    assert "Do it now: fabula jobs run" in told.run("recaps", "rebuild", "Coast", "talk")
+    jobs = told.read("jobs", "list", "Coast", "--state", "queued")[0]["jobs"]
+    assert [one["key"] for one in jobs if one["kind"] == "recap"] == ["recap:talk:anew"]
+    assert "STORE_NOT_FOUND" in told.run("recaps", "rebuild", "Coast", "nowhere", code=2)
+
+
+def test_their_settings_are_shown_and_set(told: Room) -> None:
+    assert told.read("recaps", "settings", "Coast")["settings"] == {
+        "history.recaps": True,
+        "history.summaryEveryNRounds": 5,
+        "history.recapUpdateEveryRounds": 10,
+        "history.recapMaxEntries": 20,
+        "history.recapMaxChars": 1200,
+        "budget.maxLatencyMs": 5000,
+    }
+    told.run("setting", "set", "Coast", "history.recaps", "false")
+    told.run("setting", "set", "Coast", "budget.maxLatencyMs", "2500")
+    told.run("setting", "set", "Coast", "history.recapMaxEntries", "0")
+    shown = told.run("recaps", "settings", "Coast")
+    assert shown.splitlines()[0].split() == ["history.recaps", "false"]
+    assert shown.splitlines()[3].split() == ["history.recapMaxEntries", "0"]
+    assert shown.splitlines()[5].split() == ["budget.maxLatencyMs", "2500"]
+    told.run("setting", "unset", "Coast", "history.recapMaxEntries")
+    assert told.read("recaps", "settings", "Coast")["settings"]["history.recapMaxEntries"] == 20
+    assert "SETTING_INVALID" in told.run("setting", "set", "Coast", "history.recaps", "perhaps", code=2)
+    assert "SETTING_INVALID" in told.run("setting", "set", "Coast", "jobs.monthlyBudget", "much", code=2)
