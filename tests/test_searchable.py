@@ -150,3 +150,31 @@ def test_nothing_of_an_index_is_in_the_store_or_a_save(library: Library) -> None
     version = library.store.versions(project=P, user="owner", series=None)
     shelf(library.view(P)).finished()
     assert library.store.versions(project=P, user="owner", series=None) == version
+
+
+def test_whoever_spoke_is_called_by_name_and_found_by_it(library: Library) -> None:
+    with library.store.write(project=P) as tx:
+        for number, who in enumerate([MARA, WILL, "persona:Ghost#3", "tool:dice", ""]):
+            conversation.say(
+                tx, "talk", Message(id=f"s{number}", role="user", content="The barometer fell again.", speaker=who)
+            )
+
+    def passages() -> dict[str, tuple[str, str]]:
+        made = shelf(library.view(P)).finished()
+        return {p.source: (p.title, p.speaker) for p in made.index.passages if p.source.startswith("history:s")}
+
+    def said_first(question: str) -> str:
+        return next(source for source in told(library.view(P), question, MARA) if source.startswith("history:"))
+
+    assert passages() == {
+        "history:s0": ("Mara", "Mara"),
+        "history:s1": ("Will", "Will"),
+        "history:s2": ("Ghost", "Ghost"),
+        "history:s3": ("dice", "dice"),
+        "history:s4": ("user", ""),
+    }
+    assert said_first("What did Mara say of the barometer?") == "history:s0"
+    with library.store.write(project=P) as tx:
+        participants.put(tx, Participant(id=WILL, name="Captain Tarn"))
+    assert passages()["history:s1"] == ("Captain Tarn", "Captain Tarn")
+    assert said_first("What did Captain Tarn say of the barometer?") == "history:s1"

@@ -46,10 +46,12 @@ from fabula.memory import snapshot as memory_rows
 from fabula.memory.model import Memory
 from fabula.presets import service as preset_service
 from fabula.presets import snapshot as preset_rows
+from fabula.search.chosen import SETTING as EMBEDDING
+from fabula.search.chosen import Embedding
 from fabula.search.shelf import Shelf
 from fabula.searchable import ROOMS, StoredTalks, shelf_of
 from fabula.settings import snapshot as setting_rows
-from fabula.settings.tables import settings
+from fabula.settings.tables import settings, user_settings
 from fabula.skills.files import Skills
 from fabula.skills.own import project_skills
 from fabula.store.store import OWNER, Store
@@ -289,6 +291,7 @@ def _view(reading: Reading, moves: _Moves, before: View | None, talks: Sequence[
     if "settings" in moves:
         _put(rooms, Profile, setting_rows.load(reading, old.room(Profile)))
         rooms[Skills] = project_skills({row.name: row.value for row in reading.rows(settings)})
+        _put(rooms, Embedding, _embedding(reading))
     if "lorebook" in moves:
         _put(
             rooms,
@@ -310,6 +313,12 @@ def _relation_depth(reading: Reading) -> int | None:
     value = None if row is None else row.value
     sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= DEEPEST_RELATION
     return value if sound else None
+
+
+def _embedding(reading: Reading) -> Embedding | None:
+    """Who compares passages by meaning, where the project says so, or else the person."""
+    rows = [reading.row(table, name=EMBEDDING) for table in (settings, user_settings)]
+    return next((Embedding(row.value) for row in rows if row is not None), None)
 
 
 def _same(new: Timeline, old: Timeline) -> Timeline:

@@ -35,9 +35,16 @@ def look_up(
     most: int = MOST,
     rebuild: bool = False,
     meaning: Meaning | None = None,
+    fill: bool = True,
+    now: str = "",
+    notes: list[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Found]:
-    """The passages that answer best; `until` names a chapter by id, title or number, by default the last."""
+    """The passages that answer best; `until` names a chapter by id, title or number, by default the last.
+
+    With `meaning`, vectors that are missing are made first, unless `fill` is off. `now` is the day of asking, from
+    which "last summer" counts. What went wrong beside a good answer is put into `notes`, each `CODE: sentence`.
+    """
     shelf = view.room(Shelf)
     if shelf is None or not words.strip():
         return []
@@ -48,12 +55,16 @@ def look_up(
     eyes = Eyes.AUTHOR if everything else Eyes.READER
     stand = None if everything and until is None else Stand(Vantage(eyes, here), view.timeline)
     made = shelf.finished(progress)
-    query, near = Query(parts=((bounded(words), 1.0),), names=names_in(view, words)), None
+    said = notes if notes is not None else []
+    if made.trouble:
+        said.append(f"{Code.RETRIEVAL_CACHE.value}: The search cache could not be used: {made.trouble}.")
+    query, near = Query(parts=((bounded(words), 1.0),), names=names_in(view, words), now=now), None
     if meaning is not None:
-        meaning.fill(shelf.project_id, made, progress)
+        if fill:
+            meaning.fill(shelf.project_id, made, progress)
         found = meaning.near(shelf.project_id, made, query)
         if found.trouble:
-            raise FabulaError(Code.EMBEDDING_UNAVAILABLE, found.trouble)
+            said.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {found.trouble}")
         near = found.scores
     hits = find(made, query, None if stand is None else allowed(made, stand), most, near)
     return [Found(made.index.passages[hit.number], made.thread_of(hit.number).id, hit.score) for hit in hits]

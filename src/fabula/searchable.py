@@ -41,11 +41,11 @@ def talks_of(said: Conversations | None) -> Talks:
     """The conversations of a snapshot."""
     if said is None or not any(said.messages.values()):
         return NOTHING_SAID
-    threads = [_talk(name, path, ()) for name, path in said.messages.items()]
+    threads = [_talk(name, path, (), {}) for name, path in said.messages.items()]
     return Talks(sum(len(message.content) for path in said.messages.values() for message in path), lambda: threads)
 
 
-def _talk(conversation: str, path: Iterable[Message], seats: Sequence[Seat]) -> Thread:
+def _talk(conversation: str, path: Iterable[Message], seats: Sequence[Seat], names: Mapping[str, str]) -> Thread:
     """One conversation: what was finally said in it, each message known to whoever was there to hear it."""
     return Thread(
         TALK + conversation,
@@ -53,14 +53,21 @@ def _talk(conversation: str, path: Iterable[Message], seats: Sequence[Seat]) -> 
             Passage(
                 f"history:{message.id}",
                 message.content,
-                message.speaker or message.role,
+                called(message.speaker, names) or message.role,
                 known_to=_heard(message, seats),
                 at=message.timestamp,
+                speaker=called(message.speaker, names),
             )
             for message in path
             if message.final and message.content.strip()
         ),
     )
+
+
+def called(speaker: str, names: Mapping[str, str]) -> str:
+    """What somebody is called: by their name where they have one, else by their id without its namespace."""
+    plain = speaker.partition("#")[0] if speaker.startswith("persona:") else speaker
+    return names.get(plain) or plain.partition(":")[2] or plain
 
 
 class Seat(Struct, frozen=True):
@@ -92,13 +99,14 @@ class StoredTalks:
         self._project = project_id
         self._stale: dict[str, set[str] | None] = dict.fromkeys(ROOMS)  # by room: what moved; None for all of it
         self._talks: dict[str, Thread] = {}
+        self._names: dict[str, str] = {}  # of all who take part
         self._rest: tuple[Thread, ...] = ()
         self._threads: tuple[Thread, ...] | None = None
 
     def following(self, moved: Mapping[str, Set[str] | None]) -> StoredTalks:
         """The same after something moved: by room, which items, or None for all of them."""
         after = StoredTalks(self._store, self._project)
-        after._talks, after._rest = self._talks, self._rest
+        after._talks, after._rest, after._names = self._talks, self._rest, self._names
         after._stale = {room: set() for room in ROOMS} if self._threads is not None else dict(self._stale)
         for room, items in moved.items():
             known = after._stale[room]
@@ -120,15 +128,19 @@ class StoredTalks:
 
     def _read(self, reading: Reading) -> None:
         moved = self._stale["conversation"]
+        people = reading.rows(participants, only=("id", "name"))
+        names = {row.id: row.name for row in people if row.name}
+        if names != self._names:  # whoever is called otherwise now said the same things
+            moved, self._names = None, names
         rows = reading.rows(conversations, order=(conversations.c.id,), only=("id", "leaf_id"))
         self._talks = {
             row.id: self._talks[row.id]
             if moved is not None and row.id not in moved and row.id in self._talks
-            else _talk(row.id, newest(reading, row.id, row.leaf_id, MOST_SAID), _seats(reading, row.id))
+            else _talk(row.id, newest(reading, row.id, row.leaf_id, MOST_SAID), _seats(reading, row.id), names)
             for row in rows
         }
         if any(stale is None or stale for stale in self._stale.values()):
-            self._rest = (*_recaps(reading), *_people(reading))
+            self._rest = (*_recaps(reading), *_people(reading, names))
 
 
 def _seats(reading: Reading, conversation: str) -> list[Seat]:
@@ -149,14 +161,13 @@ def _recaps(reading: Reading) -> list[Thread]:
     return [Thread(f"{TALK}{name}#recaps", tuple(items)) for name, items in found.items()]
 
 
-def _people(reading: Reading) -> list[Thread]:
+def _people(reading: Reading, names: Mapping[str, str]) -> list[Thread]:
     """What is kept of participants: fixed prompts and biographies, known to themselves."""
-    names = {row.id: row.name or row.id for row in reading.rows(participants, only=("id", "name"))}
     found: dict[str, list[Passage]] = {}
     for table, kind in ((fixed_prompts, "fixed"), (biographies, "biography")):
         for row in reading.rows(table, order=(table.c.participant_id, table.c.place)):
             who = row.participant_id
             found.setdefault(who, []).append(
-                Passage(f"{kind}:{row.id}", row.text, names.get(who, who), known_to=frozenset({who}))
+                Passage(f"{kind}:{row.id}", row.text, called(who, names), known_to=frozenset({who}))
             )
     return [Thread(f"{TALK}{who}#kept", tuple(items)) for who, items in found.items()]

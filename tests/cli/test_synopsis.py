@@ -38,7 +38,8 @@ def test_a_synopsis_is_cleared_made_and_written(room: Room) -> None:
 
 
 def test_main_characters_that_were_lost_are_pointed_out(room: Room) -> None:
-    room.run("synopsis", "edit", "Coast", "ch-01", "A lamp is put out.")
+    said = room.run("synopsis", "edit", "Coast", "ch-01", "A lamp is put out.")
+    assert "! It does not name Mara Venn" in said
     assert "does not name Mara Venn" in room.run("synopsis", "list", "Coast")
     assert "! It does not name Mara Venn" in room.run("synopsis", "show", "Coast", "ch-01")
     assert "Mara Venn" in room.read("synopsis", "show", "Coast", "ch-01")[0]["lost"]

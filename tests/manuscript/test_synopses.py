@@ -16,7 +16,7 @@ from fabula.text.cast import Cast
 from fabula.text.summarise import extract
 
 MARA = "Mara lit the lamp. Mara waited for Will. Mara slept. The fog came in over the harbour wall at night. "
-CAST = Cast({"Mara": (), "Will": ()})
+CAST = Cast.of({"Mara": (), "Will": ()})
 
 
 @pytest.fixture

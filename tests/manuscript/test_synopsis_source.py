@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from fabula.app import Fabula, sample_names
+from fabula.app import Fabula, all_sources, sample_names
+from fabula.codex.model import Entry
+from fabula.codex.service import put_all
+from fabula.context.engine import Engine
 from fabula.context.gate import judge
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.core.fragments import Fragment, Layer, Terms
 from fabula.core.scale import SYNOPSIS
 from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.view import View
 from fabula.library import Library, copy_in
 from fabula.manuscript import documents, synopses
 from fabula.manuscript.chapters import terms_of
 from fabula.manuscript.draft import Kind
 from fabula.manuscript.model import Document, Manuscript, text_hash
+from fabula.manuscript.rollups import RUN, WORKED_OUT
+from fabula.manuscript.synopsis_source import SynopsesSource
 from fabula.manuscript.tellings import Tellings
 from fabula.store.store import Store
+from fabula.text.cast import Cast
+from fabula.text.summarise import extract
 from tests.manuscript.stories import ask, chapter, everything, reason, sources, story
 
 BOOK = [chapter(n, f"Text of chapter {n}.", synopsis=f"Chapter {n} in a nutshell.") for n in range(1, 8)]
@@ -293,3 +303,87 @@ def test_the_prompt_follows_an_edit_and_a_synopsis_written_by_hand(store: Store)
     for prompt, words in zip(prompts, ("One came.", "Three came.", "Somebody came."), strict=True):
         assert words in prompt
     assert all(one != other for one, other in pairwise(prompts))
+
+
+PLAIN = "The harbour was grey and the harbour was still. Nets lay drying on the harbour wall. " * 12
+NAMED = f"{PLAIN}Orrin Vale rowed. {PLAIN}Vale waited. {PLAIN}Then Vale came ashore with the harbour master. {PLAIN}"
+ORRIN = Entry(id="orrin", name="Orrin Vale", aliases=("Vale",), type="character")
+
+
+def test_own_sentences_name_the_main_characters_of_the_codex() -> None:
+    book = [chapter(1, NAMED), chapter(2, "Two.")]
+    assert "Vale" not in told_of(story(*book), "ch-1")
+    assert "Vale" in told_of(story(*book, entries=[ORRIN]), "ch-1")
+    place = Entry(id="orrin", name="Orrin Vale", aliases=("Vale",), type="location")
+    assert told_of(story(*book, entries=[place]), "ch-1") == told_of(story(*book), "ch-1"), "a place is nobody"
+
+
+def told_of(fabula: Fabula, ident: str) -> str:
+    result = ask(fabula, document_id="ch-2")
+    return next(v.text for v in result.trace if v.source == f"synopsis:{ident}" and v.included)
+
+
+def test_a_character_that_joins_the_codex_is_named_from_then_on(store: Store, worked: list[str]) -> None:
+    copy_in(store, story(chapter(1, NAMED), chapter(2, PLAIN), chapter(3, "Three.")).view, project_id="p")
+    library = Library(store)
+    fabula = Fabula(lambda conversation: library.view("p", conversation=conversation))
+    before = fabula.assemble(fabula.request()).prompt
+    with store.write(project="p") as tx:
+        put_all(tx, [ORRIN])
+    worked.clear()
+    after = fabula.assemble(fabula.request()).prompt
+    assert before != after
+    assert worked == [NAMED], "the other chapter names nobody new and is not read again"
+    with store.write(project="p") as tx:
+        put_all(tx, [structs.replace(ORRIN, description="A ferryman.")])
+    worked.clear()
+    fabula.assemble(fabula.request())
+    assert worked == [], "nobody is called otherwise"
+
+
+def test_a_codex_that_cannot_be_read_does_not_keep_the_story_from_being_told() -> None:
+    def failing(view: View) -> Cast:
+        raise ConnectionError("the codex is gone")
+
+    fabula = story(chapter(1, NAMED), chapter(2, "Two."))
+    engine = Engine([*(s for s in all_sources() if s.name != "synopses"), SynopsesSource(failing)])
+    result = engine.assemble(fabula.request(), fabula.view)
+    assert sources(result, "synopsis:") == ["synopsis:ch-1"]
+
+
+@pytest.fixture
+def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that were summarised."""
+    seen: list[str] = []
+
+    def noted(text: str, *, names: Sequence[str] = ()) -> str:
+        seen.append(text)
+        return extract(text, names=names)
+
+    monkeypatch.setattr("fabula.manuscript.chapters.extract", noted)
+    return seen
+
+
+def test_the_first_request_works_out_no_chapter_for_which_there_is_no_room(worked: list[str]) -> None:
+    """A whole novel without a synopsis must not be read before the first answer (bud-9)."""
+    book = [chapter(n, f"{PLAIN}{name} came to {name}berg. {PLAIN * 6}") for n, name in enumerate(NAMES, start=1)]
+    small = story(*book)
+    small.assemble(small.request(window=4096))
+    assert [text for text in worked if text not in {one.text for one in book[-4:-1]}] == []
+    assert len(worked) == 3
+    worked.clear()
+    large = story(*book)
+    result = large.assemble(large.request(window=64_000))
+    assert sources(result, "rollup:")
+    assert 3 < len(worked) <= 3 + WORKED_OUT + RUN
+    assert len(set(worked)) == len(worked), "and none of them twice"
+
+
+def test_what_is_told_does_not_depend_on_what_was_worked_out_before() -> None:
+    book = [chapter(n, f"{PLAIN}{name} came to {name}berg. {PLAIN}") for n, name in enumerate(NAMES, start=1)]
+    warm = story(*book)
+    for window in (64_000, 4096, 8192, 64_000):
+        fresh = story(*book)
+        assert (
+            warm.assemble(warm.request(window=window)).prompt == fresh.assemble(fresh.request(window=window)).prompt
+        ), window

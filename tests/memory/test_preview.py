@@ -56,4 +56,5 @@ def test_the_profile_is_shown_where_it_stands_in_the_prompt() -> None:
 
 
 def test_an_outcome_can_be_told_which_memories_stood_in_the_prompt() -> None:
-    assert recalled(ask(story(chapter(1, "One came."), memory=MEMORY)).trace) == ("memory:fog", "style:s")
+    trace = ask(story(chapter(1, "One came."), memory=MEMORY)).trace
+    assert recalled(verdict.source for verdict in trace if verdict.included) == ("memory:fog", "style:s")

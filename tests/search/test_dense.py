@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.search.dense import PACKAGE, SETTING, URL, embedder_for, local
+from fabula.search.chosen import SETTING
+from fabula.search.dense import PACKAGE, URL, embedder_for, local
 from fabula.search.endpoint import Endpoint
 from fabula.search.minilm import MiniLM
 

@@ -95,3 +95,38 @@ def test_a_book_without_a_paragraph_is_no_trouble() -> None:
     body = "lamp ferry " * 400
     index = Index([thread("a", *(f"{body} mark{n}" for n in range(30)))])
     assert find(index, "mark17", 1)[0].endswith("mark17")
+
+
+def said(*turns: tuple[str, str]) -> Thread:
+    return Thread("talk", tuple(Passage(f"history:{at}", text, at=when) for at, (text, when) in enumerate(turns)))
+
+
+def test_those_beside_a_passage_stand_in_its_thread_and_were_said_soon() -> None:
+    talk = said(
+        ("one", "2023-05-08T10:00:00Z"),
+        ("two", ""),
+        ("three", "2023-05-08T15:59:00Z"),
+        ("four", "2023-05-08T23:00:00Z"),
+        ("five", "later"),
+    )
+    index = Index([thread("a", "zero"), talk, thread("b", "six", "seven")])
+    beside = [index.beside(number) for number in range(len(index.passages))]
+    assert beside == [[], [2], [1, 3], [2], [5], [4], [7], [6]]
+
+
+def test_words_are_not_lent_across_a_long_pause() -> None:
+    def scores(when: str) -> list[float]:
+        talk = said(("the ferry and the salt", "2023-05-08T10:00:00Z"), ("nothing", when), ("the ferry", ""))
+        hits = Index([talk, thread("a", "harbour")]).search(Query(parts=(("ferry salt", 1.0),)), most=9)
+        return [round(hit.score, 3) for hit in sorted(hits, key=lambda hit: hit.number) if hit.number == 1]
+
+    assert scores("2023-05-08T10:05:00Z")
+    assert scores("2023-05-09T10:00:00Z") != scores("2023-05-08T10:05:00Z")
+
+
+def test_an_index_with_pauses_follows_another_like_one_made_from_nothing() -> None:
+    turns = [("the lamp", "2023-05-08T10:00:00Z"), ("the ferry", "2023-05-10T10:00:00Z")]
+    before = Index([said(*turns), thread("a", "salt")])
+    threads = [said(*turns, ("the salt lamp", "2023-05-20T10:00:00Z")), thread("a", "salt", "lamp")]
+    query = Query(parts=(("salt lamp", 1.0),))
+    assert rounded(Index(threads, before).search(query, most=9)) == rounded(Index(threads).search(query, most=9))

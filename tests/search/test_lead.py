@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from fabula.search.lead import lead, spoken
+from fabula.search.lead import lead
 from fabula.search.model import Passage
 
 MAY = date(2023, 5, 8).toordinal()
@@ -20,8 +20,8 @@ def test_a_line_of_a_chat_says_when_and_who() -> None:
 def test_what_a_passage_says_of_itself_goes_first() -> None:
     found = lead(Passage("a", "Ana: the lamp", at="2023-05-08T10:00:00Z", speaker="Ben"))
     assert (found.day, found.speaker) == (MAY, "Ben")
-    assert spoken(Passage("a", "the lamp", speaker="Ben")) == "Ben: the lamp"
-    assert spoken(Passage("a", "[8 May 2023] Ana: the lamp")) == "Ana: the lamp"
+    assert lead(Passage("a", "the lamp", speaker="Ben")).said == "Ben: the lamp"
+    assert lead(Passage("a", "[8 May 2023] Ana: the lamp")).said == "Ana: the lamp"
 
 
 @pytest.mark.parametrize(

@@ -138,11 +138,11 @@ def test_projects_nobody_asked_for_lately_are_let_go(meaning: Meaning) -> None:
     assert len(meaning._open) == MOST_PROJECTS
 
 
-def test_looking_something_up_by_meaning_says_when_it_cannot(folder: Path) -> None:
-    view = story(chapter(1, SEXTANT)).view
-    with pytest.raises(FabulaError) as refused:
-        look_up(view, "instrument", meaning=Meaning(Broken()))
-    assert refused.value.code is Code.EMBEDDING_UNAVAILABLE
+def test_looking_something_up_by_meaning_says_when_it_cannot_and_goes_by_words() -> None:
+    view, notes = story(chapter(1, SEXTANT)).view, list[str]()
+    (found,) = look_up(view, "astrolabe", meaning=Meaning(Broken()), notes=notes)
+    assert found.passage.text == SEXTANT
+    assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]
 
 
 def test_it_is_off_where_the_settings_say_so() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fabula.app import Fabula, all_sources
 from fabula.context.budget import Limits
+from fabula.context.continuity import NOTHING
 from fabula.context.engine import Engine, Settings
+from fabula.context.recipes import CHAT
 from fabula.context.request import Ask
 from fabula.context.result import Result
 from fabula.context.trace import Reason
@@ -228,6 +232,89 @@ def test_messages_that_the_window_shows_are_not_told_again() -> None:
     )
     result = fabula.assemble(request)
     assert not [v for v in result.trace if v.layer is Layer.RETRIEVED and v.source.startswith("history:")]
+
+
+CAPS = [
+    {"history_tokens": 200},
+    {"history_messages": 6, "history_tokens": None},
+    {"history_characters": 900, "history_tokens": None},
+]
+
+
+@pytest.mark.parametrize("caps", CAPS, ids=lambda caps: min(caps))
+def test_messages_beyond_the_cap_of_the_history_are_found_though_the_window_would_hold_them(
+    caps: dict[str, Any],
+) -> None:
+    said = [Message(id=f"m{n}", role="user", content=filler(25, f"tide{n}")) for n in range(30)]
+    said[4] = Message(id="m4", role="user", content="The astrolabe is under the stairs.")
+    fabula = story(talk=said)
+    recipe = replace(CHAT, **caps)
+    engine = Engine(all_sources(), recipes={"chat": recipe})
+    request = fabula.request(
+        recipe="chat", skill_id="chat", conversation_id="desk", document_id="", additional_input="The astrolabe?"
+    )
+    result = engine.assemble(request, fabula.view)
+    shown = [v.source for v in result.trace if v.included and v.layer is Layer.IMMEDIATE]
+    assert "history:m29" in shown
+    assert "history:m4" not in shown
+    assert [v.source for v in result.trace if v.included and v.source == "history:m4"] == ["history:m4"]
+    told = [v.source for v in result.trace if v.included and v.source.startswith("history:")]
+    assert len(told) == len(set(told)), "what is shown is not told again"
+
+
+def test_messages_that_a_step_of_the_window_left_behind_are_found() -> None:
+    said = [Message(id=f"m{n}", role="user", content=filler(60, f"tide{n}"), number=n) for n in range(80)]
+    said[30] = Message(id="m30", role="user", content="The astrolabe is under the stairs.", number=30)
+    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": "", "window": 6000}
+    continuity, hidden = NOTHING, 0
+    for size in range(34, 80, 2):
+        fabula = story(talk=said[:size])
+        request = fabula.request(**wishes, additional_input="Where is the astrolabe?")
+        result = fabula.engine.assemble(request, fabula.view, continuity=continuity)
+        continuity = result.continuity
+        told = [v for v in result.trace if v.included and v.source == "history:m30"]
+        assert len(told) == 1, size
+        hidden += told[0].layer is Layer.RETRIEVED
+    assert hidden, "it was not always shown"
+
+
+def test_what_was_said_after_a_long_pause_is_not_brought_along() -> None:
+    def talk(later: str) -> list[Message]:
+        early = [Message(id=f"m{n}", role="user", content=filler(60, f"tide{n}"), number=n) for n in range(90)]
+        early[3] = Message(id="m3", role="user", content="The astrolabe!", timestamp="2023-05-08T10:00:00Z", number=3)
+        early[4] = Message(id="m4", role="user", content="Of other things.", timestamp=later, number=4)
+        return early
+
+    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": "", "window": 4096}
+    for later, along in (("2023-05-08T10:01:00Z", True), ("2023-05-09T09:00:00Z", False)):
+        fabula = story(talk=talk(later))
+        result = fabula.assemble(fabula.request(**wishes, additional_input="Where is the astrolabe?"))
+        assert "history:m3" in sources(result)
+        assert ("history:m4" in sources(result)) is along
+
+
+@pytest.mark.parametrize("session", [{}, {"local time": "2023-10-11 09:00"}])
+def test_a_day_is_counted_from_the_session_or_from_the_latest_message(session: dict[str, str]) -> None:
+    said = [
+        Message(id=f"m{n}", role="user", content=filler(40, f"tide{n}"), timestamp=f"2022-{1 + n % 9:02}-03T09:00:00Z")
+        for n in range(120)
+    ]
+    said[5] = Message(id="m5", role="user", content="We rowed to the reef.", timestamp="2023-10-10T09:00:00Z")
+    said[6] = Message(id="m6", role="user", content="We rowed to the rocks.", timestamp="2022-03-04T09:00:00Z")
+    if not session:
+        said[-1] = Message(id="m119", role="user", content="Good morning.", timestamp="2023-10-11T08:00:00Z")
+    fabula = story(talk=said)
+    request = fabula.request(
+        recipe="chat",
+        skill_id="chat",
+        conversation_id="desk",
+        document_id="",
+        window=4096,
+        session=session,
+        additional_input="Where did we row yesterday?",
+    )
+    scores = {v.source: v.score for v in fabula.inspect(request).trace if v.source in ("history:m5", "history:m6")}
+    assert scores["history:m5"] > scores["history:m6"]
 
 
 def test_a_codex_that_fails_does_not_keep_search_from_answering() -> None:

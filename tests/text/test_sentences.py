@@ -58,6 +58,10 @@ def test_closing_quotes_belong_to_the_sentence_before_and_opening_ones_to_the_ne
         ("没有句号", ["没有句号"]),
         ("　　灯灭了。　　她没有动。", ["灯灭了。", "她没有动。"]),
         ("什么？！走。", ["什么？！", "走。"]),
+        ("灯灭了．她没有动．", ["灯灭了．", "她没有动．"]),
+        ("她说：“走．”他没有走．", ["她说：“走．”", "他没有走．"]),
+        ("水深３．５米．船还在．", ["水深３．５米．", "船还在．"]),
+        ("１．点灯．２．等人．", ["１．点灯．", "２．等人．"]),
     ],
 )
 def test_chinese_and_japanese_sentences_need_no_space(text: str, expected: list[str]) -> None:

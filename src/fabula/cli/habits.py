@@ -93,10 +93,11 @@ def preview(house: Fabula, request: Request, as_json: JSON = False) -> None:
     from msgspec import to_builtins
 
     from fabula.context.recipes import UserProfile
+    from fabula.core.ids import now
     from fabula.memory.preview import preview as seen
 
     about = house.view.room(UserProfile)
-    found = seen(house.inspect(request), about.text if about is not None else "")
+    found = seen(house.inspect(request, sitting=house.sitting(now())), about.text if about is not None else "")
     if as_json:
         print_json(to_builtins(found))
         return

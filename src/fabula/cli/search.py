@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,8 +38,12 @@ def search(
     most: Annotated[int, typer.Option("--most", "-n", min=1, max=200, help="How many passages to list.")] = 10,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index anew instead of using the cache.")] = False,
     by_meaning: Annotated[
-        bool, typer.Option("--meaning", help="Go by meaning as well as by words; vectors are made first.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--meaning/--words",
+            help="Go by meaning too (vectors are made first), or by words alone; as the settings say, by default.",
+        ),
+    ] = None,
     where: Annotated[bool, typer.Option("--where", help="Say where the cache folder is, and nothing else.")] = False,
     as_json: JSON = False,
     store: STORE = None,
@@ -48,8 +53,10 @@ def search(
     The index is kept in a cache folder that may be deleted at any time (--where says which); set FABULA_CACHE to
     have it elsewhere.
     """
+    from fabula.core.ids import now
     from fabula.look_up import look_up
     from fabula.search import cache
+    from fabula.search.chosen import AUTO, OFF, Chosen, Way
 
     if where:
         print(cache.folder())
@@ -59,17 +66,10 @@ def search(
         raise FabulaError(
             Code.REQUEST_INVALID, "Name a project and some words to look for: fabula search PROJECT WORDS."
         )
-    meaning = None
-    if by_meaning:
-        from fabula.search.meaning import meaning_for
-
-        meaning = meaning_for({})
-        if meaning is None:
-            raise FabulaError(
-                Code.EMBEDDING_UNAVAILABLE,
-                "Nothing here makes vectors: install `fabula[semantic]`, or name a server (see docs/search.md).",
-            )
+    chosen, notes = Chosen(), list[str]()
     with looking(project, store) as view, bar(f"Reading {view.project.title or view.project.id}") as progress:
+        way = Way() if by_meaning is False else chosen.way(view, AUTO if by_meaning else OFF)
+        notes += filter(None, [way.warning])
         found = look_up(
             view,
             wanted,
@@ -77,11 +77,15 @@ def search(
             everything=everything,
             most=most,
             rebuild=rebuild,
-            meaning=meaning,
+            meaning=way.meaning,
+            now=now(),
+            notes=notes,
             progress=progress,
         )
+    for note in notes:
+        print(f"! {note}", file=sys.stderr)
     if as_json:
-        print_json({"words": wanted, "passages": [_row(view, one, wanted) for one in found]})
+        print_json({"words": wanted, "passages": [_row(view, one, wanted) for one in found], "warnings": notes})
     else:
         _show(view, found, wanted)
     if not found:

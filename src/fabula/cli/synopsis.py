@@ -115,11 +115,14 @@ def edit(
     with writing(project, store) as tx:
         ident = _called(synopses.listed(tx), [chapter])[0].document_id
         synopses.write(tx, ident, said)
-        kept = next(one for one in synopses.listed(tx) if one.document_id == ident)
+    with looking(project, store) as view:
+        kept = next(one for one in _all(view) if one.document_id == ident)
     if as_json:
         print_json(_json(kept))
         return
     print(f"{kept.title} is told in your words now.")
+    if kept.lost:
+        print(f"! It does not name {', '.join(kept.lost)}.")
 
 
 def clear(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
@@ -148,27 +151,29 @@ def _all(view: View, cast: Cast | None = None) -> list[Kept]:
 
 
 def _derived(view: View, chapter: str) -> str:
+    """What a prompt tells of a chapter."""
     from fabula.manuscript.model import Manuscript
     from fabula.manuscript.tellings import Tellings
+    from fabula.people import cast_of
 
     story = view.room(Manuscript)
-    return "" if story is None else Tellings.of(story).by_id[chapter].told.text
+    return "" if story is None else Tellings.of(story, cast_of(view)).by_id[chapter].told.text
 
 
 def _cast(view: View) -> Cast:
     """The characters of the codex, or, where there are none, those whom the text shows."""
     from fabula.codex.model import Codex
     from fabula.manuscript.model import Manuscript
+    from fabula.people import cast_of
     from fabula.text.cast import Cast
     from fabula.text.extract import propose
 
     codex, story = view.room(Codex), view.room(Manuscript)
-    people = {entry.name: entry.names for entry in codex.entries if entry.type == "character"} if codex else {}
-    if not people and story is not None:
-        texts = [(document.id, document.text) for document in story.documents]
-        found = propose(texts, language=view.project.language)
-        people = {one.name: one.names for one in found if one.kind == "character"}
-    return Cast(people)
+    if story is None or (codex is not None and any(entry.type == "character" for entry in codex.entries)):
+        return cast_of(view)
+    texts = [(document.id, document.text) for document in story.documents]
+    found = propose(texts, language=view.project.language)
+    return Cast.of({one.name: one.names for one in found if one.kind == "character"})
 
 
 def _nobody() -> Cast:

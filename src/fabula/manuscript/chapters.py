@@ -2,8 +2,9 @@
 
 A chapter is told by the synopsis that is kept for it. Where none is kept, it is told by those of its
 scenes, and where there are none either, or the kept one was made of sentences that have changed since, in
-its own most telling sentences, worked out when somebody needs them and kept with the chapter. A chapter
-never changes: where a document of it does, a new one takes its place, and all others stay.
+its own most telling sentences, its main characters named, worked out when somebody needs them and kept with
+the chapter. A chapter never changes: where a document of it does, or the people are called otherwise, a new
+one takes its place, and all others stay.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from fabula.core.fragments import Fragment, Layer, Terms
 from fabula.core.story import Position
 from fabula.manuscript.draft import Kind
 from fabula.manuscript.model import Document, text_hash
+from fabula.text.cast import NOBODY, Cast
 from fabula.text.keywords import keywords
-from fabula.text.summarise import extract
+from fabula.text.summarise import expected_tokens, extract
 
 DERIVED = "derived"  # the origin of a synopsis that is not kept anywhere
 ABOVE = (Kind.BOOK, Kind.PART)
@@ -43,10 +45,20 @@ class Told(Struct, frozen=True):
 class Chapter:
     """A document and the scenes below it, in reading order."""
 
-    def __init__(self, documents: tuple[Document, ...], part: str | None = None, before: Chapter | None = None) -> None:
-        self._before = before.__dict__.get("scenes") if before is not None else None
+    def __init__(
+        self,
+        documents: tuple[Document, ...],
+        part: str | None = None,
+        before: Chapter | None = None,
+        cast: Cast = NOBODY,
+    ) -> None:
+        self._scenes = before.__dict__.get("scenes") if before is not None else None
+        self._extract: tuple[tuple[str, ...], str] | None = None  # its own sentences, and the names they were to hold
+        if before is not None and before.holds(documents):
+            self._extract = before._extract
         self.made: dict[tuple[str, str, float, str], Fragment] = {}  # fragments of it, for a few wishes
         self.documents = documents
+        self.cast = cast
         self.part = part  # the part of the book it stands in
         self.id = documents[0].id
         self.title = documents[0].title or documents[0].id
@@ -81,6 +93,11 @@ class Chapter:
         return self.empty or (kept is not None and not (kept.stale and kept.excerpt))
 
     @cached_property
+    def expected(self) -> int:
+        """About how many tokens must be free before working it out makes sense; 0 where it stands."""
+        return 0 if self.standing else expected_tokens(self.text)
+
+    @cached_property
     def told(self) -> Told:
         """The chapter in short."""
         kept = self.kept
@@ -91,18 +108,29 @@ class Chapter:
             told = [scene.told for scene in scenes]
             stale = any(one.stale for one in told)
             return Told(" ".join(one.text for one in told if one.text), "hand", stale)
-        return Told(extract(self.text), DERIVED)
+        return Told(self._extracted(), DERIVED)
+
+    def _extracted(self) -> str:
+        """Its own sentences; those of the same text before, where the same people are to be named."""
+        called = tuple(self.cast.main(self.text).values())
+        if self._extract is None or self._extract[0] != called:
+            self._extract = called, extract(self.text, names=called)
+        return self._extract[1]
 
     @cached_property
     def scenes(self) -> dict[str, Chapter]:
         """Its documents one by one; those of which nothing changed are the ones of the chapter before it."""
-        before, self._before = self._before or {}, None
+        before, self._scenes = self._scenes or {}, None
         found = {}
         for document in self.documents:
             kept = before.get(document.id)
-            same = kept is not None and kept.documents[0] is document
-            found[document.id] = kept if kept is not None and same else Chapter((document,), self.part)
+            same = kept is not None and kept.serves((document,), self.part, self.cast)
+            found[document.id] = kept if kept and same else Chapter((document,), self.part, kept, self.cast)
         return found
+
+    def serves(self, documents: Sequence[Document], part: str | None, cast: Cast) -> bool:
+        """Is this the chapter that would be made of these documents?"""
+        return self.part == part and self.cast.same(cast) and self.holds(documents)
 
     @cached_property
     def unsaid(self) -> Fragment:
@@ -149,7 +177,10 @@ def together(texts: Iterable[str]) -> str:
 
 
 def chapters_of(
-    documents: Iterable[Document], by_id: Mapping[str, Document], before: Mapping[str, Chapter] | None = None
+    documents: Iterable[Document],
+    by_id: Mapping[str, Document],
+    before: Mapping[str, Chapter] | None = None,
+    cast: Cast = NOBODY,
 ) -> tuple[Chapter, ...]:
     """The chapters of a story in order; those of which nothing changed are the ones before."""
     heads: dict[str, list[Document]] = {}
@@ -171,13 +202,6 @@ def chapters_of(
     found = []
     for ident, held in heads.items():
         kept = known.get(ident)
-        if (
-            kept is not None
-            and kept.part == parts[ident]
-            and len(kept.documents) == len(held)
-            and all(map(is_, held, kept.documents))
-        ):
-            found.append(kept)
-        else:
-            found.append(Chapter(tuple(held), parts[ident], kept))
+        same = kept is not None and kept.serves(held, parts[ident], cast)
+        found.append(kept if kept and same else Chapter(tuple(held), parts[ident], kept, cast))
     return tuple(found)

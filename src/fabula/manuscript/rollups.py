@@ -11,16 +11,17 @@ as one of the last. A part that has a synopsis of its own is told by it, once al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import is_
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fabula.core.fragments import Fragment, Terms
-from fabula.manuscript.chapters import Chapter, terms_of
-from fabula.text.summarise import condense
+from fabula.manuscript.chapters import DERIVED, Chapter, Told, terms_of
+from fabula.text.summarise import condense, expected_tokens, longest_together
 
+SO_FAR = "rollup:so-far"  # the source of what lies furthest back
 LATEST = 3  # chapters just before, told one by one
 RUN = 5  # chapters rolled up into one text
 RUNS = 2  # runs that stand for themselves
@@ -30,18 +31,42 @@ _FAN = 6  # roll-ups that are rolled up into one
 _LONG = 1.5  # how much longer the story so far is than a chapter's synopsis
 
 
-class Rollup(Struct, frozen=True, eq=False):
-    """Several chapters in one short text, with the terms of all of them."""
+class Rollup:
+    """Several chapters in one short text, worked out when somebody needs it, with the terms of all of them."""
 
-    source: str
-    first: str  # title of the first chapter, or of the part
-    last: str
-    text: str
-    terms: tuple[Terms, ...]
-    chapters: tuple[Chapter, ...]
-    excerpt: bool
-    stale: bool = False
-    made: dict[tuple[str, str, float], Fragment] = field(default_factory=dict)  # fragments of it, for a few wishes
+    def __init__(
+        self,
+        source: str,
+        titles: tuple[str, str],
+        chapters: Sequence[Chapter],
+        terms: tuple[Terms, ...],
+        tell: Callable[[], Told],
+        *,
+        needs: Sequence[Chapter] = (),
+        length: float = 1.0,
+    ) -> None:
+        """`titles` are those of the first and the last chapter; `needs` are the chapters that must be told first."""
+        self.source = source
+        self.first, self.last = titles
+        self.chapters = tuple(chapters)
+        self.terms = terms
+        self.length = length  # beside that of a chapter's synopsis
+        self.made: dict[tuple[str, str, float], Fragment] = {}  # fragments of it, for a few wishes
+        self._tell = tell
+        self._needs = needs
+
+    @cached_property
+    def told(self) -> Told:
+        """Its chapters in short."""
+        return self._tell()
+
+    @property
+    def expected(self) -> int:
+        """About how many tokens must be free before working out its chapters makes sense; 0 where they all stand."""
+        if all(chapter.standing for chapter in self._needs):
+            return 0
+        texts = [chapter.text for chapter in self._needs]
+        return min(longest_together(texts[0], self.length), sum(expected_tokens(text) for text in texts))
 
     @property
     def ids(self) -> frozenset[str]:
@@ -133,34 +158,36 @@ def _runs(known: Sequence[Chapter], edge: int) -> tuple[list[Sequence[Chapter]],
 
 
 def _rolled(run: Sequence[Chapter]) -> Rollup:
-    told = [chapter.told for chapter in run]
     return Rollup(
         f"rollup:{run[0].id}..{run[-1].id}",
-        run[0].title,
-        run[-1].title,
-        _condensed(tuple(one.text for one in told if one.text), 1.0),
+        (run[0].title, run[-1].title),
+        run,
         _terms(run),
-        tuple(run),
-        excerpt=all(one.excerpt for one in told),
-        stale=any(one.stale for one in told),
+        lambda: _together([chapter.told for chapter in run], 1.0),
+        needs=run,
     )
 
 
 def _rolled_again(runs: Sequence[Rollup]) -> Rollup:
-    """Roll-ups rolled up, a few at a time, until one is left."""
-    texts = [run.text for run in runs]
+    chapters = [chapter for run in runs for chapter in run.chapters]
+    return Rollup(
+        SO_FAR,
+        (runs[0].first, runs[-1].last),
+        chapters,
+        _terms(chapters),
+        lambda: _together([run.told for run in runs], _LONG),
+        needs=chapters,
+        length=_LONG,
+    )
+
+
+def _together(told: Sequence[Told], length: float) -> Told:
+    """Short texts rolled up, a few at a time, until one is left."""
+    texts = [one.text for one in told if one.text]
     while len(texts) > _FAN:
         texts = [_condensed(tuple(texts[at : at + _FAN]), 1.0) for at in range(0, len(texts), _FAN)]
-    return Rollup(
-        "rollup:so-far",
-        runs[0].first,
-        runs[-1].last,
-        _condensed(tuple(texts), _LONG),
-        _terms([chapter for run in runs for chapter in run.chapters]),
-        tuple(chapter for run in runs for chapter in run.chapters),
-        excerpt=all(run.excerpt for run in runs),
-        stale=any(run.stale for run in runs),
-    )
+    origin = DERIVED if all(one.excerpt for one in told) else "model"
+    return Told(_condensed(tuple(texts), length), origin, any(one.stale for one in told))
 
 
 def _terms(chapters: Sequence[Chapter]) -> tuple[Terms, ...]:

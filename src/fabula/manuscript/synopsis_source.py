@@ -8,7 +8,8 @@ held back for the story's sake here; the gate is asked beforehand, so that no pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from fabula.context.gate import judge
 from fabula.context.request import Ask
@@ -19,8 +20,11 @@ from fabula.core.scale import KEPT, SYNOPSIS, within
 from fabula.core.view import Language, View
 from fabula.manuscript.chapters import Chapter
 from fabula.manuscript.model import Manuscript
-from fabula.manuscript.rollups import LATEST, Rollup
+from fabula.manuscript.rollups import LATEST, SO_FAR, Rollup
 from fabula.manuscript.tellings import Plan, Tellings, knows
+from fabula.text.cast import NOBODY, Cast
+
+log = logging.getLogger("fabula.manuscript")
 
 FAR = 0.3  # of the retrieved layer's room may be the story so far
 SHARE = 0.15  # and as much the roll-ups and chapters between that and the latest ones
@@ -55,6 +59,14 @@ _ROLLED = "it is told in a roll-up"
 _UNTOLD = "no synopses are kept for these chapters yet"
 _SPENT = "nearer ones took the room for synopses"
 
+People = Callable[[View], Cast]
+_Offer = tuple[Chapter | Rollup, float]  # what may be told, and how near it is
+
+
+def no_people(view: View) -> Cast:
+    """Nobody is known by name."""
+    return NOBODY
+
 
 class SynopsesSource:
     """Earlier chapters in short. Whether they may be known is for the gate to say."""
@@ -64,18 +76,30 @@ class SynopsesSource:
     waits = False
     ahead = False
 
+    def __init__(self, people: People = no_people) -> None:
+        """`people` says who plays in a story: those a chapter is mostly about are named in its own sentences."""
+        self._people = people
+
     def fragments(self, ask: Ask, view: View) -> Sequence[Fragment]:
         """The story so far, what was told last time, and what bears on this."""
         manuscript = view.room(Manuscript)
         if manuscript is None or not manuscript.documents:
             return ()
-        tellings = Tellings.of(manuscript)
+        tellings = Tellings.of(manuscript, self._cast(view))
         plan = tellings.plan(ask.request.document_id, ask.vantage, view.timeline)
         offered = _standing(plan, ask)
         held = [*self._held(tellings, plan, offered, ask, view)]
         told = {ident for one in (*offered, *held) if (ident := _told_alone(one))}
         more = {one.source: one for one in (*held, *self._relevant(tellings, plan, told, ask, view))}
         return [*offered, *more.values()] if more else offered
+
+    def _cast(self, view: View) -> Cast:
+        """The people of the story; a codex that cannot be read does not keep us from telling it."""
+        try:
+            return self._people(view)
+        except Exception as error:
+            log.warning("the people of the story could not be named: %s", type(error).__name__)
+            return NOBODY
 
     @staticmethod
     def _held(tellings: Tellings, plan: Plan, offered: Sequence[Fragment], ask: Ask, view: View) -> Iterator[Fragment]:
@@ -125,9 +149,9 @@ class SynopsesSource:
         manuscript = view.room(Manuscript)
         if manuscript is None:
             return
+        told = {fragment.source for fragment in self.fragments(ask, view)}
         tellings = Tellings.of(manuscript)
         plan = tellings.plan(ask.request.document_id, ask.vantage, view.timeline)
-        told = {fragment.source for fragment in self.fragments(ask, view)}
         rolled = {ident for run in _rollups(plan) if run.source in told for ident in run.ids}
         for run in _rollups(plan):
             if run.source not in told:
@@ -180,25 +204,29 @@ def _standing(plan: Plan, ask: Ask) -> Sequence[Fragment]:
 
 def _chosen(plan: Plan, ask: Ask, room: int) -> Iterator[Fragment]:
     told = plan.told
-    between = [
-        _fragment(chapter, within(SYNOPSIS, _NEARNESS["between"] - 0.01 * back), ask)
-        for back, chapter in enumerate(reversed(told.between))
-        if chapter.told.text
-    ]
-    runs = [_rollup(run, _NEARNESS["run"] - 0.01 * back, ask) for back, run in enumerate(reversed(told.runs))]
-    far = [] if told.far is None else [_rollup(told.far, _NEARNESS["far"], ask, pattern="far")]
-    kept: set[str] = set()
-    for offers, share in ((far, FAR), ((*runs, *between), SHARE)):  # what changes seldom comes before the rest
-        left = room * share
-        for fragment in offers:
-            cost = ask.tokenizer.count(fragment.text)
-            if cost <= left:
-                left -= cost
-                kept.add(fragment.source)
-    yield from (fragment for fragment in (*far, *reversed(runs), *reversed(between)) if fragment.source in kept)
-    for back, chapter in enumerate(told.latest, start=LATEST + 1 - len(told.latest)):
+    far: list[_Offer] = [] if told.far is None else [(told.far, _NEARNESS["far"])]
+    back: list[_Offer] = [(run, _NEARNESS["run"] - 0.01 * n) for n, run in enumerate(reversed(told.runs))]
+    back += ((chapter, _NEARNESS["between"] - 0.01 * n) for n, chapter in enumerate(reversed(told.between)))
+    for offers, share in ((far, FAR), (back, SHARE)):
+        kept = reversed(list(_fitting(offers, int(room * share), ask)))
+        # What changes seldom comes before the rest.
+        yield from sorted(kept, key=lambda one: one.source.startswith("synopsis:"))
+    for nearness, chapter in enumerate(told.latest, start=LATEST + 1 - len(told.latest)):
         if chapter.told.text:
-            yield _fragment(chapter, within(SYNOPSIS, back / LATEST), ask)
+            yield _fragment(chapter, within(SYNOPSIS, nearness / LATEST), ask)
+
+
+def _fitting(offers: Iterable[_Offer], room: int, ask: Ask) -> Iterator[Fragment]:
+    """Those there is room for, the first ones first; nothing is summarised that would find none."""
+    for told, nearness in offers:
+        if told.expected > room or not told.told.text:
+            continue
+        score = within(SYNOPSIS, nearness)
+        fragment = _rollup(told, score, ask) if isinstance(told, Rollup) else _fragment(told, score, ask)
+        cost = ask.tokenizer.count(fragment.text)
+        if cost <= room:
+            room -= cost
+            yield fragment
 
 
 def _fragment(chapter: Chapter, score: float, ask: Ask, kind: str = "synopsis") -> Fragment:
@@ -228,11 +256,8 @@ def _fragment(chapter: Chapter, score: float, ask: Ask, kind: str = "synopsis") 
     return made
 
 
-def _rollup(run: Rollup, nearness: float, ask: Ask, *, pattern: str = "") -> Fragment:
-    one = run.first == run.last
-    pattern = pattern or (("excerpt" if one else "run excerpt") if run.excerpt else "synopsis" if one else "run")
-    score = within(SYNOPSIS, nearness)
-    key = (ask.request.project_id, f"{ask.language} {pattern}", score)
+def _rollup(run: Rollup, score: float, ask: Ask) -> Fragment:
+    key = (ask.request.project_id, ask.language, score)
     made = run.made.get(key)
     if made is None:
         if len(run.made) >= _MADE:
@@ -240,14 +265,24 @@ def _rollup(run: Rollup, nearness: float, ask: Ask, *, pattern: str = "") -> Fra
         made = run.made[key] = Fragment(
             source=run.source,
             layer=Layer.RETRIEVED,
-            text=_SAYS[ask.language][pattern].format(title=run.first, first=run.first, last=run.last, text=run.text),
+            text=_SAYS[ask.language][_pattern(run)].format(
+                title=run.first, first=run.first, last=run.last, text=run.told.text
+            ),
             project_id=ask.request.project_id,
             title=_title(run),
             score=score,
             derived_from=run.terms,
-            because=_STALE if run.stale else "",
+            because=_STALE if run.told.stale else "",
         )
     return made
+
+
+def _pattern(run: Rollup) -> str:
+    if run.source == SO_FAR:
+        return "far"
+    if run.first == run.last:
+        return "excerpt" if run.told.excerpt else "synopsis"
+    return "run excerpt" if run.told.excerpt else "run"
 
 
 def _title(run: Rollup) -> str:

@@ -17,6 +17,7 @@ from fabula.manuscript.chapters import ABOVE, Chapter, Told, chapters_of, terms_
 from fabula.manuscript.model import Document, Manuscript, text_hash
 from fabula.manuscript.relevance import Relevance
 from fabula.manuscript.rollups import Rollup, Rollups, SoFar, so_far
+from fabula.text.cast import NOBODY, Cast
 
 _PLACES = 4096  # from which the story is told, before they are worked out anew
 
@@ -24,22 +25,24 @@ _PLACES = 4096  # from which the story is told, before they are worked out anew
 class Tellings:
     """The chapters of one manuscript, and what was worked out of them."""
 
-    def __init__(self, manuscript: Manuscript, before: Tellings | None = None) -> None:
+    def __init__(self, manuscript: Manuscript, before: Tellings | None = None, cast: Cast = NOBODY) -> None:
         self.manuscript = manuscript
+        self.cast = cast
         known = before.by_id if before is not None else None
-        self.chapters = chapters_of(manuscript.documents, manuscript.by_id, known)
+        self.chapters = chapters_of(manuscript.documents, manuscript.by_id, known, cast)
         self.by_id: dict[str, Chapter] = {chapter.id: chapter for chapter in self.chapters}
         self._before: Relevance | None = None if before is None else before.__dict__.get("relevance", before._before)
         self._rollups: Rollups = Rollups(before._rollups if before is not None else None)
         self._plans: dict[tuple[str, str], tuple[Timeline, Plan]] = {}
 
     @classmethod
-    def of(cls, manuscript: Manuscript) -> Tellings:
-        """Those of a manuscript, made when first needed."""
-        found = manuscript.hung.get(cls)
-        if isinstance(found, cls) and found.manuscript is manuscript:
-            return found
-        made = cls(manuscript, found if isinstance(found, cls) else None)
+    def of(cls, manuscript: Manuscript, cast: Cast | None = None) -> Tellings:
+        """Those of a manuscript, made when first needed; `cast` are the people to be named, None for no matter who."""
+        kept = manuscript.hung.get(cls)
+        before = kept if isinstance(kept, cls) else None
+        if before is not None and before.manuscript is manuscript and (cast is None or before.cast.same(cast)):
+            return before
+        made = cls(manuscript, before, NOBODY if cast is None else cast)
         manuscript.hung[cls] = made
         return made
 
@@ -64,11 +67,14 @@ class Tellings:
     def _part(self, part: Document) -> Rollup:
         chapters = [chapter for chapter in self.chapters if chapter.part == part.id]
         documents = [part, *(one for chapter in chapters for one in chapter.documents if one is not part)]
-        stale = bool(part.synopsis_of) and part.synopsis_of != text_hash(together(one.text for one in documents))
-        told = Told(part.synopsis, part.synopsis_origin, stale)
         held = tuple(chapter for chapter in chapters if not chapter.empty)
+
+        def tell() -> Told:
+            stale = bool(part.synopsis_of) and part.synopsis_of != text_hash(together(one.text for one in documents))
+            return Told(part.synopsis, part.synopsis_origin, stale)
+
         title = part.title or part.id
-        return Rollup(f"rollup:{part.id}", title, title, told.text, terms_of(documents), held, told.excerpt, told.stale)
+        return Rollup(f"rollup:{part.id}", (title, title), held, terms_of(documents), tell)
 
     def plan(self, document_id: str, vantage: Vantage, timeline: Timeline) -> Plan:
         """How the story is told from a document on, to somebody; earlier places in a document change nothing of it."""

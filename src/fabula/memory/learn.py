@@ -91,10 +91,12 @@ def _bring_up_to_date(tx: Writing, one: Remembered, proposal: Proposal | None, t
             seen=max(one.seen, proposal.seen),
             evidence=proposal.evidence or one.evidence,
         )
-    elif one.origin is Origin.LEARNED:
-        now = replace(one, agreeing=0, against=0)
-    else:
+    elif one.origin is not Origin.LEARNED:
         return
+    elif meaning(one.text).topic:
+        now = replace(one, agreeing=0, against=0)
+    else:  # nothing that counting could speak for or against: it fades, and keeps the evidence it came with
+        now = one
     now = replace(now, confidence=confidence(now, today))
     if one.state is State.PROPOSED and now.confidence < WITHDRAWN:
         tx.remove(service.table_of(Scope.PROJECT), service.table_of(Scope.PROJECT).c.id == one.id)

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Row, desc
 
-from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
 from fabula.core.story import Position
@@ -25,6 +24,7 @@ from fabula.memory.topics import topic_of
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading, Writing
 from fabula.text.offsets import normalise
+from fabula.text.short import short
 
 MOST = 500  # outcomes of a project
 LONGEST = 20_000  # characters of a text
@@ -79,12 +79,12 @@ def as_episode(reading: Reading, outcome_id: str) -> tuple[str, Position | None]
     """What an outcome tells as an example for later, and from where in the story on."""
     kept = _outcome(reading.need(outcomes, id=outcome_id))
     says = _SAYS[language_of(reading)][kept.fate]
-    return says.format(offered=_short(kept.offered), became=_short(kept.became)), kept.at
+    return says.format(offered=short(kept.offered, _QUOTE), became=short(kept.became, _QUOTE)), kept.at
 
 
-def recalled(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """Which memories stood in a prompt, from its trace: for the outcome of what came of it."""
-    return tuple(v.source for v in verdicts if v.included and v.source.startswith(_OURS))
+def recalled(sources: Iterable[str]) -> tuple[str, ...]:
+    """Which memories stood in a prompt, of all that stood in it: for the outcome of what came of it."""
+    return tuple(source for source in sources if source.startswith(_OURS))
 
 
 def forget_votes(tx: Writing, memory: Remembered) -> int:
@@ -121,11 +121,6 @@ def _checked(outcome: Outcome) -> Outcome:
     if fate is Fate.REWRITTEN and became == offered:
         fate, became = Fate.ACCEPTED, ""
     return replace(outcome, id=ident, offered=offered, became=became, fate=fate, made=outcome.made or now())
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _QUOTE else words[: _QUOTE - 1] + "…"
 
 
 def _outcome(row: Row[Any]) -> Outcome:

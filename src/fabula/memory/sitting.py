@@ -14,6 +14,7 @@ from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.story import Position
 from fabula.core.view import Language
 from fabula.memory.model import NOTES, Fate
+from fabula.text.short import short
 
 QUOTE = 120  # characters of a text that are kept
 _SAYS: dict[Language, dict[str, str]] = {
@@ -81,9 +82,8 @@ class Sitting(Struct, frozen=True):
         )
 
     def _with(self, what: str, said: str, at: Position | None) -> Sitting:
-        words = " ".join(said.split())
-        short = words if len(words) <= QUOTE else words[: QUOTE - 1] + "…"
-        return Sitting((*self.done, Done(what, short, at, self.number + 1))[-NOTES:], self.number + 1)
+        done = Done(what, short(said, QUOTE), at, self.number + 1)
+        return Sitting((*self.done, done)[-NOTES:], self.number + 1)
 
 
 NOT_BEGUN = Sitting()

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
+from fabula.search.chosen import AUTO, OFF, SETTING, VARIABLE
 from fabula.search.minilm import MiniLM
 
-SETTING = "search.embedding"  # "auto", "off", "local" or "endpoint"
-CHOICE, URL, MODEL, KEY, LINK_LOCAL = (
-    "FABULA_EMBEDDING",  # the same choice, where no setting makes one
+URL, MODEL, KEY, LINK_LOCAL = (
     "FABULA_EMBEDDING_URL",
     "FABULA_EMBEDDING_MODEL",
     "FABULA_EMBEDDING_KEY",
@@ -51,12 +50,12 @@ class Embedder(Protocol):
 
 def embedder_for(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Embedder | None:
     """Who makes vectors here: a server if one is named, else the installed weights, else nobody."""
-    chosen = settings.get(SETTING) or environ.get(CHOICE) or "auto"
-    if chosen == "off":
+    chosen = settings.get(SETTING) or environ.get(VARIABLE) or AUTO
+    if chosen == OFF:
         return None
-    if chosen == "endpoint" or (chosen == "auto" and environ.get(URL)):
+    if chosen == "endpoint" or (chosen == AUTO and environ.get(URL)):
         return _endpoint(environ)
-    if chosen in ("auto", "local"):
+    if chosen in (AUTO, "local"):
         found = local()
         if found is None and chosen == "local":
             raise _unavailable("The weights for meaning are not installed (`pip install 'fabula[semantic]'`).")

@@ -57,6 +57,20 @@ class Index:
         """
         return ranked(self._ledger, self._seats, query, most=most, allowed=allowed, nearness=vectors, here=here)
 
+    @property
+    def said(self) -> list[str]:
+        """Every passage as it is compared by meaning."""
+        return [text for thread in self.threads for text in self._traits[thread.id].said]
+
+    def beside(self, number: int) -> list[int]:
+        """The passages right before and right behind one, in its thread and with no long pause between them."""
+        places = self._seats.places
+        return [
+            at
+            for at in (number - 1, number + 1)
+            if 0 <= at < len(places) and abs(int(places[at]) - int(places[number])) == 1
+        ]
+
     def _take(self, before: Index | None, kept: Mapping[str, Postings]) -> set[str]:
         """Counts and traits of every thread; which of them are those of the index before."""
         same: set[str] = set()

@@ -25,6 +25,7 @@ class Lead(Struct, frozen=True, gc=False):
     speaker: str
     text: str
     asks: bool
+    said: str  # the text and who said it: what is compared by meaning
 
 
 def lead(passage: Passage) -> Lead:
@@ -38,10 +39,5 @@ def lead(passage: Passage) -> Lead:
             text = text[found.end("stamp") + 1 :].lstrip()
     if passage.at:
         day = day_of(passage.at) or day
-    return Lead(day, speaker, text, _ASKS.search(text[-12:]) is not None)
-
-
-def spoken(passage: Passage) -> str:
-    """What was said and by whom, without the time: what is to be compared by meaning."""
-    text = lead(passage).text
-    return f"{passage.speaker}: {text}" if passage.speaker else text
+    said = f"{passage.speaker}: {text}" if passage.speaker else text
+    return Lead(day, speaker, text, _ASKS.search(text[-12:]) is not None, said)

@@ -73,7 +73,7 @@ class Meaning:
             while len(self._open) > MOST_PROJECTS:
                 self._open.popitem(last=False)[1].vectors.stop()
             if one.made is not made or one.laid is None:
-                one.laid = one.vectors.lay([passage.text for passage in made.index.passages], one.laid, fill=fill)
+                one.laid = one.vectors.lay(made.index.said, one.laid, fill=fill)
                 one.made = made
             return one.vectors, one.laid
 

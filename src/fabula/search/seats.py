@@ -1,23 +1,26 @@
 """Seats: what is known of each passage besides its words, and where it stands among its neighbours.
 
-Passages are laid out in one row with a gap after each thread, so that what is lent to neighbours falls into
-the gap where there is none.
+Passages are laid out in one row with a gap after each thread, and wherever those who spoke paused for hours, so
+that what is lent to neighbours falls into the gap where there is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from fabula.core.ids import moment_of
 from fabula.search.lead import lead
 from fabula.search.model import Thread
 from fabula.search.postings import Postings
 
 LENT = (0.3, 0.15)  # of a word's count goes to the passages beside, and to those behind them
 GAP = len(LENT)  # places between threads
+PAUSE = timedelta(hours=6)  # after which people speak of something else
 
 Numbers = NDArray[np.float32]
 
@@ -57,6 +60,8 @@ class Traits(Struct, frozen=True, eq=False):
     asks: Numbers
     speakers: tuple[str, ...]  # all who speak in it,
     voices: NDArray[np.int32]  # and which of them speaks each passage
+    pauses: NDArray[np.int32]  # how many long pauses there were up to each passage
+    said: tuple[str, ...]
 
 
 def traits(thread: Thread, postings: Postings) -> Traits:
@@ -70,7 +75,19 @@ def traits(thread: Thread, postings: Postings) -> Traits:
         np.array([each.asks for each in leads], np.float32),
         voices=np.array([speakers.setdefault(each.speaker, len(speakers)) for each in leads], np.int32),
         speakers=tuple(speakers),
+        pauses=_pauses(thread),
+        said=tuple(each.said for each in leads),
     )
+
+
+def _pauses(thread: Thread) -> NDArray[np.int32]:
+    found = np.zeros(len(thread.passages), np.int32)
+    last: datetime | None = None
+    for at, passage in enumerate(thread.passages):
+        now = moment_of(passage.at) if passage.at else None
+        found[at] = now is not None and last is not None and abs(now - last) > PAUSE
+        last = now or last
+    return np.cumsum(found, dtype=np.int32)
 
 
 def seat(threads: Sequence[Traits]) -> Seats:
@@ -78,8 +95,10 @@ def seat(threads: Sequence[Traits]) -> Seats:
     sizes = np.array([len(each.days) for each in threads], np.int64)
     size = int(sizes.sum())
     owner = np.repeat(np.arange(len(threads), dtype=np.int32), sizes)
-    places = np.arange(size, dtype=np.int32) + GAP * (owner + 1)
-    width = size + GAP * (len(threads) + 1)
+    pauses = np.concatenate([_NONE, *(each.pauses for each in threads)]).astype(np.int32)
+    before = np.cumsum([0, *(each.pauses[-1] if len(each.pauses) else 0 for each in threads)], dtype=np.int32)
+    places = np.arange(size, dtype=np.int32) + GAP * (owner + 1 + pauses + before[owner])
+    width = size + GAP * (len(threads) + 1 + int(before[-1]))
     numbers = np.full(width, -1, np.int32)
     numbers[places] = np.arange(size)
     names = {"": 0}

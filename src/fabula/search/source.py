@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,13 @@ from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Layer
 from fabula.core.scale import PASSAGE, within
 from fabula.core.view import Language, View
+from fabula.search.chosen import Chosen, Way
+from fabula.search.dates import day_of
 from fabula.search.find import Stand, allowed, apart, find, tellable, words_of
 from fabula.search.model import Hit, Passage, Query
 from fabula.search.query import query_of
 from fabula.search.shelf import TALK, Made, Shelf
 from fabula.text.terms import terms
-
-if TYPE_CHECKING:
-    from fabula.search.meaning import Meaning  # with it come models, which few have
 
 log = logging.getLogger("fabula.search")
 
@@ -36,6 +34,7 @@ BRINGS = 2  # of the best bring along those beside them
 STAYS = 1.5  # how much better than its score a passage told before stands, when all are chosen anew
 BETTER = 1.25  # how much a newcomer must beat the best held passage by
 _SHOWN = 4  # words named as the reason
+_ENDLESS = 1 << 60
 _TITLE = 24  # characters of a passage that its title shows
 
 Finder = Callable[[Ask, View], Sequence[str]]
@@ -75,22 +74,22 @@ class SearchSource:
     waits = False
     ahead = False
 
-    def __init__(self, names: Finder = no_names, meaning: Meaning | None = None) -> None:
-        """`names` says who is near, all the names of each; `meaning` compares by more than words."""
+    def __init__(self, names: Finder = no_names, chosen: Chosen | None = None) -> None:
+        """`names` says who is near, all the names of each; `chosen` what else than words is gone by."""
         self._names = names
-        self._meaning = meaning
+        self._chosen = chosen
 
     def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
         """The best passages; between two re-rankings, those told before and a clearly better one."""
         made = self._made(ask, view)
         if made is None:
             return
-        query, stand = self._query(ask, view), stand_of(made, ask, view)
+        query, stand = self._query(made, ask, view), stand_of(made, ask, view)
         if not query.parts:
             return
         may, room = allowed(made, stand), int(ask.room[Layer.RETRIEVED] * SHARE)
         most = min(MOST, max(room // SHORT, FEWEST))
-        chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask)), ask, may)
+        chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask, view)), ask, may)
         words = _words(query) if chosen else frozenset()
         for number, score, beside in chosen:
             passage = made.index.passages[number]
@@ -110,8 +109,10 @@ class SearchSource:
         """What would have been near, and why it was not offered; a conversation speaks for its own messages."""
         shelf = view.room(Shelf)
         made = shelf.look() if shelf is not None else None
-        query = self._query(ask, view)
-        if made is None or not query.parts:
+        if made is None:
+            return
+        query = self._query(made, ask, view)
+        if not query.parts:
             return
         stand = stand_of(made, ask, view)
         offered = {fragment.source for fragment in self.fragments(ask, view)}
@@ -125,20 +126,23 @@ class SearchSource:
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
                 yield Verdict(fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail)
 
-    def _query(self, ask: Ask, view: View) -> Query:
+    def _query(self, made: Made, ask: Ask, view: View) -> Query:
         """What to look for; whoever cannot say which names are near does not keep us from looking."""
         try:
             names = self._names(ask, view)
         except Exception as error:
             log.warning("names near the cursor could not be found: %s", type(error).__name__)
             names = ()
-        return query_of(ask, names)
+        return query_of(ask, names, _today(made, ask))
 
-    def _near(self, made: Made, query: Query, ask: Ask) -> NDArray[np.float32] | None:
+    def _near(self, made: Made, query: Query, ask: Ask, view: View) -> NDArray[np.float32] | None:
         """How near each passage is in meaning, where that can be told."""
-        if self._meaning is None:
+        way = Way() if self._chosen is None else self._chosen.way(view)
+        if way.warning:
+            ask.notes.append(way.warning)
+        if way.meaning is None:
             return None
-        near = self._meaning.near(ask.request.project_id, made, query)
+        near = way.meaning.near(ask.request.project_id, made, query)
         if near.trouble:
             ask.notes.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {_SAYS[ask.language]['dense']}")
         return near.scores
@@ -165,14 +169,21 @@ def stand_of(made: Made, ask: Ask, view: View) -> Stand:
 
 
 def _heard(made: Made, conversation: str, ask: Ask) -> int:
-    """How many of the latest messages would be in the prompt if the conversation had all the room there is."""
+    """How many of the latest messages the prompt shows, or could show where nobody knows yet."""
     first = made.first.get(TALK + conversation) if conversation else None
-    if first is None:
+    if first is None or ask.talk.since == "":
         return 0
-    room, heard = ask.window, 0
-    for passage in reversed(made.thread_of(first).passages):
-        room -= ask.tokenizer.count(passage.text)
-        if room < 0:
+    passages, talk = made.thread_of(first).passages, ask.talk
+    shown = made.index.by_source.get(talk.since) if talk.since else None
+    if shown is not None:
+        return max(first + len(passages) - shown, 0)
+    tokens = ask.window if talk.tokens is None else min(talk.tokens, ask.window)
+    characters = _ENDLESS if talk.characters is None else talk.characters
+    heard = 0
+    for passage in reversed(passages[-talk.messages :] if talk.messages else passages):
+        tokens -= ask.tokenizer.count(passage.text)
+        characters -= len(passage.text)
+        if min(tokens, characters) < 0:
             break
         heard += 1
     return heard
@@ -198,8 +209,8 @@ def _chosen(made: Made, hits: Sequence[Hit], ask: Ask, may: NDArray[np.bool_]) -
         rank[at] = scores.get(at, least) * STAYS
     beside: set[int] = set()
     for hit in hits[:BRINGS]:
-        for at in (hit.number - 1, hit.number + 1):
-            if 0 <= at < len(may) and may[at] and at not in rank and _thread(made, at) == _thread(made, hit.number):
+        for at in made.index.beside(hit.number):
+            if may[at] and at not in rank:
                 beside.add(at)
                 rank[at] = scores[at] = BESIDE * hit.score
     place = {at: n for n, at in enumerate(held)}  # of what nobody needs now, the latest told goes first
@@ -207,6 +218,15 @@ def _chosen(made: Made, hits: Sequence[Hit], ask: Ask, may: NDArray[np.bool_]) -
     order = [Hit(at, scores.get(at, 0.0)) for at in ordered]
     order = apart(made, order) if held else order
     return [(hit.number, hit.score, hit.number in beside) for hit in order]
+
+
+def _today(made: Made, ask: Ask) -> str:
+    """The day of asking, from which "last summer" counts: as the session has it, else that of the latest message."""
+    said = next((value for _, value in sorted(ask.request.session.items()) if day_of(value)), "")
+    first = made.first.get(TALK + ask.request.conversation_id) if ask.request.conversation_id else None
+    if said or first is None:
+        return said
+    return next((passage.at for passage in reversed(made.thread_of(first).passages) if passage.at), "")
 
 
 def _thread(made: Made, number: int) -> str:

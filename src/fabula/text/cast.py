@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fabula.text.names import Names
 
@@ -14,18 +14,31 @@ READ = 200_000  # characters of a text that are looked at
 
 
 class Cast:
-    """The people of a story, each with all they are called."""
+    """The people of a story, known by all they are called."""
 
-    def __init__(self, people: Mapping[str, Sequence[str]]) -> None:
-        self._names = Names({name: tuple(dict.fromkeys((name, *called))) for name, called in people.items()})
+    def __init__(self, names: Names, who: Callable[[str], str | None]) -> None:
+        """`who` says what the owner of a name is called, or None for what is nobody."""
+        self._names = names
+        self._who = who
+
+    @classmethod
+    def of(cls, people: Mapping[str, Sequence[str]]) -> Cast:
+        """People by their names, each with all they are called."""
+        return cls(Names({name: tuple(dict.fromkeys((name, *called))) for name, called in people.items()}), str)
+
+    def same(self, other: Cast) -> bool:
+        """Are these the same people, called the same?"""
+        return self._names is other._names
 
     def main(self, text: str) -> dict[str, str]:
         """Those named most, the most often named first, each with what this text mostly calls them."""
         counted: Counter[str] = Counter()
         called: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for hit in self._names.find(text[:READ]):
-            counted[hit.owner] += 1
-            called[hit.owner][hit.surface] += 1
+            name = self._who(hit.owner)
+            if name is not None:
+                counted[name] += 1
+                called[name][hit.surface] += 1
         ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:MOST]
         least = max(OFTEN, SHARE * ranked[0][1]) if ranked else OFTEN
         return {name: _mostly(called[name]) for name, many in ranked if many >= least}
@@ -34,7 +47,7 @@ class Cast:
         """Which of these a synopsis does not name."""
         if not main:
             return ()
-        told = {hit.owner for hit in self._names.find(synopsis)}
+        told = {self._who(hit.owner) for hit in self._names.find(synopsis)}
         return tuple(name for name in main if name not in told)
 
 
@@ -42,4 +55,4 @@ def _mostly(surfaces: Counter[str]) -> str:
     return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
 
 
-NOBODY = Cast({})
+NOBODY = Cast.of({})

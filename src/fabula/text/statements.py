@@ -21,7 +21,6 @@ PIECE = 300  # characters at which a sentence without an end is cut
 MOST = 60_000  # characters of a text that are read; of a longer one, stretches from all of it
 _STRETCHES = 12
 _SHORTENED = frozenset(f"{word}." for word in (*SHORT, "jr", "sr", "vs", "etc", "vol", *"bcdefghjklmnopqrstuvwxyz"))
-_OTHER_STOP = re.compile(r"．[”’」』）]*+(?=\S)")  # a full-width stop of older typesetting
 _CLAUSE = re.compile(r"[,;:，；：、—]+\s*|\s+")
 _SPOKEN = re.compile(r"“[^”]*(?:”|$)|\"[^\"]*(?:\"|$)|「[^」]*(?:」|$)|『[^』]*(?:』|$)")
 _SAID = re.compile(rf"\b(?:{'|'.join(sorted(SPEECH))})\b|[说道问答喊叫嚷念]", re.IGNORECASE)
@@ -93,10 +92,7 @@ def _line(line: str, at: int, size: int) -> Iterator[Statement]:
 
 def _starts(line: str) -> dict[int, None]:
     """Where sentences begin."""
-    found = sentence_starts(line)
-    if "．" in line:
-        found = sorted({*found, *(stop.end() for stop in _OTHER_STOP.finditer(line))})
-    return dict.fromkeys(found)
+    return dict.fromkeys(sentence_starts(line))
 
 
 def _together(line: str, edges: list[int], *, speech: bool) -> Iterator[tuple[int, int]]:
