@@ -26,7 +26,6 @@ from rich.progress import track
 from benchmarks.figures import arguments, report, show
 from fabula.search.dense import local
 from fabula.search.index import Index
-from fabula.search.lead import spoken
 from fabula.search.model import Passage, Query, Thread
 from fabula.search.vectors import Vectors
 from fabula.text.roots import root
@@ -107,7 +106,7 @@ def ours(index: Index) -> Way:
 
 def semantic(index: Index, vectors: Vectors) -> Way | None:
     """Fabula with meaning; None where the weights do not read this language."""
-    laid = vectors.lay([spoken(passage) for passage in index.passages], fill=False)
+    laid = vectors.lay(index.said, fill=False)
     vectors.fill()
     if not vectors.known(laid).any():
         return None

@@ -41,7 +41,7 @@ def seconds(texts: Texts) -> tuple[float, list[str]]:
 
 def naming(texts: Texts) -> float:
     """The share of chapters whose synopsis names all main characters, where they are known beforehand."""
-    cast = Cast(dict.fromkeys(names(texts, 200), ()))
+    cast = Cast.of(dict.fromkeys(names(texts, 200), ()))
     whole = 0
     for _, text in texts:
         main = cast.main(text)

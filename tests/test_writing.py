@@ -7,18 +7,24 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from fabula.app import Fabula
+from fabula.codex import service as codex_service
+from fabula.codex.model import Codex, Entry, Progression
 from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
 from fabula.library import Library, copy_in
 from fabula.llm import runs
 from fabula.llm.places import Patience, Place
 from fabula.llm.providers import provider_at
+from fabula.manuscript import documents as document_service
 from fabula.manuscript.tables import documents, marks, synopses
 from fabula.memory.outcomes import recorded
-from fabula.settling import accept, reject
+from fabula.settling import accept, again, reject
 from fabula.store.store import Store
-from fabula.writing import Again, Broken, Finished, Judging, Piece, Step, Terms, Writer
+from fabula.writing import Again, Broken, Finished, Piece, Step, Writer
+from fabula.writing_terms import Judging, Terms
 from tests.llm.server import Exchange, Server, chunk, fails, openai_says, serving
 
 QUICK = Patience(silence_seconds=5, tries=2, first_delay=0.01)
@@ -45,7 +51,7 @@ class Desk:
             place = Place(name="openai", base_url=self.server.url, key_variable="TEST_KEY", patience=QUICK)
             provider = provider_at(place)
             writer = Writer(self.house, provider, store=self.store, terms=terms)
-            request = self.house.request(model="gpt-4o", window=8192, **wishes)
+            request = self.house.request(**{"model": "gpt-4o", "window": 8192, **wishes})
             try:
                 return [step async for step in writer.write(request, variants=variants)]
             finally:
@@ -141,13 +147,11 @@ def test_a_synopsis_becomes_the_documents_own(desk: Desk) -> None:
 
 
 def test_a_document_changed_meanwhile_is_left_as_it_is(desk: Desk) -> None:
-    from fabula.manuscript import documents as service
-
     desk.server.script = openai_says("Late.")
     document = desk.house.request().document_id
     run_id = finished(desk.write()).run_id
     with desk.store.write(project=desk.project) as tx:
-        service.write(tx, document, "Somebody else was here.")
+        document_service.write(tx, document, "Somebody else was here.")
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, run_id)
     assert refusal.value.code is Code.DOCUMENT_STALE
@@ -188,6 +192,9 @@ def test_a_failure_keeps_what_came_and_names_its_code(desk: Desk) -> None:
     assert (last.text, last.error.code) == ("So far so", Code.LLM_GONE)
     kept = desk.runs()[0]
     assert (kept.answer, kept.outcome, kept.saw["ended"]) == ("So far so", "failed", "LLM_GONE")
+    assert kept.usage.input_tokens == kept.saw["tokens"], "what was read costs, whatever came of it"
+    assert (kept.usage.told, last.cost.micros) == (False, kept.cost.micros)
+    assert kept.cost.micros > 0
     accept(desk.store, desk.project, kept.id)  # half an answer is still the writer's to take
 
 
@@ -323,3 +330,93 @@ def test_what_was_spent_adds_up_by_model_and_month(desk: Desk) -> None:
     assert [(one.name, one.runs, one.cached_share) for one in spent] == [("openai/gpt-4o", 2, 0.75)]
     assert spent[0].micros == 2 * (1000 * 2.5 + 3000 * 1.25 + 10 * 10)
     assert runs.total(spent) == {"USD": spent[0].micros}
+
+
+FOUND = {
+    "entries": [
+        {"type": "item", "name": "brass", "aliases": [], "description": "What the lamp is made of."},
+        {"type": "character", "name": "Nobody At All", "aliases": [], "description": "Not in the text."},
+    ]
+}
+
+
+def test_entries_that_stand_in_the_text_come_into_the_codex_from_where_they_stand(desk: Desk) -> None:
+    document = desk.house.request().document_id
+    word = next(word for word in desk.text(document).split() if word.isalpha() and word.istitle() and len(word) > 3)
+    rows = {"entries": [{**FOUND["entries"][0], "name": word}, FOUND["entries"][1]]}
+    desk.server.script = openai_says("Here:\n```json\n", json.dumps(rows), "\n```")
+    end = finished(desk.write(skill_id="extract"))
+    assert end.verdict.findings == (), "a list of entries is no text of the story"
+    assert desk.server.seen[0].asked["response_format"]["type"] == "json_schema"
+    made = accept(desk.store, desk.project, end.run_id).entries
+    assert [entry.name for entry in made] == [word]
+    since = made[0].since
+    assert since is not None
+    assert (since.document, since.offset) == (document, desk.text(document).index(word))
+    codex = desk.house.view.room(Codex)
+    assert codex is not None
+    assert codex.called(word)[0].description == "What the lamp is made of."
+    with desk.store.read(project=desk.project) as reading:
+        assert recorded(reading) == [], "memory learns from prose alone"
+
+
+@pytest.mark.parametrize("answer", ["They are all there.", '{"entries": 7}', json.dumps(FOUND), '{"entries": []}'])
+def test_entries_that_cannot_be_read_or_stand_nowhere_change_nothing(desk: Desk, answer: str) -> None:
+    desk.server.script = openai_says(answer.replace("brass", "Zzyzx"))
+    run_id = finished(desk.write(skill_id="extract")).run_id
+    before = desk.house.view.room(Codex)
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id)
+    assert refusal.value.code in (Code.LLM_ANSWER_INVALID, Code.TEXT_INVALID)
+    assert desk.house.view.room(Codex) is before
+    assert desk.runs()[0].outcome == "open"
+
+
+def test_a_skill_for_selections_wants_one_and_one_for_documents_looks_from_the_end(desk: Desk) -> None:
+    with pytest.raises(FabulaError) as refusal:
+        desk.write(skill_id="rewrite")
+    assert refusal.value.code is Code.REQUEST_INVALID
+    assert desk.server.seen == []
+    desk.write(skill_id="synopsis", cursor=10)
+    assert desk.runs()[0].saw["place"]["cursor"] == len(desk.text(desk.house.request().document_id))
+
+
+def test_another_answer_is_asked_for_at_the_same_place_in_the_same_words(desk: Desk) -> None:
+    first = finished(desk.write(cursor=30, additional_input="Slower.")).run_id
+    request = again(desk.store, desk.house, first)
+    assert (request.cursor, request.additional_input, request.skill_id) == (30, "Slower.", "continue")
+    assert desk.runs()[0].outcome == "retried"
+    assert again(desk.store, desk.house, first) == request, "what was left is left"
+    with desk.store.write(project=desk.project) as tx:
+        document_service.write(tx, request.document_id, "Somebody else was here.")
+    with pytest.raises(FabulaError) as refusal:
+        again(desk.store, desk.house, first)
+    assert refusal.value.code is Code.DOCUMENT_STALE
+
+
+def test_an_answer_of_many_pages_can_be_taken(desk: Desk) -> None:
+    desk.server.script = openai_says("All the long night it rained. " * 1000)
+    run_id = finished(desk.write(Terms(patience=QUICK, judging=Judging(policy="off")), reply_tokens=4000)).run_id
+    accept(desk.store, desk.project, run_id)
+    with desk.store.read(project=desk.project) as reading:
+        assert len(recorded(reading)[0].offered) < 30_000
+
+
+def test_the_judge_is_told_what_is_so_of_whoever_the_text_names(desk: Desk) -> None:
+    with desk.store.write(project=desk.project) as tx:
+        at = Position(desk.house.request().document_id, 0)
+        entry = Entry(id="", type="character", name="Quillon", description="A ferryman.")
+        codex_service.create(tx, replace(entry, progressions=(Progression("Quillon lost his left hand.", at),)))
+    desk.server.script = openai_says("Quillon clapped both his hands.")
+    desk.write(Terms(patience=QUICK, judging=Judging(with_model=True)))
+    writing, judging = ("\n".join(m["content"] for m in one.asked["messages"]) for one in desk.server.seen)
+    assert "left hand" not in writing
+    assert "Quillon lost his left hand." in judging
+
+
+def test_no_longer_answer_is_asked_for_than_the_window_has_room_for(desk: Desk) -> None:
+    desk.write(skill_id="extract", window=3000)
+    asked = desk.server.seen[0].asked
+    limit = asked.get("max_tokens") or asked["max_completion_tokens"]
+    assert limit + desk.runs()[0].saw["tokens"] <= 3000
+    assert limit < 2000

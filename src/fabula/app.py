@@ -16,6 +16,7 @@ from fabula.constraints.source import ConstraintsSource
 from fabula.context.continuity import Continuities
 from fabula.context.engine import DEFAULTS, Engine, Settings
 from fabula.context.gather import Source
+from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Ask, Request
 from fabula.context.result import Result
@@ -37,8 +38,11 @@ from fabula.manuscript.synopsis_source import SynopsesSource
 from fabula.memory.episodes import EpisodeSource
 from fabula.memory.sitting import NOT_BEGUN, Sitting
 from fabula.memory.source import MemorySource
+from fabula.people import cast_of
+from fabula.search.chosen import Chosen
 from fabula.search.find import Found
 from fabula.search.source import SearchSource
+from fabula.sittings import sitting_of
 from fabula.skills.files import Skills, built_in
 from fabula.skills.own import folder_skills
 from fabula.skills.source import SkillSource
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
     from fabula.store.store import Store
 
 
-def all_sources(meaning: Meaning | None = None) -> tuple[Source, ...]:
-    """Every source of the house, to be picked from by a recipe's names; `meaning` lets search go by more than words."""
+def all_sources(chosen: Chosen | None = None) -> tuple[Source, ...]:
+    """Every source of the house, to be picked from by a recipe's names; `chosen` lets search go by more than words."""
     return (
         EditorSource(),
         ConversationSource(),
@@ -61,8 +65,8 @@ def all_sources(meaning: Meaning | None = None) -> tuple[Source, ...]:
         LorebookSource(_listen),
         MemorySource(_ruled),
         EpisodeSource(),
-        SynopsesSource(),
-        SearchSource(_names, meaning),
+        SynopsesSource(cast_of),
+        SearchSource(_names, chosen),
         TalksSource(),
     )
 
@@ -102,14 +106,16 @@ class Fabula:
     ) -> None:
         self._look = look
         self.store = store  # where it is kept; None for a folder, a file or a sample
-        self.engine = Engine(all_sources(meaning), settings=settings)
+        self._chosen = Chosen(meaning)
+        self.engine = Engine(all_sources(self._chosen), settings=settings)
         self._continuities = Continuities()
 
     @classmethod
     def open(cls, path: str | Path, *, library: Library | None = None, meaning: Meaning | None = None) -> Fabula:
         """A project folder or text file, `sample:NAME`, or, where a library is given, a project of its store.
 
-        With `meaning` (see `fabula.search.meaning.meaning_for`) passages are found by more than their words.
+        Passages are found by more than their words where the setting `search.embedding` says so, or with `meaning`
+        (see `fabula.search.meaning.meaning_for`).
         """
         view = read_only(path)
         if view is not None:
@@ -161,23 +167,61 @@ class Fabula:
     def assemble(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
         """The prompt for a request, following on from the last one of its kind, with what this sitting did."""
         view = self.view_with(request.conversation_id)
-        request = _in_its_mode(_through_the_skills_eyes(request, view), view)
+        request = _resolved(request, view)
         before = self._continuities.before(request, vantage_of(request, view))
         done = sitting.fragments(view.project.id, view.project.language)
         return self.engine.assemble(request, view, fragments=done, continuity=before)
 
-    def search(self, words: str, *, until: str | None = None, everything: bool = False, most: int = 10) -> list[Found]:
-        """Passages that answer a few words, of what lies behind a chapter, or of all there is."""
-        return look_up(self.view, words, until=until, everything=everything, most=most)
+    def search(
+        self,
+        words: str,
+        *,
+        until: str | None = None,
+        everything: bool = False,
+        most: int = 10,
+        now: str = "",
+        notes: list[str] | None = None,
+    ) -> list[Found]:
+        """Passages that answer a few words, of what lies behind a chapter, or of all there is.
+
+        `now` is the day from which "last summer" counts; warnings are put into `notes`.
+        """
+        view = self.view
+        way = self._chosen.way(view)
+        if way.warning and notes is not None:
+            notes.append(way.warning)
+        return look_up(
+            view,
+            words,
+            until=until,
+            everything=everything,
+            most=most,
+            meaning=way.meaning,
+            fill=False,
+            now=now,
+            notes=notes,
+        )
+
+    def sitting(self, now: str) -> Sitting:
+        """What was done lately, as the store has it on record; nothing where there is no store."""
+        if self.store is None:
+            return NOT_BEGUN
+        with self.store.read(project=self.view.project.id) as reading:
+            return sitting_of(reading, now)
+
+    def close(self) -> None:
+        """End what is done in the background for this project; what was made is kept."""
+        self._chosen.close()
 
     def commit(self, request: Request, result: Result) -> None:
         """An answer was recorded: the next request follows on from this one."""
-        self._continuities.commit(request, result.vantage, result.continuity)
+        resolved = _resolved(request, self.view_with(request.conversation_id))
+        self._continuities.commit(resolved, result.vantage, result.continuity)
 
     def inspect(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
         """The same without consequences, and with a reason for everything that stayed out."""
         view = self.view_with(request.conversation_id)
-        request = _in_its_mode(_through_the_skills_eyes(request, view), view)
+        request = _resolved(request, view)
         before = self._continuities.before(request, vantage_of(request, view))
         done = sitting.fragments(view.project.id, view.project.language)
         return self.engine.inspect(request, view, fragments=done, continuity=before)
@@ -203,19 +247,15 @@ def _with_skills(path: Path) -> View:
     return View(view.project, view.timeline, {**view.rooms, Skills: folder_skills(path)})
 
 
-def _in_its_mode(request: Request, view: View) -> Request:
-    """A conversation knows its own mode; what the request itself says comes first."""
+def _resolved(request: Request, view: View) -> Request:
+    """What a request leaves open: a skill has its recipe and its eyes, a conversation its mode."""
+    skill = (view.room(Skills) or built_in()).skills.get(request.skill_id)
     talks = view.room(Conversations)
     mark = talks.marks.get(request.conversation_id) if talks is not None else None
-    return request if request.mode or mark is None or not mark.mode else replace(request, mode=mark.mode)
-
-
-def _through_the_skills_eyes(request: Request, view: View) -> Request:
-    """A skill may look through other eyes than the reader's; what the request itself asks for comes first."""
-    skill = (view.room(Skills) or built_in()).skills.get(request.skill_id)
-    if skill is None or skill.eyes is None or request.eyes is not None:
-        return request
-    return replace(request, eyes=skill.eyes)
+    recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
+    eyes = request.eyes or (skill.eyes if skill is not None else None)
+    mode = request.mode or (mark.mode if mark is not None else "")
+    return replace(request, recipe=recipe, eyes=eyes, mode=mode)
 
 
 def sample_names() -> list[str]:

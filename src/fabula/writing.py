@@ -8,7 +8,7 @@ on record with what it saw and what it cost. Whoever stops listening stops the r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from msgspec import Struct, to_builtins
@@ -21,36 +21,24 @@ from fabula.context.result import Result
 from fabula.core.errors import FabulaError
 from fabula.core.story import Eyes
 from fabula.core.view import View
-from fabula.llm.asking import ask
+from fabula.llm.asking import ask, counted
 from fabula.llm.model import Call, Ended, Provider, Usage, Why
-from fabula.llm.money import PRICES, Cost, Price, cost_of, price_of
-from fabula.llm.places import USUAL, Patience
+from fabula.llm.money import Cost, Price, cost_of, price_of
 from fabula.llm.runs import Run, State, record, seen
+from fabula.llm.whole import whole
 from fabula.manuscript.model import Manuscript
-from fabula.skills.judge import SCHEMA, Policy, Verdict, by_program, complaint, in_order, read_verdict
-from fabula.skills.model import Skill
+from fabula.memory.sitting import NOT_BEGUN, Sitting
+from fabula.skills.aim import aimed
+from fabula.skills.entries import SCHEMA as ENTRIES
+from fabula.skills.judge import SCHEMA, Verdict, by_program, complaint, in_order, read_verdict
+from fabula.skills.model import Answer, Skill
 from fabula.skills.source import skill_of
 from fabula.store.store import OWNER, Store
+from fabula.writing_terms import DEFAULTS, Judging, Terms
 
 MOST_VARIANTS = 8
 MOST_TRIES = 5
-
-
-class Judging(Struct, frozen=True, kw_only=True):
-    """How answers are judged: not at all, marked, or written anew up to so many times; with the model or without."""
-
-    policy: Policy = "flag"
-    tries: int = 2
-    with_model: bool = False
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """How a writer works: judging, prices, patience, and whether prompts are kept on record."""
-
-    judging: Judging = Judging()
-    prices: Mapping[str, Price] = PRICES
-    patience: Patience = USUAL
-    keep_prompts: bool = False
+SHAPES = {Answer.ENTRIES: ENTRIES}  # what an answer must look like before it can be kept
 
 
 class Piece(Struct, frozen=True, gc=False):
@@ -85,11 +73,11 @@ class Broken(Struct, frozen=True, kw_only=True):
     variant: int
     text: str
     error: FabulaError
+    cost: Cost = Cost()
     run_id: str = ""
 
 
 Step = Piece | Again | Finished | Broken
-DEFAULTS = Terms()
 
 
 class Writer:
@@ -103,18 +91,24 @@ class Writer:
         store: Store | None = None,
         user: str = OWNER,
         terms: Terms = DEFAULTS,
+        settled: State = "open",
     ) -> None:
+        """`settled` is how a finished run stands on record: open until somebody takes it, or used by the house."""
+        self._settled = settled
         self._house = house
         self._provider = provider
         self._store = store
         self._user = user
         self._terms = terms
 
-    async def write(self, request: Request, *, variants: int = 1) -> AsyncGenerator[Step, None]:
-        """The answers to a request, as they come."""
+    async def write(
+        self, request: Request, *, variants: int = 1, sitting: Sitting = NOT_BEGUN
+    ) -> AsyncGenerator[Step, None]:
+        """The answers to a request, as they come; `sitting` is what its writer did lately."""
         view = self._house.view_with(request.conversation_id)
         skill = skill_of(view, request.skill_id)
-        result = self._house.assemble(request)
+        request = aimed(request, skill)
+        result = self._house.assemble(request, sitting=sitting)
         arriving: asyncio.Queue[Step | None] = asyncio.Queue()
         tasks = [
             asyncio.create_task(_Answer(self, number, request, view, skill, result).stream(arriving))
@@ -136,6 +130,11 @@ class Writer:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def settled(self) -> State:
+        """How a finished run stands on record."""
+        return self._settled
 
     @property
     def terms(self) -> Terms:
@@ -182,7 +181,8 @@ class _Answer:
             await self._tries(arriving)
         except FabulaError as error:
             noted = await asyncio.to_thread(self._note, "failed", error.code.value)
-            arriving.put_nowait(Broken(variant=self._number, text=self._text, error=error, run_id=noted))
+            broken = Broken(variant=self._number, text=self._text, error=error, cost=self._cost(), run_id=noted)
+            arriving.put_nowait(broken)
         finally:
             if not self._noted:  # stopped in the middle: what came is kept
                 self._note("stopped", "stopped")
@@ -202,7 +202,7 @@ class _Answer:
             rules = in_order(self._view, self._result.vantage.position)
             said = complaint(verdict.broken, rules, self._view.project.language)
             messages = (*self._result.messages, Message("assistant", self._text), Message("user", said))
-        noted = await asyncio.to_thread(self._note, "open", why)
+        noted = await asyncio.to_thread(self._note, self._writer.settled, why)
         arriving.put_nowait(
             Finished(
                 variant=self._number,
@@ -217,39 +217,42 @@ class _Answer:
 
     async def _once(self, messages: tuple[Message, ...], arriving: asyncio.Queue[Step | None]) -> Why:
         self._text = ""
-        why: Why = "stop"
-        call = self._call(messages)
-        asked = ask(
-            self._writer.provider,
-            call,
-            patience=self._writer.terms.patience,
-            tokenizer=self._result.model.tokenizer(),
-        )
-        async with aclosing(asked) as events:
-            async for event in events:
-                if isinstance(event, Ended):
-                    why = event.why
-                    self._used(event.usage)
-                else:
-                    self._text += event.text
-                    arriving.put_nowait(Piece(self._number, event.text))
-        return why
+        end: Ended | None = None
+        call, tokenizer = self._call(messages), self._result.model.tokenizer()
+        asked = ask(self._writer.provider, call, patience=self._writer.terms.patience, tokenizer=tokenizer)
+        try:
+            async with aclosing(asked) as events:
+                async for event in events:
+                    if isinstance(event, Ended):
+                        end = event
+                    else:
+                        self._text += event.text
+                        arriving.put_nowait(Piece(self._number, event.text))
+        finally:
+            if end is not None:
+                self._used(end.usage)
+            elif self._text:  # broken off: what was read and written costs all the same
+                self._used(counted(call, self._text, tokenizer))
+        return end.why if end is not None else "stop"
 
     def _call(self, messages: tuple[Message, ...]) -> Call:
         wishes, request = self._skill.wishes, self._request
+        left = self._result.model.window - self._result.token_count  # no server takes a prompt with a longer answer
         return Call(
             model=request.model,
             messages=messages,
-            max_tokens=request.reply_tokens or wishes.max_tokens,
+            max_tokens=max(min(request.reply_tokens or wishes.max_tokens, left), 1),
             temperature=wishes.temperature,
             top_p=wishes.top_p,
             stop=wishes.stop,
+            schema=SHAPES.get(self._skill.answer),
             input_tokens=self._result.token_count,
         )
 
     async def _judged(self, judging: Judging) -> Verdict:
         """The verdict on the text as it stands: a program's, then the model's where it is wanted."""
-        if judging.policy == "off" or not self._text.strip() or self._writer.provider.name == "clipboard":
+        written = self._skill.answer.prose and bool(self._text.strip())
+        if judging.policy == "off" or not written or self._writer.provider.name == "clipboard":
             return Verdict()
         here = self._result.vantage.position
         story = self._view.room(Manuscript)
@@ -265,7 +268,6 @@ class _Answer:
             self._request, skill_id="judge", additional_input=self._text, eyes=Eyes.AUTHOR, conversation_id=""
         )
         rules = in_order(self._view, self._result.vantage.position)
-        said: list[str] = []
         try:
             result = self._writer.house.assemble(request)
             skill = skill_of(self._view, "judge")
@@ -277,15 +279,11 @@ class _Answer:
                 schema=SCHEMA,
                 input_tokens=result.token_count,
             )
-            async with aclosing(ask(self._writer.provider, call, patience=self._writer.terms.patience)) as events:
-                async for event in events:
-                    if isinstance(event, Ended):
-                        self._used(event.usage)
-                    else:
-                        said.append(event.text)
+            said = await whole(self._writer.provider, call, patience=self._writer.terms.patience)
         except FabulaError as error:  # the judge being away is said, and does not stand in the text's way
             return Verdict(asked=True, problem=str(error))
-        return read_verdict("".join(said), self._text, rules, self._view.project.language)
+        self._used(said.usage)
+        return read_verdict(said.text, self._text, rules, self._view.project.language)
 
     def _used(self, usage: Usage) -> None:
         before = self._usage
@@ -306,6 +304,7 @@ class _Answer:
         place = {
             "cursor": result.vantage.position.offset if result.vantage.position is not None else None,
             "selection": request.selection,
+            "instruction": request.additional_input,
             "revision": self._revision(),
             "answer": self._skill.answer.value,
         }

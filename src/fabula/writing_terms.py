@@ -2,8 +2,7 @@
 
 | setting | says |
 | `llm.provider`, `llm.model` | who writes, unless a command says otherwise |
-| `llm.places` | providers of one's own: by name, with `base_url`, `speaks`, `key_variable` … |
-| `llm.prices` | rows of the price table |
+| `llm.prices` | rows of the price table; the person's only |
 | `judge.policy`, `judge.tries`, `judge.withModel` | how answers are judged |
 | `runs.keepPrompts` | whether whole prompts are kept on record |
 """
@@ -17,16 +16,42 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.local import BUNDLED, model_file
-from fabula.llm.money import PRICES, read_prices
-from fabula.llm.places import PLACES, Place
+from fabula.llm.money import PRICES, Price, read_prices
+from fabula.llm.own import own_models
+from fabula.llm.places import PLACES, USUAL, Patience, Place
 from fabula.llm.runs import KEEP_PROMPTS
 from fabula.settings import service as settings
+from fabula.skills.judge import Policy
 from fabula.store.store import OWNER, Store
-from fabula.writing import Judging, Terms
+from fabula.text.models import is_known
 
+PRICED = "llm.prices"  # the setting
+CAUTIOUS = 8192  # the window of a model that no table knows, on a server of one's own
+_VENDORS = ("anthropic", "openai", "deepseek", "openrouter")
 USUAL_MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5", "deepseek": "deepseek-chat", "local": BUNDLED}
+
+
+class Judging(Struct, frozen=True, kw_only=True):
+    """How answers are judged: not at all, marked, or written anew up to so many times; with the model or without."""
+
+    policy: Policy = "flag"
+    tries: int = 2
+    with_model: bool = False
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """How a writer works: judging, prices, patience, and whether prompts are kept on record."""
+
+    judging: Judging = Judging()
+    prices: Mapping[str, Price] = PRICES
+    patience: Patience = USUAL
+    keep_prompts: bool = False
+
+
+DEFAULTS = Terms()
 
 
 class Chosen(Struct, frozen=True):
@@ -48,32 +73,55 @@ def chosen(
 ) -> Chosen:
     """What is asked for, else what the project says, else the person, else what there is a key or a model for."""
     said = _said(store, project_id, user) if store is not None else {}
-    places = {**PLACES, **_places(said.get("llm.places", {}))}
+    own = own_models()
     name = provider or _text(said, "llm.provider") or ("own" if base_url else _there())
-    place = places.get(name)
     if base_url:
-        shape = place or Place(name=name, needs_key=False, key_variable="FABULA_LLM_KEY")
+        shape = own.places.get(name) or Place(name=name, needs_key=False, key_variable="FABULA_LLM_KEY")
         place = msgspec.structs.replace(shape, base_url=base_url)
-    if place is None:
-        raise FabulaError(
-            Code.SETTING_INVALID, f"There is no provider called {name!r}. There are: {', '.join(sorted(places))}."
-        )
-    wanted = model or _text(said, "llm.model") or USUAL_MODELS.get(place.name, "gpt-4o")
-    return Chosen(place, wanted, _terms(said, place))
+    else:
+        place = own.place(name)
+    return _chosen(place, model or _text(said, "llm.model"), said)
+
+
+def for_background(store: Store, project_id: str, *, user: str = OWNER) -> Chosen | None:
+    """Who works for the house when nobody asked: whoever this machine's `models.toml` names, and nobody else.
+
+    A key in the environment lets a writer ask; it is no leave to spend money behind their back. The model that
+    comes along with the house tells nothing true, so it is not asked either.
+    """
+    own = own_models()
+    if not own.background:
+        return None
+    who = _chosen(own.place(own.background), "", _said(store, project_id, user))
+    return None if who.place.speaks == "clipboard" or who.model == BUNDLED else who
+
+
+def sized(request: Request, who: Chosen) -> Request:
+    """The request for whoever was chosen. A server of one's own may hold a model that no table knows: be cautious."""
+    request = msgspec.structs.replace(request, model=who.model)
+    if request.window is None and who.place.name not in _VENDORS and not is_known(who.model):
+        return msgspec.structs.replace(request, window=CAUTIOUS, encoding=request.encoding or "o200k_base")
+    return request
 
 
 def _there() -> str:
     """The first provider there is a key for, else the model on this machine, else the clipboard."""
-    for name in ("anthropic", "openai", "deepseek", "openrouter"):
+    for name in _VENDORS:
         if os.environ.get(PLACES[name].key_variable, "").strip():
             return name
     return "local" if model_file() is not None else "clipboard"
 
 
 def _said(store: Store, project_id: str, user: str) -> Mapping[str, Any]:
+    """The person's settings, and the project's above them; but no project says what something costs a person."""
     with store.read(project=project_id, user=user) as reading:
         own = {one.name: one.value for one in settings.listed(reading, scope="user")}
-        return {**own, **{one.name: one.value for one in settings.listed(reading)}}
+        return {**own, **{one.name: one.value for one in settings.listed(reading) if one.name != PRICED}}
+
+
+def _chosen(place: Place, model: str, said: Mapping[str, Any]) -> Chosen:
+    wanted = model or place.model or USUAL_MODELS.get(place.name, "gpt-4o")
+    return Chosen(place, wanted, _terms(said, place))
 
 
 def _terms(said: Mapping[str, Any], place: Place) -> Terms:
@@ -87,16 +135,8 @@ def _terms(said: Mapping[str, Any], place: Place) -> Terms:
         keep = msgspec.convert(said.get(KEEP_PROMPTS, False), bool)
     except msgspec.ValidationError as error:
         raise FabulaError(Code.SETTING_INVALID, f"A setting of judge or runs makes no sense: {error}.") from error
-    prices = read_prices(said["llm.prices"]) if "llm.prices" in said else PRICES
+    prices = read_prices(said[PRICED]) if PRICED in said else PRICES
     return Terms(judging=judging, prices=prices, patience=place.patience, keep_prompts=keep)
-
-
-def _places(table: Any) -> dict[str, Place]:
-    try:
-        rows = msgspec.convert(table, dict[str, dict[str, Any]])
-        return {name: msgspec.convert({**row, "name": name}, Place) for name, row in rows.items()}
-    except msgspec.ValidationError as error:
-        raise FabulaError(Code.SETTING_INVALID, f"`llm.places` makes no sense: {error}.") from error
 
 
 def _text(said: Mapping[str, Any], name: str) -> str:

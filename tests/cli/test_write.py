@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +17,10 @@ from tests.cli.test_codex import Room, room
 from tests.llm.server import Exchange, Server, chunk, fails, openai_says, serving
 
 __all__ = ["room"]
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture
@@ -36,6 +42,10 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(room: 
     run = room.read("runs", "Coast")[0]
     assert (run["answer"], run["outcome"]) == ("The lamp went out.", "open")
     assert run["id"][:8] in room.run("runs", "Coast")
+    shown = room.run("runs", "Coast", run["id"][:8])
+    assert "Saw " in shown
+    assert "constraint:" in shown
+    assert shown.rstrip().endswith("The lamp went out.")
     assert "revision" in room.run("accept", "Coast", run["id"][:8])
     assert room.read("runs", "Coast")[0]["outcome"] == "accepted"
     assert "STORE_CONFLICT" in room.run("reject", "Coast", run["id"], code=2)
@@ -53,7 +63,27 @@ def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_ser
     room.run("write", "Coast", *at(model_server))
     assert "Rejected." in room.run("reject", "Coast", room.read("runs", "Coast")[0]["id"])
     room.run("write", "Coast", *at(model_server), "--accept")
-    assert "Accepted into" in room.aside
+    assert "Accepted; the document is at revision" in room.aside
+
+
+def test_another_answer_takes_the_place_of_the_one_before(room: Room, model_server: Server) -> None:
+    room.run("write", "Coast", *at(model_server), "--input", "Slower.", "--cursor", "40")
+    first = room.read("runs", "Coast")[0]
+    room.run("write", "Coast", *at(model_server), "--again", first["id"][:8])
+    second, left = room.read("runs", "Coast")
+    assert (left["id"], left["outcome"], second["outcome"]) == (first["id"], "retried", "open")
+    assert second["saw"]["place"]["cursor"] == 40
+    assert "Slower." in str(model_server.seen[1].asked["messages"][-1]["content"])
+    assert "STORE_NOT_FOUND" in room.run("write", "Coast", *at(model_server), "--again", "nothing", code=2)
+    assert "CONTEXT_REQUEST_INVALID" in room.run("write", "sample:wugang", *at(model_server), "--again", "x", code=2)
+
+
+def test_entries_that_were_found_are_named(room: Room, model_server: Server) -> None:
+    row = {"type": "item", "name": "wick key", "aliases": [], "description": "Puts the lamp out."}
+    model_server.script = openai_says(json.dumps({"entries": [row]}))
+    room.run("write", "Coast", *at(model_server), "--skill", "extract", "--document", "ch-01")
+    said = room.run("accept", "Coast", room.read("runs", "Coast")[0]["id"])
+    assert "Accepted: wick key." in said
 
 
 def test_several_variants_come_one_after_the_other(room: Room, model_server: Server) -> None:
@@ -123,3 +153,25 @@ def test_control_c_keeps_what_came(room: Room, model_server: Server) -> None:
             break
         time.sleep(0.1)
     assert kept[0]["answer"].startswith("word word ")
+
+
+def test_what_was_just_taken_and_left_is_known_to_the_next_request(room: Room, model_server: Server) -> None:
+    model_server.script = openai_says("The kettle sang its one thin note.")
+    room.run("write", "Coast", *at(model_server))
+    room.run("reject", "Coast", room.read("runs", "Coast")[0]["id"])
+    room.run("write", "Coast", *at(model_server))
+    assert "The kettle sang" in str(model_server.seen[1].asked["messages"])
+    assert "The kettle sang" not in str(model_server.seen[0].asked["messages"])
+
+
+def test_a_picture_goes_along_and_a_text_is_quoted(room: Room, model_server: Server) -> None:
+    (room.folder / "map.png").write_bytes(PIXEL)
+    (room.folder / "notes.txt").write_text("The north stair is bricked up.", "utf-8")
+    room.run("write", "Coast", *at(model_server), "--attach", "map.png", "--attach", "notes.txt")
+    sent = str(model_server.seen[0].asked["messages"])
+    assert "data:image/png;base64," in sent
+    assert "The north stair is bricked up." in sent
+    (room.folder / "key").write_bytes(b"\x00\x01")
+    refused = room.run("write", "Coast", *at(model_server), "--attach", "key", code=2)
+    assert "LLM_ATTACHMENT_INVALID" in refused
+    assert len(model_server.seen) == 1

@@ -69,7 +69,7 @@ def run(
     store: STORE = None,
 ) -> None:
     """Do what is due, of all projects of the store."""
-    from fabula.background import kinds_of
+    from fabula.background.kinds import kinds_of
     from fabula.jobs.worker import Worker
     from fabula.library import Library
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -25,17 +25,21 @@ from fabula.cli import (
     memory,
     preset,
     projects,
+    recaps,
+    runs,
     search,
     series,
+    setting,
     synopsis,
     write,
 )
 from fabula.cli.projects import STORE
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import now
 
 if TYPE_CHECKING:
     from fabula.app import Fabula
-    from fabula.context.request import Request
+    from fabula.context.request import Attachment, Request
     from fabula.library import Library
 
 app = typer.Typer(
@@ -53,13 +57,14 @@ SKILL = Annotated[str, typer.Option("--skill", "-s", help="What the model is ask
 INPUT = Annotated[str, typer.Option("--input", "-i", help="Your own instruction.")]
 MODEL = Annotated[str, typer.Option("--model", "-m", help="For which model tokens are counted.")]
 WINDOW = Annotated[int | None, typer.Option("--window", "-w", help="The model's window, if not its usual one.")]
-RECIPE = Annotated[str, typer.Option(help="How the prompt is laid out.")]
+RECIPE = Annotated[str, typer.Option(help="How the prompt is laid out; as the skill says, by default.")]
 EYES = Annotated[str | None, typer.Option(help="author, reader or character.")]
 CHARACTER = Annotated[str | None, typer.Option(help="Through whose eyes.")]
 TALK = Annotated[str, typer.Option("--conversation", help="The conversation to follow on from.")]
 INCLUDE = Annotated[list[str] | None, typer.Option(help="Pull in an entry by its id.")]
 EXCLUDE = Annotated[list[str] | None, typer.Option(help="Leave something out, by source or title.")]
 LATE = Annotated[bool | None, typer.Option("--late/--no-late", help="Late joiners behind the window.")]
+ATTACH = Annotated[list[Path] | None, typer.Option(help="An image, a PDF or a text that goes along.")]
 ASKED = Annotated[str | None, typer.Option("--request", help="A whole request as JSON (a file, or - for stdin).")]
 JSON = Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")]
 
@@ -74,13 +79,14 @@ def _asked(
     instruction: INPUT = "",
     model: MODEL = "gpt-4o",
     window: WINDOW = None,
-    recipe: RECIPE = "novel",
+    recipe: RECIPE = "",
     eyes: EYES = None,
     character: CHARACTER = None,
     conversation: TALK = "",
     include: INCLUDE = None,
     exclude: EXCLUDE = None,
     late: LATE = None,
+    attach: ATTACH = None,
     asked: ASKED = None,
 ) -> tuple[Fabula, Request]:
     """The project and the request that a command line describes."""
@@ -103,8 +109,18 @@ def _asked(
         include=tuple(include or ()),
         exclude=tuple(exclude or ()),
         late_joiners=late,
+        attachments=_attached(attach or ()),
     )
     return house, request
+
+
+def _attached(paths: Sequence[Path]) -> tuple[Attachment, ...]:
+    """Files that go along with a request."""
+    if not paths:
+        return ()
+    from fabula.llm.attached import attachment
+
+    return tuple(attachment(path) for path in paths)
 
 
 @contextmanager
@@ -130,7 +146,10 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         with _library(given["project"], given.pop("store")) as library:
             house, request = _asked(library, **{name: given.pop(name) for name in shared})
-            command(house, request, **given)
+            try:
+                command(house, request, **given)
+            finally:
+                house.close()
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {option.name: option.annotation for option in options}
@@ -147,7 +166,7 @@ def assemble(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
 ) -> None:
     """Assemble the prompt for a place in the story."""
-    result = house.assemble(request)
+    result = house.assemble(request, sitting=house.sitting(now()))
     if as_json:
         from fabula.context.wire import result_json
 
@@ -164,7 +183,7 @@ def assemble(
 @asks
 def inspect(house: Fabula, request: Request, as_json: JSON = False) -> None:
     """Look inside: every fragment, in or out, and why."""
-    result = house.inspect(request)
+    result = house.inspect(request, sitting=house.sitting(now()))
     if as_json:
         from fabula.context.wire import inspection_json
 
@@ -184,7 +203,7 @@ def why(
     as_json: JSON = False,
 ) -> None:
     """Why is this (not) in the prompt?"""
-    verdicts = house.inspect(request).why(name)
+    verdicts = house.inspect(request, sitting=house.sitting(now())).why(name)
     if as_json:
         from fabula.context.wire import verdict_json
 
@@ -223,8 +242,11 @@ preset.register(app)
 synopsis.register(app)
 search.register(app)
 jobs.register(app)
+recaps.register(app)
 memory.register(app, asks)
+setting.register(app)
 write.register(app, asks)
+runs.register(app)
 
 
 def _read(name: str) -> bytes:

@@ -234,7 +234,7 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
 @contextmanager
 def open_store(where: str | None, *, as_it_is: bool = False) -> Iterator[Store]:
     """A store that is closed again; what follows from changes is queued with them."""
-    from fabula.jobs.after_saving import follow
+    from fabula.jobs.following import follow
     from fabula.store.store import Store
 
     store = Store.open(where, as_it_is=as_it_is)

@@ -17,7 +17,7 @@ from fabula.context.budget import Limits, Profile
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.gather import Gatherer, Source
 from fabula.context.measure import Measure
-from fabula.context.recipes import RECIPES, Preset, Recipe, UserProfile, prepare
+from fabula.context.recipes import NOVEL, RECIPES, Preset, Recipe, UserProfile, prepare
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.run import Run
@@ -128,7 +128,7 @@ class Engine:
             return run.result(fallback, Profile(), warnings)
 
     def _recipe(self, name: str) -> Recipe:
-        recipe = self._recipes.get(name)
+        recipe = self._recipes.get(name or NOVEL.name)
         if recipe is None:
             raise FabulaError(
                 Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(self._recipes)}."

@@ -96,6 +96,7 @@ def fit(
     # What the whole text would leave is the conversation's, under its own cap.
     unasked = max(core + max(left, 0) - window.full, 0)
     left -= _settle_history(fitting, history, unasked, recipe, before, same_place=same_place)
+    _drop_repeated(fitting)
     if offer.window is not None:
         _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
     fitting.settings = settings.settle(fitting, Layer.SETTINGS)
@@ -311,6 +312,17 @@ def _settle_window(
 
 def _left_out(tokens: int) -> str:
     return f"{tokens} tokens left out" if tokens < NEVER else "far more than fits"
+
+
+def _drop_repeated(fitting: Fitting) -> None:
+    """A message that the conversation shows is not told a second time because it was found."""
+    found = [piece for piece in fitting.retrieved if piece.fragment.source.startswith("history:")]
+    shown = {piece.fragment.source for piece in fitting.history} if found else set()
+    repeated = {id(piece) for piece in found if piece.fragment.source in shown}
+    if repeated:
+        again = [piece for piece in found if id(piece) in repeated]
+        fitting.retrieved = [piece for piece in fitting.retrieved if id(piece) not in repeated]
+        fitting.outcomes += [(one.fragment, Reason.DUPLICATE, one.tokens, one.fragment.source) for one in again]
 
 
 class _History:

@@ -49,7 +49,7 @@ class Request(Struct, frozen=True, kw_only=True):
     window: int | None = None
     encoding: str | None = None
     reply_tokens: int | None = None
-    recipe: str = "novel"
+    recipe: str = ""  # empty: as the skill says, else the novel's
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
@@ -95,6 +95,15 @@ class Nearby(Struct, frozen=True):
         return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
 
 
+class Talk(Struct, frozen=True):
+    """How much of a conversation a prompt shows: its caps, and the oldest message shown, None where nobody knows."""
+
+    tokens: int | None = None
+    messages: int | None = None
+    characters: int | None = None
+    since: str | None = None  # its source; empty where none is shown
+
+
 class Ask(Struct, frozen=True, kw_only=True):
     """A request as a source sees it: resolved, with the room it may fill."""
 
@@ -106,6 +115,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     window: int
     near: tuple[Nearby, ...] = ()
     text: Stretch | None = None  # the text before the cursor
+    talk: Talk = Talk()
     held: tuple[str, ...] = ()  # told last time; offer them again if they still stand
     fresh: bool = True  # the retrieved layer is chosen anew in this request
     left: Mapping[str, bytes] = {}  # by source: what it left behind last time, at this very place

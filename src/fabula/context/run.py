@@ -26,7 +26,7 @@ from fabula.context.preset_trace import preset_verdicts
 from fabula.context.recipes import Preset, Recipe
 from fabula.context.recipes.conditions import Moment, Settled, settle
 from fabula.context.render import Rendered, render
-from fabula.context.request import Ask, Request
+from fabula.context.request import Ask, Request, Talk
 from fabula.context.result import LayerReport, Result
 from fabula.context.shape import Offer, names_of, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
@@ -106,6 +106,9 @@ class Run:
         share = budget.shares[Layer.RETRIEVED]
         tidy = before.retrieved_tokens > (2 * share if self.same_place else share)
         fresh = fresh or tidy
+        talk = Talk(recipe.history_tokens, recipe.history_messages, recipe.history_characters)
+        talk = replace(talk, since=before.history_start) if self.same_place else talk
+        asked = 0
         while True:
             held = held_over(before, tidy=tidy, patience=self.recipe.patience)
             told = Ask(
@@ -117,6 +120,7 @@ class Run:
                 window=ask.window,
                 near=near,
                 text=text,
+                talk=talk,
                 held=held,
                 fresh=fresh,
                 left=before.left if self.same_place else {},
@@ -129,10 +133,15 @@ class Run:
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
                 offer, budget, measure, preset, identity, fresh, attached.sent, attached.tokens
             )
-            if fresh or not (fitting.stepped or fitting.crowded):
+            asked += 1
+            moved = not fresh and (fitting.stepped or fitting.crowded)
+            begins = fitting.history[0].fragment.source if fitting.history else ""
+            unheard = asked == 1 and begins != talk.since and len(fitting.history) < len(offer.history)
+            if not moved and not unheard:
                 break
-            # A window stepped, or the layer has no room left: choose it anew, in the same breath.
-            fresh, tidy = True, fitting.crowded
+            if moved:  # A window stepped, or the layer has no room left: choose it anew, in the same breath.
+                fresh, tidy = True, fitting.crowded
+            talk = replace(talk, since=begins)  # what the conversation does not show may be found
         noted += fitting.warnings + placed_warnings + self._unheard(offered)
         outcomes += fitting.outcomes
         order.settle(fitting.kept, outcomes, unanchored)
@@ -200,7 +209,7 @@ class Run:
             place=request.conversation_id or request.document_id,
             said=(*talk, spoken) if spoken.strip() else tuple(talk),
             near=tuple(near.text for near in nearby(request, desk)),
-            modes=frozenset(name for name in (request.recipe, request.skill_id, request.mode) if name),
+            modes=frozenset(name for name in (self.recipe.name, request.skill_id, request.mode) if name),
             model=request.model,
             timed=msgspec.json.decode(left, type=dict[str, int]) if left else {},
         )

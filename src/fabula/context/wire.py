@@ -29,7 +29,7 @@ class WireRequest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_f
     window: int | None = None
     encoding: str | None = None
     reply_tokens: int | None = None
-    recipe: str = "novel"
+    recipe: str = ""
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""

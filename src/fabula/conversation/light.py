@@ -23,6 +23,7 @@ from fabula.core.fragments import Fragment, Layer
 from fabula.core.scale import EPISODE, within
 from fabula.core.view import Language, Project, View
 from fabula.store.transaction import Reading
+from fabula.text.short import short
 
 MOST = 3  # in one prompt
 TITLE, SNIPPET = 60, 160  # characters
@@ -95,8 +96,8 @@ def _glimpse(reading: Reading, row: Row[Any], mark: Mark) -> Glimpse:
     answered = next((one for one in reversed(path) if one.role == "assistant"), None)
     said = sorted((one for one in (asked, answered) if one is not None), key=lambda one: one.number or 0)
     first = said[0].content if said else ""
-    title = _short(row.title or first, TITLE)
-    snippets = tuple(text for one in said if (text := _short(one.content, SNIPPET)))
+    title = short(row.title or first, TITLE)
+    snippets = tuple(text for one in said if (text := short(one.content, SNIPPET)))
     return Glimpse(row.id, mark, title, snippets, _heard(reading, row.id, said))
 
 
@@ -128,8 +129,3 @@ def _fragment(project: Project, place: int, one: Glimpse, own: frozenset[str] | 
         score=within(EPISODE, 0.5 - 0.15 * place),
         known_to=own if one.known_to is None else one.known_to,
     )
-
-
-def _short(text: str, most: int) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"

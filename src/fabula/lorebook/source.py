@@ -118,7 +118,7 @@ class LorebookSource:
 
     def _question(self, books: Lorebooks, ask: Ask, view: View) -> Question:
         request = ask.request
-        talking = bool(request.conversation_id) and request.recipe != NOVEL.name
+        talking = bool(request.conversation_id) and request.recipe not in ("", NOVEL.name)
         talk = self._listen(view, request.conversation_id, books.depth) if talking else _written(ask)
         said = talk.said
         if request.additional_input.strip():

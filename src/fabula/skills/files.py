@@ -16,6 +16,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from fabula.context.recipes import RECIPES
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes
 from fabula.core.view import Language
@@ -125,6 +126,8 @@ def in_folder(folder: Path) -> list[tuple[str, str]]:
 def _check(ident: str, text: str, read: _File) -> None:
     if not read.template:
         raise _refused(ident, 1, "it has no [template]")
+    if read.recipe not in RECIPES:
+        raise _refused(ident, _line_of(text, "recipe"), f"there is no recipe {read.recipe!r}: {', '.join(RECIPES)}")
     wishes = read.model
     sound = (
         (wishes.temperature is None or 0 <= wishes.temperature <= 2)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from fabula.codex.model import Codex
@@ -22,32 +21,14 @@ from fabula.core.story import Position
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction
 from fabula.skills.continuity import hints
+from fabula.skills.shaped import TEXT, list_of, rows_in
 
 Policy = Literal["off", "flag", "regenerate"]
 MOST_FINDINGS = 50
 LONGEST_REASON = 400
 _MARKS = "\"“”'‘’"
 
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["violations"],
-    "properties": {
-        "violations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["constraint", "quote", "reason"],
-                "properties": {
-                    "constraint": {"type": "string"},
-                    "quote": {"type": "string"},
-                    "reason": {"type": "string"},
-                },
-            },
-        }
-    },
-}
+SCHEMA: Mapping[str, Any] = list_of("violations", {"constraint": TEXT, "quote": TEXT, "reason": TEXT})
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -125,10 +106,8 @@ def in_order(view: View, here: Position | None) -> list[Constraint]:
 
 def read_verdict(answer: str, text: str, constraints: Sequence[Constraint], language: Language) -> Verdict:
     """The model's answer as findings in the text; rubbish is said to be rubbish."""
-    try:
-        data = msgspec.json.decode(_json_in(answer))
-        rows = msgspec.convert(data, dict[str, list[dict[str, Any]]])["violations"]
-    except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeEncodeError):
+    rows = rows_in(answer, "violations")
+    if rows is None:
         return Verdict(asked=True, problem=_SAYS[language]["rubbish"])
     found = [finding for row in rows[:MOST_FINDINGS] if (finding := _finding(row, text, constraints)) is not None]
     return Verdict(findings=tuple(found), asked=True)
@@ -157,12 +136,6 @@ _SAYS: dict[Language, dict[str, str]] = {
         "rubbish": "模型没有给出可读的判断；只完成了程序能做的检查。",
     },
 }
-
-
-def _json_in(answer: str) -> bytes:
-    """The object in an answer that may have words or a fence around it."""
-    first, last = answer.find("{"), answer.rfind("}")
-    return answer[first : last + 1].encode() if 0 <= first < last else b""
 
 
 def _finding(row: Mapping[str, Any], text: str, constraints: Sequence[Constraint]) -> Finding | None:

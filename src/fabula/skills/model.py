@@ -27,6 +27,11 @@ class Answer(StrEnum):
     SYNOPSIS = "synopsis"  # the document's synopsis
     ENTRIES = "entries"  # proposals for the codex
 
+    @property
+    def prose(self) -> bool:
+        """Is it text of the story? Only that is judged, and only from that does memory learn."""
+        return self in (Answer.INSERT, Answer.REPLACE)
+
 
 class Wishes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the model is to answer."""

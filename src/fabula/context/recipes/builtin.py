@@ -54,5 +54,7 @@ CHARACTER_CHAT = Recipe(
     history_step=0.75,
 )
 PLAIN = Recipe(name="plain", preset=_DESK, sources=())
+# A text that comes along as the input, beside what is always told: the same stable prefix as the novel's.
+DIGEST = Recipe(name="digest", preset=_DESK, sources=("skill", "constraints", "project", "codex", "lorebook", "memory"))
 
-RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN)}
+RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN, DIGEST)}
