@@ -86,10 +86,9 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=256)
 def _compiled(template: str) -> Template:
-    house = _sandbox()
     with _readable():
-        _look_through(house.parse(template))
-        return house.from_string(template)
+        _looked_through(template)
+        return _sandbox().from_string(template)
 
 
 @lru_cache(maxsize=256)
@@ -97,7 +96,7 @@ def _asks(template: str) -> frozenset[str]:
     from jinja2 import meta
 
     with _readable():
-        return frozenset(meta.find_undeclared_variables(_sandbox().parse(template)))
+        return frozenset(meta.find_undeclared_variables(_looked_through(template)))
 
 
 @contextmanager
@@ -133,9 +132,11 @@ def _joined(values: Iterable[object], between: str = "") -> str:
     return str(between).join(texts)
 
 
-def _look_through(parsed: nodes.Template) -> None:
-    """Refuse what a template has no need of: everything that is not listed here."""
+def _looked_through(template: str) -> nodes.Template:
+    """A template as it reads; refused where it holds what it has no need of, before anything is worked out of it."""
     from jinja2 import nodes
+
+    parsed = _sandbox().parse(template)
 
     known = (
         *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const),
@@ -169,6 +170,7 @@ def _look_through(parsed: nodes.Template) -> None:
             walk(child, depth)
 
     walk(parsed, 0)
+    return parsed
 
 
 def _by_number(place: nodes.Expr) -> bool:
