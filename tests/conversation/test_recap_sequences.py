@@ -213,5 +213,5 @@ class Recaps(RuleBasedStateMachine):
 
 TestRecaps = Recaps.TestCase
 TestRecaps.settings = settings(
-    max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck), deadline=None
+    max_examples=25, stateful_step_count=30, suppress_health_check=list(HealthCheck), deadline=None
 )

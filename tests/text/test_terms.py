@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fabula.text.kin import kin
 from fabula.text.roots import root
-from fabula.text.terms import counted, is_character, is_lent, terms
+from fabula.text.terms import counted, is_character, is_lent, lent, terms
 
 
 def test_chinese_is_compared_by_pairs_and_single_characters() -> None:
@@ -68,6 +68,14 @@ def test_any_text_has_terms_of_a_known_sort(text: str) -> None:
         assert number > 0
         assert "\n" not in term
         assert is_lent(term) or is_character(term) or term.startswith("=")
+
+
+@given(st.text(alphabet=st.sampled_from("a bRn's’9灯塔。ー가 "), max_size=80) | st.text(max_size=80))
+def test_the_lent_terms_and_the_characters_are_those_that_are_counted(text: str) -> None:
+    words, characters = lent(text)
+    found = counted(text)
+    assert words == {term: number for term, number in found.items() if is_lent(term)}
+    assert characters == {term: number for term, number in found.items() if is_character(term)}
 
 
 def test_whoever_asks_for_a_pet_may_be_answered_with_a_dog() -> None:

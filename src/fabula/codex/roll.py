@@ -85,6 +85,11 @@ class Roll:
         return tuple(takewhile(lambda entry: entry.level is Level.ALWAYS, self.entries))
 
     @cached_property
+    def renamed(self) -> frozenset[str]:
+        """The entries that get names with a progression."""
+        return frozenset(entry.id for entry in self.entries if any(step.aliases for step in entry.progressions))
+
+    @cached_property
     def later(self) -> dict[str, Position]:
         """Names that come into the story at some point, and where; those that are free for others are left out."""
         free = {name for entry in self.entries if entry.since is None for name in (entry.name, *entry.aliases)}

@@ -78,8 +78,11 @@ class CodexSource:
         self, codex: Codex, ask: Ask, view: View, pinned: Set[str], shut: Mapping[str, str]
     ) -> dict[str, float]:
         scores: dict[str, float] = {}
+        renamed = codex.roll.renamed
         for near in ask.near:
-            hits = (hit for hit in codex.names.find(near.text) if _points_to(hit, codex, ask, view))
+            hits = codex.names.find(near.text)
+            if renamed:
+                hits = [hit for hit in hits if hit.owner not in renamed or _points_to(hit, codex, ask, view)]
             for owner, nearness in near.nearest(hits).items():
                 score = _SCORES[round(nearness * _STEPS)]
                 if score > scores.get(owner, 0.0) and owner not in shut:

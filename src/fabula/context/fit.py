@@ -316,8 +316,10 @@ def _left_out(tokens: int) -> str:
 
 def _drop_repeated(fitting: Fitting) -> None:
     """A message that the conversation shows is not told a second time because it was found."""
+    if not fitting.history:
+        return
     found = [piece for piece in fitting.retrieved if piece.fragment.source.startswith("history:")]
-    shown = {piece.fragment.source for piece in fitting.history} if found else set()
+    shown = {piece.fragment.source for piece in fitting.history}
     repeated = {id(piece) for piece in found if piece.fragment.source in shown}
     if repeated:
         again = [piece for piece in found if id(piece) in repeated]

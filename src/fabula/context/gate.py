@@ -44,17 +44,18 @@ def gate(
 
 def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The strictest word on a fragment and on all it was made from; None when nothing is held against it."""
-    strictest: Reason | None = None
-    held: tuple[Terms | Fragment, ...] = (fragment, *fragment.derived_from)
-    for terms in held:
+    strictest = judge_terms(fragment, vantage, timeline)
+    if strictest is not None and strictest is not Reason.NOT_REVEALED:
+        return strictest
+    unlearnt = False
+    for terms in fragment.derived_from:
         reason = judge_terms(terms, vantage, timeline)
         if reason is Reason.NOT_REVEALED:
             strictest = reason
         elif reason is not None:
             return reason
-    if any(not _learnt(terms, vantage, timeline) for terms in fragment.derived_from):
-        return Reason.NOT_KNOWN
-    return strictest
+        unlearnt = unlearnt or (bool(terms.learnt) and not _learnt(terms, vantage, timeline))
+    return Reason.NOT_KNOWN if unlearnt else strictest
 
 
 def judge_terms(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
@@ -71,7 +72,7 @@ def judge_terms(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -
 
 def _learnt(terms: Terms, vantage: Vantage, timeline: Timeline) -> bool:
     """Whoever learns it at some point of the story has learnt it by now."""
-    if not terms.learnt or vantage.eyes is Eyes.AUTHOR:
+    if vantage.eyes is Eyes.AUTHOR:
         return True
     knower = _knower(vantage)
     return all(who != knower or timeline.reached(since, vantage.position) for who, since in terms.learnt)

@@ -142,12 +142,14 @@ class Gatherer:
         if type(offered) is tuple and self._vetted.get(id(offered)) is offered:
             return offered
         answer = offered if type(offered) is tuple else list(islice(offered, most + 1))
+        if not answer:
+            return ()
         if len(answer) > most:
             raise FabulaError(Code.FRAGMENT_INVALID, f"more than {most} fragments")
         for kind in set(map(type, answer)):
             if not issubclass(kind, Fragment):
                 raise FabulaError(Code.FRAGMENT_INVALID, f"a {kind.__name__} where a fragment belongs")
-        if type(answer) is tuple and answer:
+        if type(answer) is tuple:
             if len(self._vetted) >= _VETTED:
                 self._vetted.clear()
             self._vetted[id(answer)] = answer

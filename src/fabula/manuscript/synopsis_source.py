@@ -88,6 +88,8 @@ class SynopsesSource:
         tellings = Tellings.of(manuscript, self._cast(view))
         plan = tellings.plan(ask.request.document_id, ask.vantage, view.timeline)
         offered = _standing(plan, ask)
+        if not ask.held and not self._looks_back(tellings, plan, ask):
+            return offered
         held = [*self._held(tellings, plan, offered, ask, view)]
         told = {ident for one in (*offered, *held) if (ident := _told_alone(one))}
         more = {one.source: one for one in (*held, *self._relevant(tellings, plan, told, ask, view))}
@@ -121,10 +123,17 @@ class SynopsesSource:
                 yield _fragment(chapter, KEPT, ask, kind)
 
     @staticmethod
+    def _looks_back(tellings: Tellings, plan: Plan, ask: Ask) -> bool:
+        """Is anything told further back than the latest chapters, and is it to be chosen from now?"""
+        if not (ask.fresh or ask.request.additional_input) or not tellings.relevance:
+            return False
+        told = plan.told
+        return told.far is not None or bool(told.runs or told.untold or told.between)
+
+    @staticmethod
     def _relevant(tellings: Tellings, plan: Plan, told: Set[str], ask: Ask, view: View) -> Iterator[Fragment]:
         """The chapters further back that have most to do with what is near."""
-        far = plan.told.far is not None or plan.told.runs or plan.told.untold or plan.told.between
-        if not far or not (ask.fresh or ask.request.additional_input) or not tellings.relevance:
+        if not SynopsesSource._looks_back(tellings, plan, ask):
             return
         scores = tellings.relevance.scores(near.text for near in ask.near)
         held = frozenset(ask.held)

@@ -16,12 +16,14 @@ import numpy as np
 from fabula.search.ledger import Ledger
 from fabula.search.model import Query
 from fabula.search.seats import Numbers, Seats
-from fabula.text.terms import counted, is_character, is_lent
+from fabula.text.terms import lent
 
 MOST = 24  # words of a page that are looked at, and twice as many single characters
 RARER = 1.5  # the power to which rarity counts
 K1, B = 1.0, 0.6  # how soon more of a word says no more; how much length counts against a passage
 NAMED = 0.5  # what being a name adds to a word
+_OFTEN = sqrt(3)
+_BY_NUMBER = (0.0, 1.0, sqrt(2))  # saying it twice is not saying twice as much
 _REMEMBERED = 4096  # paragraphs: whoever writes on has the same ones before the cursor again and again
 
 
@@ -39,9 +41,12 @@ def needed(ledger: Ledger, seats: Seats, query: Query) -> Numbers:
 @lru_cache(maxsize=_REMEMBERED)
 def _terms(text: str) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """The words and the single characters of a text, and what each counts for by its number."""
-    found = {term: sqrt(min(number, 3)) for term, number in counted(text).items()}
-    words = {term: share for term, share in found.items() if is_lent(term)}
-    return words, {term: share for term, share in found.items() if is_character(term)}
+    words, characters = lent(text)
+    return _shares(words), _shares(characters)
+
+
+def _shares(counts: Mapping[str, int]) -> dict[str, float]:
+    return {term: _BY_NUMBER[number] if number < 3 else _OFTEN for term, number in counts.items()}
 
 
 def _add(sought: dict[int, float], ledger: Ledger, terms: Mapping[str, float], weight: float) -> None:

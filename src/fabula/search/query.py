@@ -6,6 +6,7 @@ question in a chat is what search is for, and the rest only tells what it is abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fabula.context.request import Ask
@@ -21,6 +22,7 @@ INSTRUCTION = 1.5
 QUESTION = 4.0
 LONGEST = 2000  # characters of one part, from its beginning and from its end
 _LOOK = 200  # characters by which the writing is judged: a wide character says as much as several narrow ones
+_WIDE_CHARACTER = re.compile("[\u2e80-\U0010ffff]")
 ASKING = frozenset({"", "chat"})  # skills that do nothing but answer
 
 
@@ -58,7 +60,7 @@ def query_of(ask: Ask, names: Sequence[str] = (), now: str = "") -> Query:
 def before(text: str, begin: int, end: int) -> list[tuple[str, float]]:
     """The text before a place, paragraph by paragraph, the nearest first; another scene says little."""
     look = text[max(end - _LOOK, begin) : end]
-    scale = WIDE / SIZE if 3 * sum(character > "\u2e7f" for character in look) > len(look) else 1.0
+    scale = WIDE / SIZE if 3 * len(_WIDE_CHARACTER.findall(look)) > len(look) else 1.0
     begin = max(begin, end - int(NEAR[-1][0] * scale))
     found: list[tuple[str, float]] = []
     share = 1.0

@@ -191,9 +191,11 @@ def _best(seats: Seats, scores: Numbers, most: int) -> list[Hit]:
     order = order[np.lexsort((order, -scores[order]))]
     seen: dict[int, int] = {}
     weighed: list[tuple[float, int]] = []
-    for number in order[scores[order] > 0].tolist():
-        thread = int(seats.threads[number])
+    found = order[scores[order] > 0]
+    for number, score, thread in zip(
+        found.tolist(), scores[found].tolist(), seats.threads[found].tolist(), strict=True
+    ):
         times = seen[thread] = seen.get(thread, 0) + 1
-        weighed.append((float(scores[number]) * times**-AGAIN, number))
+        weighed.append((score * times**-AGAIN, number))
     weighed.sort(key=lambda each: (-each[0], each[1]))
     return [Hit(number, score / weighed[0][0]) for score, number in weighed[:most]]

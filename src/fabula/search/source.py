@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +242,13 @@ def _in_window(passage: Passage, ask: Ask) -> bool:
 def _words(query: Query) -> frozenset[str]:
     """The words of what weighs most."""
     most = max(weight for _, weight in query.parts)
-    return frozenset(word for text, weight in query.parts if weight == most for word in terms(text))
+    return frozenset().union(*(_spoken(text) for text, weight in query.parts if weight == most))
+
+
+@lru_cache(maxsize=1024)
+def _spoken(text: str) -> frozenset[str]:
+    """The words of a text: the paragraphs before the cursor come again and again."""
+    return frozenset(terms(text))
 
 
 def _because(

@@ -70,6 +70,8 @@ class _Pattern(Struct, gc=False):
 
 
 _DEFAULT = Rules()
+_SHORT = 8_000  # characters
+_LATELY = 32  # texts
 T = TypeVar("T")
 
 
@@ -84,6 +86,7 @@ class Names:
         self._spelled: dict[str, tuple[str, ...]] = {}  # each way of writing one, and the names written so
         self._loose: dict[str, tuple[str, ...]] = {}  # names in small letters, where case does not matter at all
         self._edges = Edges()
+        self._lately: dict[str, list[Hit]] = {}
         self._add(list(self._given))
         self._large, self._small = _Automaton(list(self._spelled)), _Automaton([])
         self._any = _Automaton(list(self._loose))
@@ -109,7 +112,7 @@ class Names:
     def _followed(self, given: dict[str, tuple[str, ...]], rules: dict[str, Rules], touched: Iterable[str]) -> Names:
         """The same with little changed, sharing what was worked out."""
         new = Names.__new__(Names)
-        new._rules, new._given, new._patterns = rules, given, {}
+        new._rules, new._given, new._patterns, new._lately = rules, given, {}, {}
         new._owners, new._spelled, new._loose = self._owners.copy(), self._spelled.copy(), self._loose.copy()
         lost: set[str] = set()
         for owner in touched:
@@ -164,8 +167,18 @@ class Names:
             if name:
                 yield from ways(name, ())
 
-    def find(self, text: str) -> list[Hit]:
+    def find(self, text: str) -> Sequence[Hit]:
         """Every mention, in order; a name that several own is a mention of each."""
+        known = self._lately.get(text)
+        if known is None:
+            known = self._found(text)
+            if len(text) <= _SHORT:  # what is near the cursor is asked for by several
+                if len(self._lately) >= _LATELY:
+                    self._lately.clear()
+                self._lately[text] = known
+        return known
+
+    def _found(self, text: str) -> list[Hit]:
         found = self._matches(levelled(text))
         hits: list[Hit] = []
         past, patterns, learnt = 0, self._patterns, False

@@ -53,6 +53,23 @@ def counted(text: str) -> dict[str, int]:
     return counts
 
 
+def lent(text: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Of what `counted` counts, the lent terms, and apart from them the single characters."""
+    words: dict[str, int] = {}
+    characters: dict[str, int] = {}
+    for word in _WORD.findall(text.lower()):
+        if word[0] < _WIDE_FIRST:
+            forms = _forms(word)
+            if forms:
+                words[forms[0]] = words.get(forms[0], 0) + 1
+            continue
+        for character in word:
+            characters[character] = characters.get(character, 0) + 1
+        for pair in _pairs(word) if len(word) > 1 else ():
+            words[pair] = words.get(pair, 0) + 1
+    return words, characters
+
+
 @lru_cache(maxsize=1 << 16)
 def _forms(word: str) -> tuple[str, ...]:
     """What a word counts as."""
