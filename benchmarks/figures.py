@@ -34,6 +34,17 @@ def timed(calls: Sequence[Callable[[], object]]) -> list[float]:
     return [milliseconds(call) for call in calls]
 
 
+def loop_ms() -> float:
+    """How long a plain loop of 300,000 additions takes now, at best: what this machine is worth at the moment."""
+
+    def loop() -> None:
+        total = 0
+        for number in range(300_000):
+            total += number
+
+    return min(milliseconds(loop) for _ in range(5))
+
+
 def arguments(about: str, *, data: bool = True) -> argparse.ArgumentParser:
     """The options every benchmark has."""
     parser = argparse.ArgumentParser(description=about)
