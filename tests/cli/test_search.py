@@ -91,3 +91,13 @@ def test_words_are_marked_where_they_stand() -> None:
     assert marks("她看见灯塔亮了", "灯塔") == [(3, 5)]
     assert marks("她看见灯塔亮了", "灯塔亮") == [(3, 6)]
     assert marks("nothing here", "lamp") == []
+
+
+def test_a_prompt_that_is_asked_for_once_waits_for_the_index(desk: Desk) -> None:
+    page = "The heron-shaped lamp stood in the east window. " + "Rain fell on the yard all day. " * 40
+    book = "\n\n".join(f"# Chapter {number}\n\n{page if number == 3 else page[50:]}" for number in range(1, 200))
+    (desk.folder / "long.md").write_text(book + "\n\nWhere was the heron-shaped lamp?", "utf-8")
+    desk.run("import", "long.md", "--title", "Long")
+    found = json.loads(desk.run("assemble", "Long", "--json"))
+    assert not any("RETRIEVAL_NOT_READY" in warning for warning in found["warnings"])
+    assert "heron-shaped lamp stood in the east window" in found["prompt"]

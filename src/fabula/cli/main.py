@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +30,7 @@ from fabula.cli import (
     search,
     series,
     setting,
+    skills,
     synopsis,
     write,
 )
@@ -135,6 +136,18 @@ def _library(project: str, where: str | None) -> Iterator[Library | None]:
         yield Library(store)
 
 
+def _read_up(house: Fabula) -> None:
+    """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
+    from fabula.search.shelf import Shelf
+
+    view = house.view
+    shelf = view.room(Shelf)
+    if shelf is None or shelf.made is not None:
+        return
+    with projects.bar(f"Reading {view.project.title or view.project.id}") as progress, suppress(FabulaError, OSError):
+        shelf.finished(progress)  # what goes wrong is the assembly's to say
+
+
 def asks(command: Callable[..., None]) -> Callable[..., None]:
     """A command about a request: it gets all the options that describe one, and is called with house and request."""
     late = {"Fabula": object, "Request": object, "Library": object}  # imported only when a command runs
@@ -147,6 +160,7 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         with _library(given["project"], given.pop("store")) as library:
             house, request = _asked(library, **{name: given.pop(name) for name in shared})
             try:
+                _read_up(house)
                 command(house, request, **given)
             finally:
                 house.close()
@@ -246,6 +260,7 @@ recaps.register(app)
 memory.register(app, asks)
 setting.register(app)
 write.register(app, asks)
+skills.register(app)
 runs.register(app)
 
 
