@@ -19,7 +19,7 @@ def kinds_of(library: Library) -> dict[str, Kind]:
     """The kinds, and who does them."""
     return {
         SYNOPSIS: Kind(handler=partial(tell, library), seconds=600.0),
-        INDEX: Kind(handler=partial(index, library), seconds=600.0),
+        INDEX: Kind(handler=partial(index, library), seconds=1800.0),
         PROPOSALS: Kind(handler=partial(propose, library), seconds=300.0),
         RECAP: Kind(handler=partial(recap, library), paid=True, seconds=120.0, tries=1),
     }
