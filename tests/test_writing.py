@@ -104,6 +104,8 @@ def test_prompts_are_kept_only_where_that_was_turned_on(desk: Desk) -> None:
 def test_accepting_puts_the_text_at_the_cursor_marks_it_and_tells_memory(desk: Desk) -> None:
     desk.server.script = openai_says("The sea was quiet.")
     document = desk.house.request().document_id
+    with desk.store.write(project=desk.project) as tx:
+        document_service.write(tx, document, desk.text(document).rstrip() + "\n\n")
     before = desk.text(document)
     run_id = finished(desk.write(cursor=len(before))).run_id
     accept(desk.store, desk.project, run_id)

@@ -47,8 +47,24 @@ def test_what_is_asked_for_comes_first_then_the_project_then_the_person(
     assert (chosen(store, project).place.name, chosen(store, project).model) == ("ollama", "llama3.1:8b")
     said(store, "llm.provider", "anthropic")
     assert chosen(store, project).place.name == "anthropic"
+    assert chosen(store, project).model == "claude-sonnet-4-5", "the person's model is not at home there"
+    assert chosen(store, project, provider="ollama").model == "llama3.1:8b"
+    assert chosen(store, project, provider="openai").model == "gpt-4o"
     assert chosen(store, project, provider="openai", model="gpt-4.1").model == "gpt-4.1"
     assert chosen(provider="clipboard").place.speaks == "clipboard"
+
+
+def test_a_model_without_a_provider_is_meant_for_whoever_there_is(
+    store: Store, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    said(store, "llm.model", "gpt-4.1", person=True)
+    assert chosen(store, project).model == "gpt-4.1"
+    assert chosen(store, project, provider="openai").model == "gpt-4.1"
+    assert chosen(store, project, provider="anthropic").model == "claude-sonnet-4-5"
+    assert chosen(store, project, base_url="http://127.0.0.1:1/v1").model == "gpt-4.1"
+    said(store, "llm.model", "gpt-4.1-mini")
+    assert chosen(store, project).model == "gpt-4.1-mini"
 
 
 def test_a_project_says_neither_where_prompts_go_nor_what_they_cost_nor_who_works_unasked(

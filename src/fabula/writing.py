@@ -2,14 +2,18 @@
 
 One prompt is assembled; one or several answers to it stream side by side. Each is checked when it is whole,
 written anew with the complaint stated where the project asks for that (a bounded number of times), and put
-on record with what it saw and what it cost. Whoever stops listening stops the requests; what came is kept.
+on record with what it saw, what it cost and every text that was left on the way. Whoever stops listening stops
+the requests; what came is kept. Writing anew in vain takes nothing away: the answer before it stands.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import logging
+import threading
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -19,26 +23,35 @@ from fabula.context.render import Message
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import FabulaError
-from fabula.core.story import Eyes
-from fabula.core.view import View
+from fabula.core.view import Language, View
+from fabula.judging import judged
 from fabula.llm.asking import ask, counted
 from fabula.llm.model import Call, Ended, Provider, Usage, Why
 from fabula.llm.money import Cost, Price, cost_of, price_of
 from fabula.llm.runs import Run, State, record, seen
-from fabula.llm.whole import whole
-from fabula.manuscript.model import Manuscript
 from fabula.memory.sitting import NOT_BEGUN, Sitting
 from fabula.skills.aim import aimed
 from fabula.skills.entries import SCHEMA as ENTRIES
-from fabula.skills.judge import SCHEMA, Verdict, by_program, complaint, in_order, read_verdict
+from fabula.skills.judge import Verdict, active, complaint
 from fabula.skills.model import Answer, Skill
+from fabula.skills.place import place_for
 from fabula.skills.source import skill_of
 from fabula.store.store import OWNER, Store
-from fabula.writing_terms import DEFAULTS, Judging, Terms
+from fabula.writing_terms import DEFAULTS, Terms
+
+log = logging.getLogger("fabula.writing")
 
 MOST_VARIANTS = 8
 MOST_TRIES = 5
 SHAPES = {Answer.ENTRIES: ENTRIES}  # what an answer must look like before it can be kept
+_LEAST = 64  # tokens of room without which nothing is written anew
+_SAYS: dict[Language, dict[str, str]] = {
+    "en": {
+        "in_vain": "It could not be written anew ({why}); this is the answer before.",
+        "no_room": "It was not written anew: the window has no room for that.",
+    },
+    "zh": {"in_vain": "未能重写（{why}），这是之前的答案。", "no_room": "窗口没有余地，未重写。"},
+}
 
 
 class Piece(Struct, frozen=True, gc=False):
@@ -56,7 +69,10 @@ class Again(Struct, frozen=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """A variant is whole: its text, the judge's verdict, and what it used and cost in all tries."""
+    """A variant is whole: its text, the judge's verdict, and what it used and cost in all tries.
+
+    `unrecorded` says why it is not on record where it should be: then this text is all there is of it.
+    """
 
     variant: int
     text: str
@@ -65,6 +81,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     usage: Usage
     cost: Cost
     run_id: str = ""
+    unrecorded: FabulaError | None = None
 
 
 class Broken(Struct, frozen=True, kw_only=True):
@@ -75,6 +92,7 @@ class Broken(Struct, frozen=True, kw_only=True):
     error: FabulaError
     cost: Cost = Cost()
     run_id: str = ""
+    unrecorded: FabulaError | None = None
 
 
 Step = Piece | Again | Finished | Broken
@@ -100,6 +118,8 @@ class Writer:
         self._store = store
         self._user = user
         self._terms = terms
+        self.spent = 0  # by every run so far, in millionths
+        self._counting = threading.Lock()
 
     async def write(
         self, request: Request, *, variants: int = 1, sitting: Sitting = NOT_BEGUN
@@ -116,16 +136,18 @@ class Writer:
         ]
         for task in tasks:
             task.add_done_callback(lambda _: arriving.put_nowait(None))
-        ended = 0
+        ended, answered = 0, False
         try:
             while ended < len(tasks):
                 step = await arriving.get()
                 if step is None:
                     ended += 1
                 else:
+                    answered = answered or (isinstance(step, Finished) and step.unrecorded is None)
                     yield step
             await asyncio.gather(*tasks)
-            self._house.commit(request, result)
+            if answered:
+                self._house.commit(request, result)
         finally:
             for task in tasks:
                 task.cancel()
@@ -158,10 +180,20 @@ class Writer:
 
     def note(self, request: Request, run: Run) -> str:
         """A run on record, where there is a store; its id."""
+        with self._counting:
+            self.spent += run.cost.micros
         if self._store is None:
             return ""
         with self._store.write(project=request.project_id, user=self._user) as tx:
             return record(tx, run)
+
+
+class _Try(Struct, frozen=True):
+    """One text of a variant, what the judge says of it, and how it ended."""
+
+    text: str
+    verdict: Verdict
+    why: Why
 
 
 class _Answer:
@@ -170,56 +202,81 @@ class _Answer:
     def __init__(self, writer: Writer, number: int, request: Request, view: View, skill: Skill, result: Result) -> None:
         self._writer, self._number, self._request = writer, number, request
         self._view, self._skill, self._result = view, skill, result
+        self._tokenizer = result.model.tokenizer()
         self._usage = Usage()
         self._text = ""
-        self._verdicts: list[Verdict] = []
-        self._noted = False
+        self._tries: list[_Try] = []
+        self._outcome: State = "stopped"
+        self._why = "stopped"
+        self._noting = threading.Lock()
+        self._run_id: str | None = None
+        self._told = False
 
     async def stream(self, arriving: asyncio.Queue[Step | None]) -> None:
         """Everything that comes, into the queue."""
         try:
-            await self._tries(arriving)
-        except FabulaError as error:
-            noted = await asyncio.to_thread(self._note, "failed", error.code.value)
-            broken = Broken(variant=self._number, text=self._text, error=error, cost=self._cost(), run_id=noted)
-            arriving.put_nowait(broken)
+            end = await self._ended(arriving)
+            arriving.put_nowait(await asyncio.to_thread(self._recorded, end))
         finally:
-            if not self._noted:  # stopped in the middle: what came is kept
-                self._note("stopped", "stopped")
+            if not self._told:  # stopped in the middle: what came is kept
+                self._kept()
 
-    async def _tries(self, arriving: asyncio.Queue[Step | None]) -> None:
-        judging = self._writer.terms.judging
-        again = judging.policy == "regenerate"
-        tries = 1 + (min(max(judging.tries, 0), MOST_TRIES) if again else 0)
-        messages = tuple(self._result.messages)
-        for number in range(1, tries + 1):
-            why = await self._once(messages, arriving)
-            verdict = await self._judged(judging)
-            self._verdicts.append(verdict)
-            if not verdict.broken or number == tries or why == "handed_over":
-                break
-            arriving.put_nowait(Again(self._number, verdict))
-            rules = in_order(self._view, self._result.vantage.position)
-            said = complaint(verdict.broken, rules, self._view.project.language)
-            messages = (*self._result.messages, Message("assistant", self._text), Message("user", said))
-        noted = await asyncio.to_thread(self._note, self._writer.settled, why)
-        arriving.put_nowait(
-            Finished(
-                variant=self._number,
-                text=self._text,
-                why=why,
-                verdict=verdict,
-                usage=self._usage,
-                cost=self._cost(),
-                run_id=noted,
-            )
+    async def _ended(self, arriving: asyncio.Queue[Step | None]) -> Finished | Broken:
+        try:
+            last = await self._written(arriving)
+        except FabulaError as error:
+            self._outcome, self._why = "failed", error.code.value
+            return Broken(variant=self._number, text=self._text, error=error, cost=self._cost())
+        self._text, self._outcome, self._why = last.text, self._writer.settled, last.why
+        return Finished(
+            variant=self._number,
+            text=last.text,
+            why=last.why,
+            verdict=last.verdict,
+            usage=self._usage,
+            cost=self._cost(),
         )
+
+    async def _written(self, arriving: asyncio.Queue[Step | None]) -> _Try:
+        """The answer, written anew as often as the project wants; the last that is whole."""
+        judging, says = self._writer.terms.judging, _SAYS[self._view.project.language]
+        anew = min(max(judging.tries, 0), MOST_TRIES) if judging.policy == "regenerate" else 0
+        messages = tuple(self._result.messages)
+        last = await self._tried(messages, arriving)
+        while anew and last.verdict.broken:
+            anew -= 1
+            rules = active(self._view, self._result.vantage.position)
+            said = complaint(last.verdict.broken, rules, self._view.project.language)
+            messages = (*self._result.messages, Message("assistant", last.text), Message("user", said))
+            if self._room(messages) < _LEAST:
+                return self._standing(last, says["no_room"])
+            arriving.put_nowait(Again(self._number, last.verdict))
+            try:
+                last = await self._tried(messages, arriving)
+            except FabulaError as error:
+                why = says["in_vain"].format(why=error)
+                self._tries.append(_Try(self._text, Verdict(problem=str(error)), "stop"))
+                return self._standing(last, why)
+        return last
+
+    def _standing(self, last: _Try, why: str) -> _Try:
+        """An answer that stands as it is, and why nothing came after it."""
+        said = " ".join(part for part in (last.verdict.problem, why) if part)
+        stands = _Try(last.text, replace(last.verdict, problem=said), last.why)
+        self._tries[self._tries.index(last)] = stands
+        return stands
+
+    async def _tried(self, messages: tuple[Message, ...], arriving: asyncio.Queue[Step | None]) -> _Try:
+        why = await self._once(messages, arriving)
+        done = _Try(self._text, await self._judged(), why)
+        self._tries.append(done)
+        return done
 
     async def _once(self, messages: tuple[Message, ...], arriving: asyncio.Queue[Step | None]) -> Why:
         self._text = ""
         end: Ended | None = None
-        call, tokenizer = self._call(messages), self._result.model.tokenizer()
-        asked = ask(self._writer.provider, call, patience=self._writer.terms.patience, tokenizer=tokenizer)
+        call = self._call(messages)
+        asked = ask(self._writer.provider, call, patience=self._writer.terms.patience, tokenizer=self._tokenizer)
         try:
             async with aclosing(asked) as events:
                 async for event in events:
@@ -232,58 +289,49 @@ class _Answer:
             if end is not None:
                 self._used(end.usage)
             elif self._text:  # broken off: what was read and written costs all the same
-                self._used(counted(call, self._text, tokenizer))
+                self._used(counted(call, self._text, self._tokenizer))
         return end.why if end is not None else "stop"
 
     def _call(self, messages: tuple[Message, ...]) -> Call:
         wishes, request = self._skill.wishes, self._request
-        left = self._result.model.window - self._result.token_count  # no server takes a prompt with a longer answer
+        room = self._room(messages)  # no server takes a prompt with a longer answer
+        longest = max(min(request.reply_tokens or wishes.max_tokens, room), 1)
+        if self._writer.provider.name == "clipboard":  # which hands over the prompt itself
+            longest = self._result.model.window
         return Call(
             model=request.model,
             messages=messages,
-            max_tokens=max(min(request.reply_tokens or wishes.max_tokens, left), 1),
+            max_tokens=longest,
             temperature=wishes.temperature,
             top_p=wishes.top_p,
             stop=wishes.stop,
             schema=SHAPES.get(self._skill.answer),
-            input_tokens=self._result.token_count,
+            input_tokens=self._result.model.window - room,
         )
 
-    async def _judged(self, judging: Judging) -> Verdict:
-        """The verdict on the text as it stands: a program's, then the model's where it is wanted."""
+    def _room(self, messages: tuple[Message, ...]) -> int:
+        """What the window leaves for an answer to these messages: those of the prompt, and some behind them."""
+        model, more = self._result.model, messages[len(self._result.messages) :]
+        behind = sum(self._tokenizer.count(message.content) + model.per_message for message in more)
+        return model.window - self._result.token_count - behind
+
+    async def _judged(self) -> Verdict:
+        """The verdict on the text as it stands, where there is a text of the story to judge."""
+        terms, provider = self._writer.terms, self._writer.provider
         written = self._skill.answer.prose and bool(self._text.strip())
-        if judging.policy == "off" or not written or self._writer.provider.name == "clipboard":
+        if terms.judging.policy == "off" or not written or provider.name == "clipboard":
             return Verdict()
-        here = self._result.vantage.position
-        story = self._view.room(Manuscript)
-        known = "\n".join(document.text for document in story.documents) if story is not None else ""
-        found = await asyncio.to_thread(by_program, self._text, self._view, here, known)
-        if not judging.with_model:
-            return Verdict(findings=tuple(found))
-        told = await self._asked_the_model()
-        return Verdict(findings=(*found, *told.findings), asked=True, problem=told.problem)
-
-    async def _asked_the_model(self) -> Verdict:
-        request = replace(
-            self._request, skill_id="judge", additional_input=self._text, eyes=Eyes.AUTHOR, conversation_id=""
+        verdict, usage = await judged(
+            self._text,
+            self._request,
+            self._view,
+            self._result.vantage.position,
+            house=self._writer.house,
+            provider=provider,
+            terms=terms,
         )
-        rules = in_order(self._view, self._result.vantage.position)
-        try:
-            result = self._writer.house.assemble(request)
-            skill = skill_of(self._view, "judge")
-            call = Call(
-                model=request.model,
-                messages=tuple(result.messages),
-                max_tokens=skill.wishes.max_tokens,
-                temperature=skill.wishes.temperature,
-                schema=SCHEMA,
-                input_tokens=result.token_count,
-            )
-            said = await whole(self._writer.provider, call, patience=self._writer.terms.patience)
-        except FabulaError as error:  # the judge being away is said, and does not stand in the text's way
-            return Verdict(asked=True, problem=str(error))
-        self._used(said.usage)
-        return read_verdict(said.text, self._text, rules, self._view.project.language)
+        self._used(usage)
+        return verdict
 
     def _used(self, usage: Usage) -> None:
         before = self._usage
@@ -298,35 +346,45 @@ class _Answer:
     def _cost(self) -> Cost:
         return cost_of(self._usage, self._writer.price(self._request.model))
 
-    def _note(self, outcome: State, why: str) -> str:
-        self._noted = True
+    def _recorded(self, end: Finished | Broken) -> Finished | Broken:
+        """The end with its place on record, or with the reason why it has none: what was written is told anyway."""
+        self._told = True
+        noted = self._kept()
+        return replace(end, unrecorded=noted) if isinstance(noted, FabulaError) else replace(end, run_id=noted)
+
+    def _kept(self) -> str | FabulaError:
+        """On record, once; its id, or what was in the way."""
+        with self._noting:
+            try:
+                if self._run_id is None:
+                    self._run_id = self._writer.note(self._request, self._run())
+                return self._run_id
+            except FabulaError as error:
+                log.warning("a run of project %s is not on record: %s", self._request.project_id, error.code.value)
+                return error
+
+    def _run(self) -> Run:
         request, result = self._request, self._result
-        place = {
-            "cursor": result.vantage.position.offset if result.vantage.position is not None else None,
-            "selection": request.selection,
-            "instruction": request.additional_input,
-            "revision": self._revision(),
-            "answer": self._skill.answer.value,
-        }
-        return self._writer.note(
-            request,
-            Run(
-                model=f"{self._writer.provider.name}/{request.model}",
-                skill_id=request.skill_id,
-                document_id=request.document_id,
-                conversation_id=request.conversation_id,
-                usage=self._usage,
-                cost=self._cost(),
-                prefix_hash=result.stable_prefix_hash,
-                saw={**seen(result), "place": place, "ended": why},
-                prompt=result.prompt if self._writer.terms.keep_prompts else None,
-                answer=self._text,
-                outcome=outcome,
-                verdicts=tuple(to_builtins(verdict) for verdict in self._verdicts),
-            ),
+        handed_over = self._why == "handed_over"  # then the text is the prompt, which is kept only where that is wanted
+        answer = "" if handed_over else self._text or (self._tries[-1].text if self._tries else "")
+        place = place_for(request, self._skill, self._view, result.vantage.position)
+        return Run(
+            model=f"{self._writer.provider.name}/{request.model}",
+            skill_id=request.skill_id,
+            document_id=request.document_id,
+            conversation_id=request.conversation_id,
+            usage=self._usage,
+            cost=self._cost(),
+            prefix_hash=result.stable_prefix_hash,
+            saw={**seen(result), "place": to_builtins(place), "ended": self._why},
+            prompt=result.prompt if self._writer.terms.keep_prompts else None,
+            answer=answer,
+            outcome=self._outcome,
+            verdicts=() if handed_over else tuple(_told(one, answer) for one in self._tries),
         )
 
-    def _revision(self) -> int | None:
-        story = self._view.room(Manuscript)
-        document = story.by_id.get(self._request.document_id) if story is not None else None
-        return document.revision if document is not None else None
+
+def _told(one: _Try, answer: str) -> Mapping[str, Any]:
+    """A try as it stands on record, with its text where that is not the answer."""
+    said: dict[str, Any] = to_builtins(one.verdict)
+    return said if one.text == answer else {**said, "text": one.text}

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ from fabula.text.models import is_known
 
 PRICED = "llm.prices"  # the setting
 CAUTIOUS = 8192  # the window of a model that no table knows, on a server of one's own
+JUDGED = ("judge.policy", "judge.tries", "judge.withModel")
 _VENDORS = ("anthropic", "openai", "deepseek", "openrouter")
 USUAL_MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5", "deepseek": "deepseek-chat", "local": BUNDLED}
 
@@ -72,15 +73,20 @@ def chosen(
     base_url: str | None = None,
 ) -> Chosen:
     """What is asked for, else what the project says, else the person, else what there is a key or a model for."""
-    said = _said(store, project_id, user) if store is not None else {}
+    scopes = _scopes(store, project_id, user) if store is not None else ()
     own = own_models()
-    name = provider or _text(said, "llm.provider") or ("own" if base_url else _there())
+    said = [_text(scope, "llm.provider") for scope in scopes]
+    usual = "own" if base_url else _there()
+    name = provider or next(filter(None, said), usual)
     if base_url:
         shape = own.places.get(name) or Place(name=name, needs_key=False, key_variable="FABULA_LLM_KEY")
         place = msgspec.structs.replace(shape, base_url=base_url)
     else:
         place = own.place(name)
-    return _chosen(place, model or _text(said, "llm.model"), said)
+    for number, named in enumerate([_text(scope, "llm.model") for scope in scopes]):
+        meant = next(filter(None, said[number:]), name if base_url else usual)  # a model belongs to whoever has it
+        model = model or (named if meant == name else "")
+    return _chosen(place, model or "", _together(scopes))
 
 
 def for_background(store: Store, project_id: str, *, user: str = OWNER) -> Chosen | None:
@@ -92,8 +98,24 @@ def for_background(store: Store, project_id: str, *, user: str = OWNER) -> Chose
     own = own_models()
     if not own.background:
         return None
-    who = _chosen(own.place(own.background), "", _said(store, project_id, user))
+    who = _chosen(own.place(own.background), "", _together(_scopes(store, project_id, user)))
     return None if who.place.speaks == "clipboard" or who.model == BUNDLED else who
+
+
+def check_setting(name: str, value: object, *, person: bool) -> None:
+    """Refuse a setting that `chosen` could not follow, when it is set."""
+    if name == PRICED and not person:
+        raise _refused("What something costs is yours to say, not a project's: set llm.prices with --user")
+    if name.startswith("judge.") and name not in JUDGED:
+        raise _refused(f"There is no setting {name!r}. There are: {', '.join(JUDGED)}")
+    if name == PRICED:
+        read_prices(value)
+    elif name in ("llm.provider", "llm.model"):
+        said = _text({name: value}, name)
+        if name == "llm.provider":
+            own_models().place(said)
+    elif name in JUDGED or name == KEEP_PROMPTS:
+        _terms({name: value}, PLACES["clipboard"])
 
 
 def sized(request: Request, who: Chosen) -> Request:
@@ -112,11 +134,16 @@ def _there() -> str:
     return "local" if model_file() is not None else "clipboard"
 
 
-def _said(store: Store, project_id: str, user: str) -> Mapping[str, Any]:
-    """The person's settings, and the project's above them; but no project says what something costs a person."""
+def _scopes(store: Store, project_id: str, user: str) -> tuple[Mapping[str, Any], ...]:
+    """What the project says, then what the person does; but no project says what something costs a person."""
     with store.read(project=project_id, user=user) as reading:
         own = {one.name: one.value for one in settings.listed(reading, scope="user")}
-        return {**own, **{one.name: one.value for one in settings.listed(reading) if one.name != PRICED}}
+        return {one.name: one.value for one in settings.listed(reading) if one.name != PRICED}, own
+
+
+def _together(scopes: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """All that is said; what comes first goes before what comes later."""
+    return {name: value for scope in reversed(list(scopes)) for name, value in scope.items()}
 
 
 def _chosen(place: Place, model: str, said: Mapping[str, Any]) -> Chosen:
@@ -137,6 +164,10 @@ def _terms(said: Mapping[str, Any], place: Place) -> Terms:
         raise FabulaError(Code.SETTING_INVALID, f"A setting of judge or runs makes no sense: {error}.") from error
     prices = read_prices(said[PRICED]) if PRICED in said else PRICES
     return Terms(judging=judging, prices=prices, patience=place.patience, keep_prompts=keep)
+
+
+def _refused(why: str) -> FabulaError:
+    return FabulaError(Code.SETTING_INVALID, f"{why}. Nothing was changed.")
 
 
 def _text(said: Mapping[str, Any], name: str) -> str:

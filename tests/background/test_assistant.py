@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from fabula.manuscript import documents, synopses
 from fabula.settings import service as settings
 from fabula.store.store import Store
 from tests.background.desk import TEXT, employ, jobs_of, run_due
-from tests.llm.server import Exchange, Server, chunk, fails, openai_says
+from tests.llm.server import Exchange, Script, Server, chunk, fails, openai_says
 
 USAGE = {"prompt_tokens": 400, "completion_tokens": 10, "total_tokens": 410}
 
@@ -154,7 +155,39 @@ def test_whoever_cancels_the_job_stops_the_request(store: Store, library: Librar
     assert [error.code for error in errors] == [Code.JOB_CANCELLED]
     assert model_server.gone.wait(10)
     with store.read(project="p") as reading:
-        assert [(run.outcome, run.answer) for run in runs.listed(reading)] == [("stopped", "And ")]
+        (run,) = runs.listed(reading)
+    assert (run.outcome, run.answer) == ("stopped", "And ")
+    assert stop.spent == run.cost.micros > 0, "what was stopped has cost something, too"
+
+
+def test_the_months_money_is_looked_at_before_each_answer(store: Store, library: Library, model_server: Server) -> None:
+    model_server.script = openai_says("Told.", usage=USAGE)
+    with store.write(project="p") as tx:
+        guards.set_budget(tx, 0.001)
+    stop = Stop()
+    assistant = assistant_for(library, "p", stop)
+    assert isinstance(assistant, Assistant)
+    assistant.answer("digest", "Something long.")
+    with pytest.raises(FabulaError) as refused:
+        assistant.answer("digest", "Something else.")
+    assert refused.value.code is Code.JOB_BUDGET
+    assert len(model_server.seen) == 1
+
+
+def test_a_vendors_model_without_a_price_is_not_asked_behind_anybodys_back(
+    store: Store, library: Library, model_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    employ(model_server, tmp_path, monkeypatch, model="qwen3-8b")
+    file = tmp_path / "models.toml"
+    file.write_text(file.read_text().replace("needs_key = false", 'needs_key = true\nkey_variable = "TEST_KEY"'))
+    monkeypatch.setenv("TEST_KEY", "sk-test")
+    _write(store, "one")
+    run_due(store, library)
+    assert model_server.seen == []
+    assert _told(store)["one"][1] == "extract"
+    card = jobs_of(store)["synopsis:one"]
+    assert (card.state, card.why) == (State.FAILED, "SETTING_INVALID")
+    assert "llm.prices" in card.note
 
 
 def test_a_digest_begins_as_every_prompt_of_the_project_does(
@@ -169,3 +202,16 @@ def test_a_digest_begins_as_every_prompt_of_the_project_does(
     digest = house.assemble(house.request(skill_id="digest", additional_input="Text."))
     assert written.stable_prefix_hash == digest.stable_prefix_hash
     assert "editor" not in RECIPES["digest"].sources
+
+
+@pytest.mark.parametrize("script", [openai_says("Mira finds the letter."), fails(500, "the keeper's letter")])
+def test_background_logs_hold_no_text_of_the_story(
+    script: Script, store: Store, library: Library, model_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    model_server.script = script
+    _write(store, "one")
+    with caplog.at_level(logging.DEBUG, logger="fabula"):
+        run_due(store, library)
+    assert model_server.seen
+    for words in ("keeper", "Mira", "lighthouse"):
+        assert words not in caplog.text

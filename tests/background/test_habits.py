@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from fabula.core.ids import now
+from fabula.jobs import service as jobs
 from fabula.jobs.model import State
 from fabula.library import Library
 from fabula.memory import service
@@ -85,6 +86,11 @@ def test_a_model_that_is_away_does_not_either(store: Store, library: Library, mo
     run_due(store, library)
     assert any("xclamation" in text for text in _proposed(store))
     assert jobs_of(store)["proposals:memory"].why == "LLM_REFUSED"
+    model_server.script = openai_says(_says({"text": HABIT, "shown": [1, 2, 3]}))
+    with store.write(project="p") as tx:
+        jobs.retry(tx, "proposals:memory")
+    run_due(store, library)
+    assert HABIT in _proposed(store), "who could not be asked is asked once more"
 
 
 def test_what_was_forgotten_or_dismissed_is_not_proposed_again_by_the_model(

@@ -43,6 +43,14 @@ def test_settings_of_project_and_person_are_set_listed_and_left_again(desk: Desk
         (["set", "Coast", "9", "abc"], Code.SETTING_INVALID),
         (["set", "Coast", "search.embedding", "null"], Code.SETTING_INVALID),
         (["unset", "Coast", "search.embedding"], Code.STORE_NOT_FOUND),
+        (["set", "Coast", "judge.policy", "harsh"], Code.SETTING_INVALID),
+        (["set", "Coast", "judge.polcy", "flag"], Code.SETTING_INVALID),
+        (["set", "Coast", "runs.keepPrompts", "sometimes", "--user"], Code.SETTING_INVALID),
+        (["set", "Coast", "llm.model", "7"], Code.SETTING_INVALID),
+        (["set", "Coast", "llm.provider", "nobody"], Code.SETTING_INVALID),
+        (["set", "Coast", "llm.prices", '{"gpt-4o": {"input": 0, "output": 0}}'], Code.SETTING_INVALID),
+        (["set", "Coast", "llm.prices", '{"gpt-4o": 1}', "--user"], Code.SETTING_INVALID),
+        (["set", "Coast", "skill.sing", "answer ="], Code.SKILL_INVALID),
     ],
 )
 def test_what_makes_no_sense_is_refused(desk: Desk, words: list[str], code: Code) -> None:

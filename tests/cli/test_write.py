@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.test_codex import Room, room
-from tests.llm.server import Exchange, Server, chunk, fails, openai_says, serving
+from tests.llm.server import Exchange, Script, Server, chunk, fails, openai_says, serving
 
 __all__ = ["room"]
 
@@ -50,18 +50,24 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(room: 
     assert room.read("runs", "Coast")[0]["outcome"] == "accepted"
     assert "STORE_CONFLICT" in room.run("reject", "Coast", run["id"], code=2)
     assert "67% cached" in room.run("cost", "Coast")
-    assert room.read("cost", "Coast", "--by", "skill")["spent"][0]["name"] == "continue"
+    spent = room.read("cost", "Coast", "--by", "skill")["spent"][0]
+    assert (spent["name"], spent["inputTokens"]) == ("continue", 3000)
+    assert "CONTEXT_REQUEST_INVALID" in room.run("cost", "Coast", "--month", "november", code=2)
     assert "Nothing was spent." in room.run("cost", "Coast", "--month", "1999-01")
 
 
 def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_server: Server) -> None:
     model_server.script = openai_says("Too much!")
     room.run("write", "Coast", *at(model_server))
-    (room.folder / "mine.txt").write_text("Less.", "utf-8")
-    room.run("accept", "Coast", room.read("runs", "Coast")[0]["id"], "--edited", "mine.txt")
+    (room.folder / "mine.txt").write_bytes(b"\xef\xbb\xbfLess.\r\n")
+    run = room.read("runs", "Coast")[0]
+    assert "CONTEXT_REQUEST_INVALID" in room.run("accept", "Coast", run["id"], "--edited", "nowhere.txt", code=2)
+    room.run("accept", "Coast", run["id"], "--edited", "mine.txt")
     assert room.read("runs", "Coast")[0]["outcome"] == "edited"
+    room.run("export", "Coast", "out.md")
+    assert (room.folder / "out.md").read_text("utf-8").rstrip().endswith("Less.")
     room.run("write", "Coast", *at(model_server))
-    assert "Rejected." in room.run("reject", "Coast", room.read("runs", "Coast")[0]["id"])
+    assert "Rejected." in room.run("reject", "Coast", "last")
     room.run("write", "Coast", *at(model_server), "--accept")
     assert "Accepted; the document is at revision" in room.aside
 
@@ -74,6 +80,9 @@ def test_another_answer_takes_the_place_of_the_one_before(room: Room, model_serv
     assert (left["id"], left["outcome"], second["outcome"]) == (first["id"], "retried", "open")
     assert second["saw"]["place"]["cursor"] == 40
     assert "Slower." in str(model_server.seen[1].asked["messages"][-1]["content"])
+    room.run("write", "Coast", *at(model_server), "--again", second["id"], "--input", "Quicker.")
+    assert "Quicker." in str(model_server.seen[2].asked["messages"][-1]["content"])
+    assert room.read("runs", "Coast")[0]["saw"]["place"]["cursor"] == 40
     assert "STORE_NOT_FOUND" in room.run("write", "Coast", *at(model_server), "--again", "nothing", code=2)
     assert "CONTEXT_REQUEST_INVALID" in room.run("write", "sample:wugang", *at(model_server), "--again", "x", code=2)
 
@@ -91,6 +100,108 @@ def test_several_variants_come_one_after_the_other(room: Room, model_server: Ser
     assert "[1]" in said
     assert "[2]" in said
     assert len(room.read("runs", "Coast")) == 2
+
+
+def in_turn(server: Server, *scripts: Script) -> None:
+    """Answer one request after the other."""
+
+    async def script(exchange: Exchange) -> None:
+        await scripts[min(server.seen.index(exchange), len(scripts) - 1)](exchange)
+
+    server.script = script
+
+
+def test_a_variant_that_fails_is_told_and_what_came_of_it_is_shown(room: Room, model_server: Server) -> None:
+    async def half(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.event(chunk("Half of"))
+
+    in_turn(model_server, openai_says("Whole."), half)
+    said = room.run("write", "Coast", *at(model_server), "--variants", "2")
+    assert "Whole." in said
+    assert "Half of" in said
+    assert "LLM_GONE" in room.aside
+    refused = room.run("write", "Coast", *at(model_server), "--variants", "2", "--accept", code=2)
+    assert "CONTEXT_REQUEST_INVALID" in refused
+
+
+def test_what_is_sent_on_is_the_answer_alone_and_what_was_left_stands_aside(room: Room, model_server: Server) -> None:
+    room.run("constraint", "add", "Coast", 'Never use the word "unicorn".')
+    in_turn(model_server, openai_says("A unicorn stood there."), openai_says("A horse stood there."))
+    said = room.run("write", "Coast", *at(model_server), "--judge", "regenerate")
+    assert said == "A horse stood there.\n"
+    assert "A unicorn stood there." in room.aside
+    assert "Written anew:" in room.aside
+    shown = room.run("runs", "Coast", room.read("runs", "Coast")[0]["id"])
+    assert "Try 1, left:\nA unicorn stood there." in shown
+
+
+def test_a_model_cannot_steer_the_terminal(room: Room, model_server: Server) -> None:
+    model_server.script = openai_says("The \x1b[31mred\x1b]0;title\x07 lamp.")
+    said = room.run("write", "Coast", *at(model_server))
+    assert "\x1b" not in said + room.aside
+    assert "\x1b" not in room.run("runs", "Coast")
+    assert "\x1b" not in room.run("runs", "Coast", room.read("runs", "Coast")[0]["id"])
+
+
+def test_the_model_that_is_asked_for_is_asked(room: Room, model_server: Server) -> None:
+    room.run("setting", "set", "Coast", "llm.model", "qwen3-8b")
+    server = ("--provider", "vllm", "--base-url", model_server.url)
+    room.run("write", "Coast", *server)
+    room.run("write", "Coast", *server, "--model", "gpt-4o")
+    assert [one.asked["model"] for one in model_server.seen] == ["qwen3-8b", "gpt-4o"]
+
+
+def test_what_was_spent_is_summed_by_currency(room: Room, model_server: Server) -> None:
+    usage = {"prompt_tokens": 3000, "completion_tokens": 1000}
+    model_server.script = openai_says("The lamp went out. " * 200, usage=usage)
+    room.run(
+        "setting", "set", "Coast", "llm.prices", '{"mine": {"input": 1, "output": 2, "currency": "EUR"}}', "--user"
+    )
+    room.run("write", "Coast", *at(model_server), "--judge", "off")
+    room.run("write", "Coast", *at(model_server), "--judge", "off", "--model", "mine")
+    found = room.read("cost", "Coast")
+    assert found["total"] == {"EUR": 5000, "USD": 1050}
+    assert [(one["name"], one["currency"]) for one in found["spent"]] == [
+        ("vllm/mine", "EUR"),
+        ("vllm/gpt-4o-mini", "USD"),
+    ]
+    assert "In all: 0.0050 EUR" in room.run("cost", "Coast")
+
+
+def test_a_prompt_is_shown_where_it_was_kept(room: Room, model_server: Server) -> None:
+    room.run("write", "Coast", *at(model_server))
+    run = room.read("runs", "Coast")[0]["id"]
+    assert "runs.keepPrompts" in room.run("runs", "Coast", run, "--prompt", code=2)
+    room.run("setting", "set", "Coast", "runs.keepPrompts", "true")
+    room.run("write", "Coast", *at(model_server))
+    run = room.read("runs", "Coast")[0]["id"]
+    assert "Continue the text from exactly where it stops" in room.run("runs", "Coast", run, "--prompt")
+
+
+def test_a_reader_who_leaves_stops_the_writing_and_what_came_is_kept(room: Room, model_server: Server) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.head()
+        while True:
+            await exchange.event(chunk("word "))
+
+    model_server.script = script
+    command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(model_server)]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room.folder, env={**os.environ}
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    assert running.stdout.read(10) == "word word "
+    running.stdout.close()
+    told = running.stderr.read()
+    running.stderr.close()
+    assert running.wait(60) == 1
+    assert "Traceback" not in told
+    assert "Exception ignored" not in told
+    kept = room.read("runs", "Coast")[0]
+    assert kept["outcome"] == "stopped"
+    assert kept["answer"].startswith("word word ")
 
 
 def test_a_failure_is_one_line_with_its_code(room: Room, model_server: Server) -> None:
@@ -114,9 +225,19 @@ def test_what_the_judge_finds_is_said(room: Room, model_server: Server) -> None:
 
 
 def test_the_clipboard_hands_over_the_prompt_of_a_sample(room: Room) -> None:
-    said = room.run("write", "sample:lantern_coast", "--provider", "clipboard", "--window", "4096")
+    said = room.run("write", "sample:lantern_coast", "--provider", "clipboard")
     assert "Continue the text from exactly where it stops" in said
     assert "Nothing was sent" in room.aside
+
+
+def test_what_another_program_made_of_a_prompt_is_taken_as_the_models(room: Room) -> None:
+    room.run("write", "Coast", "--provider", "clipboard")
+    run = room.read("runs", "Coast")[0]
+    assert (run["answer"], run["prompt"], run["verdicts"]) == ("", None, [])
+    assert "TEXT_INVALID" in room.run("accept", "Coast", run["id"], code=2)
+    (room.folder / "answer.txt").write_text("The lamp went out.\n", "utf-8")
+    assert "revision" in room.run("accept", "Coast", run["id"], "--edited", "answer.txt")
+    assert room.read("runs", "Coast")[0]["outcome"] == "edited"
 
 
 def test_skills_of_one_s_own_are_listed_and_used(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +274,30 @@ def test_control_c_keeps_what_came(room: Room, model_server: Server) -> None:
             break
         time.sleep(0.1)
     assert kept[0]["answer"].startswith("word word ")
+
+
+def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_server: Server) -> None:
+    async def endless(exchange: Exchange) -> None:
+        await exchange.head()
+        while True:
+            await exchange.event(chunk("word "))
+
+    in_turn(model_server, openai_says("Whole."), endless)
+    words = ("write", "sample:lantern_coast", *at(model_server), "--variants", "2", "--judge", "off")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "fabula.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=room.folder,
+        env={**os.environ},
+    )
+    assert running.stdout is not None
+    assert [running.stdout.readline()[0], running.stdout.readline()] == ["[", "Whole.\n"]
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "word word " in rest
 
 
 def test_what_was_just_taken_and_left_is_known_to_the_next_request(room: Room, model_server: Server) -> None:

@@ -28,6 +28,12 @@ def test_an_entry_holds_from_where_its_name_first_stands() -> None:
     assert (anna.type, anna.description) == ("character", "Kept the ferry.")
 
 
+def test_a_longer_word_that_begins_like_a_name_is_not_its_first_place() -> None:
+    text = "Annual fairs came and went. Ann kept the ferry."
+    (ann,) = read_entries(json.dumps({"entries": [row("Ann")]}), text, "ch-9", ())
+    assert ann.since == Position("ch-9", text.index("Ann kept"))
+
+
 def test_what_does_not_stand_in_the_text_is_left_out_aliases_too() -> None:
     (heron,) = found(row("Heron", type="item", aliases=["Old Heron", "The Swan", 7]), row("Peter"), row("Her"))
     assert (heron.name, heron.aliases) == ("Heron", ("Old Heron",))

@@ -8,8 +8,9 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes
-from fabula.skills.files import Skills, built_in, in_folder, read_skill
+from fabula.skills.files import MOST, Skills, built_in, in_folder, read_skill
 from fabula.skills.model import Answer
+from fabula.skills.own import own_skills, project_skills
 
 GOOD = """
 answer = "insert"
@@ -53,11 +54,13 @@ def test_a_file_says_everything_about_a_skill() -> None:
         ("a", "[template]\nfr = 'x'", 1, "template"),
         ("a", "answer = 'show'", 1, "template"),
         ("a", "[template]\n[model]\ntemperature = 9", 1, "template"),
-        ("a", "[template]\nen = 'x'\n[model]\ntemperature = 9", 3, "out of bounds"),
+        ("a", "[template]\nen = 'x'\n[model]\ntemperature = 9", 4, "temperature is out of bounds"),
         ("a", "[template]\nen = 'x'\n[model]\nmax_tokens = 'many'", 4, "max_tokens"),
         ("a", "[template]\nen = '''\nfine\nfine\n{{ secret }}\n'''", 5, "secret"),
         ("a", "[template]\nen = '''\nfine\n{% if %}\n'''", 4, "cannot be read"),
         ("a", "#" * 200_000, 1, "larger"),
+        ("a", "answer = 'show'\n" + "a." * 40_000 + "a = 1", 2, "too many parts"),
+        ("a", "x = {" + "'a' . " * 15_000 + "a = 1}", 1, "too many parts"),
         ("a", "\x00", 1, "not TOML"),
     ],
 )
@@ -80,6 +83,11 @@ def test_a_bad_file_in_a_folder_leaves_the_others_working(tmp_path: Path) -> Non
     assert len(shelf.problems) == 2
     assert any("'bad'" in problem and "line 1" in problem for problem in shelf.problems)
     assert in_folder(tmp_path / "nowhere") == []
+
+
+def test_a_project_brings_no_more_skills_than_a_folder_may() -> None:
+    many = {f"skill.s{number:04}": GOOD for number in range(MOST + 50)}
+    assert len(project_skills(many).skills) <= len(own_skills().skills) + MOST
 
 
 def test_one_s_own_skill_takes_the_place_of_a_built_in_one() -> None:

@@ -11,8 +11,8 @@ from fabula.constraints.model import Banned, Constraint
 from fabula.core.story import Position
 from fabula.core.view import Language
 from fabula.skills.continuity import hints
-from fabula.skills.judge import Finding, by_program, complaint, in_order, read_verdict
-from tests.manuscript.stories import chapter, story
+from fabula.skills.judge import Finding, active, by_program, complaint, numbered, read_verdict
+from tests.manuscript.stories import ask, chapter, story
 
 RULES = [
     Constraint(id="marks", text="No exclamation marks.", check=Banned(words=("!",))),
@@ -62,6 +62,20 @@ def test_those_who_live_or_are_only_spoken_of_are_left_alone(text: str, here: Po
     assert by_program(text, TALE.view, here) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("老本说道：“走吧。”", ["老本"]), ("老本问题很多。", []), ("她想起老本。", [])]
+)
+def test_the_dead_do_not_speak_in_chinese(text: str, found: list[str]) -> None:
+    entry = Entry(id="b", type="character", name="老本", description="渔夫，母亲早年去世。")
+    alive = story(chapter(1, "海"), entries=[entry], language="zh")
+    assert by_program(text, alive.view, Position("ch-1", 1)) == []
+    died = Entry(
+        id="b", type="character", name="老本", progressions=(Progression("老本死于风暴。", Position("ch-1", 0)),)
+    )
+    dead = story(chapter(1, "海"), entries=[died], language="zh")
+    assert [one.words for one in by_program(text, dead.view, Position("ch-1", 1)) if not one.hint] == found
+
+
 def test_one_who_came_back_may_speak_again() -> None:
     back = Progression("Ben came back, alive.", Position("ch-3", 0))
     entry = Entry(id="b", type="character", name="Ben", description="Ben died young.", progressions=(back,))
@@ -87,9 +101,23 @@ def test_a_name_nobody_knows_is_worth_a_look(language: Language, text: str, know
     assert all(hint.kind == "unknown_name" for hint in found)
 
 
-def test_constraints_are_numbered_as_in_the_prompt_and_only_those_in_force() -> None:
-    assert [rule.id for rule in in_order(TALE.view, Position("ch-1", 0))] == ["marks", "secret"]
-    assert [rule.id for rule in in_order(TALE.view, HERE)] == ["marks"]
+def test_only_constraints_in_force_are_active_and_numbers_are_those_of_the_prompt() -> None:
+    assert [rule.id for rule in active(TALE.view, Position("ch-1", 0))] == ["marks", "secret"]
+    assert [rule.id for rule in active(TALE.view, HERE)] == ["marks"]
+    asked = ask(TALE, skill_id="judge", document_id="ch-1", cursor=0, additional_input="Text.")
+    rules = numbered(asked, TALE.view)
+    assert sorted(rule.id for rule in rules) == ["marks", "secret"]
+    for number, rule in enumerate(rules, start=1):
+        assert f"{number}. {rule.text}" in asked.prompt
+
+
+def test_the_models_word_on_what_is_not_in_force_is_a_hint_and_what_it_was_not_told_is_said() -> None:
+    row = {"constraint": "2", "quote": "lamp", "reason": "Told."}
+    verdict = read_verdict(json.dumps({"violations": [row]}), "The lamp.", RULES, "en", RULES[:1])
+    assert [(one.breaks, one.hint) for one in verdict.findings] == [("secret", True)]
+    assert verdict.problem == ""
+    verdict = read_verdict('{"violations": []}', "The lamp.", RULES[:1], "zh", RULES)
+    assert "1条约束" in verdict.problem
 
 
 def test_the_models_findings_get_their_constraint_and_their_place() -> None:

@@ -108,3 +108,16 @@ def test_a_template_is_given_the_next_beat_the_selection_and_what_was_asked_for(
     asked = ask(FULL, skill_id="brainstorm", additional_input="a storm at sea")
     assert asked.prompt.count("a storm at sea") == 1
     assert "what the selected words name" in ask(FULL, skill_id="describe", selection=(0, 4)).prompt
+
+
+@pytest.mark.parametrize("name", [name for name, skill in SKILLS.items() if skill.answer.prose])
+def test_the_next_beat_is_part_of_what_every_writing_skill_is_given(name: str) -> None:
+    beats = story(chapter(1, "The lamp went out.", beats=("She lights it again", "He leaves")), language="en")
+    assert "She lights it again" in ask(beats, skill_id=name, selection=(0, 8)).prompt
+
+
+def test_a_template_is_given_the_words_that_are_selected_whichever_way_and_whatever_the_line_ends() -> None:
+    own = Skills({"sing": Skill(id="sing", says={"en": "Sing: {{ selection }}.", "zh": "唱"})})
+    view = View(FULL.view.project, FULL.view.timeline, {**FULL.view.rooms, Skills: own})
+    request = FULL.request(skill_id="sing", selection=(8, 5), unsaved_text="One\r\n\r\ntwo three")
+    assert Engine([SkillSource()]).assemble(request, view).prompt.endswith("Sing: two.")

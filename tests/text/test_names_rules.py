@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from fabula.text.names import Case, Hit, Names, Rules
 
 
-def owners(hits: list[Hit]) -> list[str]:
+def owners(hits: Sequence[Hit]) -> list[str]:
     return [hit.owner for hit in hits]
 
 

@@ -19,6 +19,7 @@ from fabula.core.view import Language
 from fabula.jobs import guards
 from fabula.jobs.stop import Stop
 from fabula.library import Library
+from fabula.llm.money import price_of
 from fabula.llm.providers import provider_at
 from fabula.text.models import find_model
 from fabula.text.pieces import pieces
@@ -74,6 +75,7 @@ class Assistant:
         )
         try:
             self._stop.check()
+            self._may_spend()
             return asyncio.run(self._waited(sized(request, self._who), seconds))
         except FabulaError as error:
             self.trouble = error
@@ -95,6 +97,20 @@ class Assistant:
                 break
         return told
 
+    def _may_spend(self) -> None:
+        """Refuse where the month's money is used up, or where nobody could tell."""
+        place, model = self._who.place, self._who.model
+        if place.needs_key and price_of(model, self._who.terms.prices) is None:
+            raise FabulaError(
+                Code.SETTING_INVALID,
+                f"No price of {model} is known, so the month's money cannot be counted. Set it in llm.prices. "
+                "Nothing was sent.",
+            )
+        with self._library.store.read(project=self._house.view.project.id) as reading:
+            left = guards.money(reading, reading.clock()).left
+        if left <= self._stop.spent:  # what this job has spent may be counted twice; with money, doubt means no
+            raise FabulaError(Code.JOB_BUDGET, "The month's money for background work is used up. Nothing was sent.")
+
     async def _waited(self, request: Request, seconds: float | None) -> str:
         provider = provider_at(self._who.place)
         terms = self._who.terms
@@ -111,7 +127,7 @@ class Assistant:
             end = task.result()
         finally:
             await provider.aclose()
-        self._stop.spend(end.cost.micros)
+            self._stop.spend(writer.spent)
         if isinstance(end, Broken):
             raise end.error
         if end.why == "length":

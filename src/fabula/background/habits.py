@@ -40,8 +40,8 @@ def propose(library: Library, job: Job, stop: Stop) -> Outcome:
     """Look over a project's outcomes and propose what they show."""
     with library.store.read(project=job.project_id, user=OWNER) as reading:
         weighed, seen, known = weigh(reading), recorded(reading, limit=LOOKED_AT), _known(reading)
-        asked = runs.listed(reading, most=1, skill_id=SKILL)
-    fresh = [one for one in seen if not asked or one.made > asked[0].at]
+        asked = next((one.at for one in runs.listed(reading, skill_id=SKILL) if one.outcome == "used"), "")
+    fresh = [one for one in seen if one.made > asked]
     assistant = assistant_for(library, job.project_id, stop) if len(fresh) >= ENOUGH else None
     if assistant is None:
         return Outcome(write=partial(_learn, weighed), user=OWNER)

@@ -35,8 +35,9 @@ def tell(library: Library, job: Job, stop: Stop) -> Outcome:
         _by_model(library, view, chapter, assistant, stop)
     _in_its_own_sentences(library, view, chapter, stop)
     if assistant is None or chapter is not None:
-        if assistant is not None and assistant.trouble is not None:
-            raise assistant.trouble
+        trouble = assistant.trouble if assistant is not None else None
+        if trouble is not None and trouble.code is not Code.JOB_BUDGET:
+            raise trouble
         return Outcome()
     return Outcome(write=partial(_queue_each, _for_the_model(library, job.project_id)))
 

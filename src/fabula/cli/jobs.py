@@ -13,6 +13,7 @@ import typer
 
 from fabula.cli.desk import print_json
 from fabula.cli.projects import JSON, PROJECT, STORE, open_store
+from fabula.cli.runs import plain
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _show(listed: list[Card], broken: list[Breaker]) -> None:
     for one in listed:
         took = "" if one.seconds is None else f"{one.seconds:.1f} s"
         cost = f"{one.micros / _MILLION:.4f}" if one.micros else ""
-        print(f"{one.state:<10} {one.key:<40} {took:>9} {cost:>8} {_told(one)}".rstrip())
+        print(plain(f"{one.state:<10} {one.key:<40} {took:>9} {cost:>8} {_told(one)}").rstrip())
 
 
 def _told(one: Card) -> str:

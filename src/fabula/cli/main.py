@@ -23,6 +23,7 @@ from fabula.cli import (
     jobs,
     lorebook,
     memory,
+    outline,
     preset,
     projects,
     recaps,
@@ -254,6 +255,7 @@ lorebook.register(app)
 extract.register(app)
 preset.register(app)
 synopsis.register(app)
+outline.register(app)
 search.register(app)
 jobs.register(app)
 recaps.register(app)

@@ -14,6 +14,7 @@ import typer
 
 from fabula.cli.desk import print_json, writing
 from fabula.cli.projects import JSON, PROJECT, STORE, open_store
+from fabula.cli.runs import plain
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _check(reading: Reading, conversation: str, item: str) -> None:
 
 
 def _line(text: str, most: int = 70) -> str:
-    words = " ".join(text.split())
+    words = plain(" ".join(text.split()))
     return words if len(words) <= most else words[: most - 1] + "…"
 
 

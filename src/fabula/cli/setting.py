@@ -53,8 +53,10 @@ def set_value(
 ) -> None:
     """Set something; it takes effect at once."""
     from fabula.settings import service
+    from fabula.writing_terms import check_setting
 
     wanted = _read(value)
+    check_setting(name, wanted, person=user)
     with desk(project, store) as tx:
         if user or wanted is None or not _understood(tx, name, wanted):
             service.put(tx, name, wanted, scope=_scope(user))
@@ -76,6 +78,7 @@ def _understood(tx: Writing, name: str, value: Any) -> bool:
     from fabula.conversation.recap_model import SETTINGS
     from fabula.jobs import guards, recap_settings
     from fabula.settings import service
+    from fabula.skills import own
 
     if value is None and service.get(tx, name) is None:
         return False
@@ -83,6 +86,8 @@ def _understood(tx: Writing, name: str, value: Any) -> bool:
         recap_settings.put(tx, name, value)
     elif name == guards.BUDGET:
         guards.set_budget(tx, value)
+    elif name.startswith(own.SETTING) and isinstance(value, str):
+        own.keep(tx, name.removeprefix(own.SETTING), value)
     else:
         return False
     return True

@@ -37,6 +37,7 @@ FINAL = frozenset(  # failures after which trying again soon is of no use
         Code.LLM_TOO_LONG,
         Code.MODEL_UNKNOWN,
         Code.PROJECT_NOT_FOUND,
+        Code.SETTING_INVALID,
         Code.STORE_NOT_FOUND,
         Code.TEXT_INVALID,
     }

@@ -14,32 +14,17 @@ from msgspec import Struct
 from fabula.codex.model import Codex, Entry
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language, View
+from fabula.skills.deaths import says_dead
 from fabula.text.strangers import strangers
 
-# Said of somebody in an entry: "he died", "was killed", "is dead"; not "his dead brother", "nearly died".
-_DEATH: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"(?<!nearly )(?<!almost )(?<!not )(?<!never )"
-        r"\b(?:(?:is|was|lies|lay|found|now) (?:long )?dead\b|died\b|dies\b|(?:is|was|gets|got) (?:killed|murdered|"
-        r"hanged|drowned|executed|beheaded)\b|drowned\b|drowns\b)",
-        re.IGNORECASE,
-    ),
-    "zh": re.compile(
-        r"(?<!没)(?<!未)(?<!差点)(?<!几乎)"
-        r"(?:死了|已死|去世|身亡|病逝|被杀|遇害|自尽|战死|溺亡|咽气|逝世)"
-    ),
-}
-_ALIVE: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:alive|survived?|came back|returned from the dead|was not dead|had not died)\b", re.IGNORECASE
-    ),
-    "zh": re.compile(r"(?:还活着|没有死|没死|并未死|生还|复活)"),
-}
 _SPEECH_EN = (
     r"says?|said|asks?|asked|answers?|answered|replie[sd]|whispers?|whispered|shouts?|shouted|cries|cried|murmurs?|"
     r"murmured|calls?|called|adds?|added|begins?|began|mutters?|muttered|laughs?|laughed"
 )
-_SPEECH_ZH = r"(?:低声|轻声|高声|大声|冷冷地|笑着|忽然|又|便|也|接着)?(?:说道|问道|答道|喊道|叫道|笑道|说|道|问|答|喊)"
+_SPEECH_ZH = (
+    r"(?:低声|轻声|高声|大声|冷冷地|笑着|忽然|又|便|也|接着)?"
+    r"(?:说道|问道|答道|喊道|叫道|笑道|说(?![服法明])|道(?![理路德具歉士观教家别])|问(?![题候世号])|答(?![案卷])|喊)"
+)
 
 
 class Hint(Struct, frozen=True, kw_only=True):
@@ -77,18 +62,12 @@ def hints(text: str, view: View, here: Position | None, known: str = "") -> list
 
 def dead_at(entry: Entry, timeline: Timeline, here: Position | None, language: Language) -> bool:
     """Does the entry say, by this point of the story, that its person is dead? What is said last counts."""
-    dead = _says_dead(entry.description, language, False)
+    dead = says_dead(entry.description, entry.names, language, before=False, tells=False)
     for step in entry.progressions:
         if here is None or timeline.reached(step.since, here):
-            dead = _says_dead(step.text, language, dead)
+            dead = says_dead(step.text, entry.names, language, before=dead)
     status = next((value for key, value in entry.details.items() if key.lower() in ("status", "状态")), "")
-    return _says_dead(f"is {status}" if language == "en" and status else status, language, dead)
-
-
-def _says_dead(said: str, language: Language, before: bool) -> bool:
-    if _ALIVE[language].search(said):
-        return False
-    return before or _DEATH[language].search(said) is not None
+    return says_dead(status, entry.names, language, before=dead)
 
 
 def _dead_speak(

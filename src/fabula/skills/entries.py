@@ -13,7 +13,7 @@ from fabula.codex.entry import Entry
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.skills.shaped import TEXT, TEXTS, list_of, rows_in
-from fabula.text.whole_words import as_a_word
+from fabula.text.whole_words import as_a_word, first_as_a_word
 
 TYPES = ("character", "location", "event", "item", "faction", "lore", "other")
 MOST = 100
@@ -45,8 +45,8 @@ def read_entries(answer: str, text: str, document_id: str, known: Iterable[str],
 
 def _entry(row: Mapping[str, Any], text: str, document_id: str, offset: int) -> Entry | None:
     name, kind = _words(row.get("name")), row.get("type")
-    at = text.find(name)
-    if not name or at < 0 or not as_a_word(text, name):
+    at = first_as_a_word(text, name) if name else -1
+    if at < 0:
         return None
     aliases = row.get("aliases")
     others = [_words(alias) for alias in aliases] if isinstance(aliases, list) else []

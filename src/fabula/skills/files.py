@@ -27,6 +27,7 @@ LARGEST = 100_000  # bytes of a skill's file
 MOST = 200  # files of one folder that are read
 MOST_TOKENS = 32_000
 _ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_DEEP = re.compile(r"""(?:\.\s*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*){40}""")  # `a.a.a…` keeps a reader of TOML busy
 _LANGUAGES: tuple[Language, ...] = get_args(Language)
 Origin = Literal["built in", "folder", "project"]
 
@@ -49,6 +50,10 @@ class Skills(Struct, frozen=True):
     skills: Mapping[str, Skill]
     problems: tuple[str, ...] = ()
 
+    def about(self, skill_id: str) -> list[str]:
+        """What was wrong with files of that name."""
+        return [problem for problem in self.problems if problem.startswith(f"The skill {skill_id!r} ")]
+
     def with_files(self, texts: Iterable[tuple[str, str]], origin: Origin) -> Skills:
         """With more skills, each from a file's name and text; one of the same id takes the place of the older."""
         found, problems = dict(self.skills), list(self.problems)
@@ -68,11 +73,14 @@ def read_skill(ident: str, text: str, *, origin: Origin = "folder") -> Skill:
         raise _refused(ident, 1, "its name must be small letters, digits and hyphens, at most 40")
     if len(text.encode("utf-8", "replace")) > LARGEST:
         raise _refused(ident, 1, f"it is larger than {LARGEST // 1000} kB")
+    if deep := _DEEP.search(text):
+        raise _refused(ident, text.count("\n", 0, deep.start()) + 1, "a name has too many parts")
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"line (\d+)", str(error))
-        raise _refused(ident, int(found[1]) if found else 1, f"it is not TOML: {error}") from error
+        line = int(found[1]) if found else len(text.rstrip().splitlines()) or 1  # it ends too early
+        raise _refused(ident, line, f"it is not TOML: {error}") from error
     try:
         read = msgspec.convert(data, _File)
     except msgspec.ValidationError as error:
@@ -106,7 +114,7 @@ def built_in() -> Skills:
 
 
 def in_folder(folder: Path) -> list[tuple[str, str]]:
-    """The skill files of a folder, by name; what cannot be read is passed over."""
+    """The skill files of a folder, by name; what cannot be read is reported in its place."""
     texts: list[tuple[str, str]] = []
     try:
         found = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.is_file())
@@ -114,13 +122,20 @@ def in_folder(folder: Path) -> list[tuple[str, str]]:
         return []
     for path in found[:MOST]:
         try:
-            if path.stat().st_size <= LARGEST:
-                texts.append((path.name, path.read_text("utf-8")))
-            else:
-                texts.append((path.name, " " * (LARGEST + 1)))
-        except (OSError, UnicodeDecodeError):
+            texts.append((path.name, text_of(path)))
+        except FabulaError:
             texts.append((path.name, "\x00"))  # not TOML, and reported as such
     return texts
+
+
+def text_of(path: Path) -> str:
+    """The text of a skill's file; one that is too large is read no further."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        return data.decode("utf-8-sig") if len(data) <= LARGEST else " " * len(data)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FabulaError(Code.SKILL_INVALID, f"{path.name} cannot be read: {error}. Nothing was changed.") from error
 
 
 def _check(ident: str, text: str, read: _File) -> None:
@@ -129,14 +144,14 @@ def _check(ident: str, text: str, read: _File) -> None:
     if read.recipe not in RECIPES:
         raise _refused(ident, _line_of(text, "recipe"), f"there is no recipe {read.recipe!r}: {', '.join(RECIPES)}")
     wishes = read.model
-    sound = (
-        (wishes.temperature is None or 0 <= wishes.temperature <= 2)
-        and (wishes.top_p is None or 0 < wishes.top_p <= 1)
-        and 1 <= wishes.max_tokens <= MOST_TOKENS
-        and len(wishes.stop) <= 4
-    )
-    if not sound:
-        raise _refused(ident, _line_of(text, "model"), "a setting of [model] is out of bounds")
+    sound = {
+        "temperature": wishes.temperature is None or 0 <= wishes.temperature <= 2,
+        "top_p": wishes.top_p is None or 0 < wishes.top_p <= 1,
+        "max_tokens": 1 <= wishes.max_tokens <= MOST_TOKENS,
+        "stop": len(wishes.stop) <= 4,
+    }
+    for name in (name for name, well in sound.items() if not well):
+        raise _refused(ident, _line_of(text, name), f"{name} is out of bounds")
     for said in read.template.values():
         try:
             check(said)

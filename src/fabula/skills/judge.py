@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.codex.model import Codex
 from fabula.constraints.checks import Violation, check_text, in_force
 from fabula.constraints.model import Constraint, Constraints, Origin
+from fabula.context.result import Result
 from fabula.core.story import Position
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction
@@ -94,23 +96,47 @@ def by_program(text: str, view: View, here: Position | None, known: str = "") ->
         )
         for hint in hints(text, view, here, known)
     ]
-    return sorted(found, key=lambda one: (one.start or 0, one.end or 0, one.breaks))[:MOST_FINDINGS]
+    most = sorted(found, key=lambda one: one.hint)[:MOST_FINDINGS]  # a hint gives way to what is broken
+    return sorted(most, key=lambda one: (one.start or 0, one.end or 0, one.breaks))
 
 
-def in_order(view: View, here: Position | None) -> list[Constraint]:
-    """The constraints in force at this place, as they are numbered in the prompt."""
+def active(view: View, here: Position | None) -> list[Constraint]:
+    """The constraints in force at this place."""
     constraints = view.room(Constraints)
     everything = constraints.constraints if constraints is not None else ()
     return [constraint for constraint in everything if in_force(constraint, here, view.timeline)]
 
 
-def read_verdict(answer: str, text: str, constraints: Sequence[Constraint], language: Language) -> Verdict:
-    """The model's answer as findings in the text; rubbish is said to be rubbish."""
+def numbered(result: Result, view: View) -> list[Constraint]:
+    """The constraints of a prompt in the order of their numbers; an author's prompt holds later ones, too."""
+    constraints = view.room(Constraints)
+    known = {f"constraint:{one.id}": one for one in (constraints.constraints if constraints is not None else ())}
+    return [known[verdict.source] for verdict in result.trace if verdict.included and verdict.source in known]
+
+
+def read_verdict(
+    answer: str,
+    text: str,
+    constraints: Sequence[Constraint],
+    language: Language,
+    here: Sequence[Constraint] | None = None,
+) -> Verdict:
+    """The model's answer as findings in the text, by the numbers of its prompt; rubbish is said to be rubbish.
+
+    `here` are those in force: a finding against another one is a hint, and one of them that the prompt did not hold
+    was not judged, which is said.
+    """
     rows = rows_in(answer, "violations")
     if rows is None:
         return Verdict(asked=True, problem=_SAYS[language]["rubbish"])
+    held = constraints if here is None else here
+    holding = {"continuity", *(one.id for one in held)}
     found = [finding for row in rows[:MOST_FINDINGS] if (finding := _finding(row, text, constraints)) is not None]
-    return Verdict(findings=tuple(found), asked=True)
+    findings = tuple(one if one.breaks in holding else replace(one, hint=True) for one in found)
+    told = {one.text.strip() for one in constraints}
+    missing = sum(one.text.strip() not in told for one in held)
+    problem = _SAYS[language]["missing"].format(many=missing) if missing else ""
+    return Verdict(findings=findings, asked=True, problem=problem)
 
 
 def complaint(findings: Iterable[Finding], constraints: Sequence[Constraint], language: Language) -> str:
@@ -129,11 +155,13 @@ _SAYS: dict[Language, dict[str, str]] = {
         "new text only:",
         "line": "- “{words}”: {rule} {reason}",
         "rubbish": "The model did not give a verdict that can be read; only what a program checks was checked.",
+        "missing": "The model did not judge {many} of the constraints: they had no room in its prompt.",
     },
     "zh": {
         "again": "这段文字违反了约定。请从同一处重写，避免下列问题，只给出新的正文：",
         "line": "- “{words}”：{rule} {reason}",
         "rubbish": "模型没有给出可读的判断；只完成了程序能做的检查。",
+        "missing": "有{many}条约束未放进模型的提示，模型没有判断。",
     },
 }
 

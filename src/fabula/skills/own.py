@@ -9,7 +9,9 @@ from typing import Any
 
 from platformdirs import user_config_path
 
-from fabula.skills.files import Skills, built_in, in_folder
+from fabula.settings import service as settings_of
+from fabula.skills.files import MOST, Skills, built_in, in_folder, read_skill
+from fabula.store.transaction import Writing
 
 FOLDER = "FABULA_SKILLS"  # the variable that names another folder
 SETTING = "skill."  # a project's skill is the setting `skill.NAME`, whose value is the file's text
@@ -33,7 +35,7 @@ def project_skills(settings: Mapping[str, Any]) -> Skills:
         (name.removeprefix(SETTING), value if isinstance(value, str) else "\x00")
         for name, value in settings.items()
         if name.startswith(SETTING)
-    )
+    )[:MOST]
     return own_skills().with_files(own, "project") if own else own_skills()
 
 
@@ -41,3 +43,14 @@ def folder_skills(folder: Path) -> Skills:
     """The skills of a project folder, which may have a folder `skills` of its own."""
     own = in_folder(folder / "skills")
     return own_skills().with_files(own, "project") if own else own_skills()
+
+
+def keep(tx: Writing, name: str, text: str) -> None:
+    """Keep a skill with a project of the store; one that makes no sense is refused with its line."""
+    read_skill(name, text, origin="project")
+    settings_of.put(tx, SETTING + name, text)
+
+
+def leave(tx: Writing, name: str) -> None:
+    """Take a skill out of a project; the built-in one of that name, if any, is there again."""
+    settings_of.unset(tx, SETTING + name)

@@ -51,10 +51,13 @@ class SkillSource:
 
 
 def skill_of(view: View, skill_id: str) -> Skill:
-    """The skill of that id: the project's own, else a built-in one."""
-    skills = (view.room(Skills) or built_in()).skills
+    """The skill of that id: the project's own, else a built-in one. One that was left out is refused with its line."""
+    shelf = view.room(Skills) or built_in()
+    skills = shelf.skills
     skill = skills.get(skill_id)
     if skill is None:
+        for problem in shelf.about(skill_id):
+            raise FabulaError(Code.SKILL_INVALID, problem)
         raise FabulaError(
             Code.SKILL_UNKNOWN, f"There is no skill called {skill_id!r}. There are: {', '.join(sorted(skills))}."
         )
@@ -71,8 +74,10 @@ def _values(ask: Ask, view: View) -> dict[str, Any]:
     """What a template may ask for (`template.VARIABLES`)."""
     request, story = ask.request, view.room(Manuscript)
     document = story.by_id.get(request.document_id) if story is not None else None
-    text = request.unsaved_text if request.unsaved_text is not None else document.text if document else ""
-    start, end = request.selection or (0, 0)
+    text = document.text if document is not None else ""
+    if request.unsaved_text is not None:
+        text = normalise(request.unsaved_text)
+    start, end = sorted(request.selection or (0, 0))
     beats = document.beats if document is not None else ()
     return {
         "instruction": normalise(request.additional_input).strip(),

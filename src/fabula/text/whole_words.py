@@ -9,10 +9,15 @@ from fabula.text.scripts import Script, script_of
 
 def as_a_word(text: str, word: str) -> bool:
     """No letter or digit of the same script stands beside it; in Chinese there are no edges to see."""
-    return any(
-        _edge(text[start - 1 : start], word[0]) and _edge(text[end : end + 1], word[-1])
-        for start, end in occurrences(text, word)
-    )
+    return first_as_a_word(text, word) >= 0
+
+
+def first_as_a_word(text: str, word: str) -> int:
+    """Where it first stands as a word of its own; -1 where it does not."""
+    for start, end in occurrences(text, word):
+        if _edge(text[start - 1 : start], word[0]) and _edge(text[end : end + 1], word[-1]):
+            return start
+    return -1
 
 
 def occurrences(text: str, word: str) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,39 @@
+"""The outline from the command line: planned, given to the model, ticked off with what was written."""
+
+from __future__ import annotations
+
+from tests.cli.test_codex import Room, room
+from tests.cli.test_write import at, model_server
+from tests.llm.server import Server, openai_says
+
+__all__ = ["model_server", "room"]
+
+
+def test_what_is_planned_is_told_to_the_model_and_ticked_off_with_its_answer(room: Room, model_server: Server) -> None:
+    for beat in room.read("outline", "list", "Coast", "ch-01"):
+        room.run("outline", "remove", "Coast", beat["id"])
+    assert "Nothing is planned" in room.run("outline", "list", "Coast", "ch-01")
+    room.run("outline", "add", "Coast", "ch-01", "The bell rings under water")
+    room.run("outline", "add", "Coast", "ch-01", "Nobody answers")
+    model_server.script = openai_says("Far down, it rang.")
+    room.run("write", "Coast", *at(model_server), "--document", "ch-01")
+    assert "The bell rings under water" in str(model_server.seen[0].asked["messages"])
+    said = room.run("accept", "Coast", room.read("runs", "Coast")[0]["id"], "--beat")
+    assert "Done: The bell rings under water" in said
+    planned = room.read("outline", "list", "Coast", "ch-01")
+    assert [(one["text"], one["done"]) for one in planned] == [
+        ("The bell rings under water", True),
+        ("Nobody answers", False),
+    ]
+    room.run("write", "Coast", *at(model_server), "--document", "ch-01")
+    assert "What should happen in this chapter: Nobody answers." in str(model_server.seen[1].asked["messages"])
+
+
+def test_beats_are_ticked_off_and_taken_up_again_by_hand(room: Room) -> None:
+    room.run("outline", "add", "Coast", "ch-01", "The bell rings")
+    beat = room.read("outline", "list", "Coast", "ch-01")[-1]["id"]
+    assert room.run("outline", "done", "Coast", beat[:8]) == "Done: The bell rings\n"
+    assert "x " + beat[:8] in room.run("outline", "list", "Coast")
+    assert room.run("outline", "done", "Coast", beat, "--undo") == "Open again: The bell rings\n"
+    assert "STORE_NOT_FOUND" in room.run("outline", "done", "Coast", "nothing", code=2)
+    assert "TREE_INVALID" in room.run("outline", "add", "Coast", "nowhere", "It rains", code=2)
