@@ -334,6 +334,7 @@ CHAPTER = '[[chapters]]\nid = "x"\nfile = "chapters/one.md"\n'
 MALFORMED: dict[str, tuple[str, str | bytes | None, str]] = {
     # what is wrong: the file, its content, words that must be said
     "bad TOML in the project": ("project.toml", 'id = "lamp', "end of document"),
+    "a name without end": ("codex.toml", "a." * 200_000 + "a = 1", "too many parts"),
     "bad TOML in the codex": ("codex.toml", "[[entry]\n", "line 1"),
     "bad TOML in the constraints": ("constraints.toml", "a = \n", "line 1"),
     "bad TOML in the memory": ("memory.toml", "= 1", "line 1"),

@@ -12,6 +12,7 @@ import msgspec
 
 from fabula.core.errors import Code, FabulaError
 from fabula.text.offsets import normalise
+from fabula.text.toml import too_deep
 
 MOST_BYTES = 64_000_000
 T = TypeVar("T")
@@ -142,6 +143,8 @@ def read_text(path: Path) -> str:
 def read_toml(path: Path, root: Path) -> Row:
     """A TOML file as a table."""
     text = read_text(inside(path, root, path.name))
+    if (deep := too_deep(text)) is not None:
+        refuse(path.name, f"a name has too many parts (at line {deep})")
     try:
         return Row(tomllib.loads(text), path.name)
     except (ValueError, RecursionError) as error:

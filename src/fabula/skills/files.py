@@ -22,12 +22,12 @@ from fabula.core.story import Eyes
 from fabula.core.view import Language
 from fabula.skills.model import Answer, Skill, Target, Wishes
 from fabula.skills.template import check
+from fabula.text.toml import too_deep
 
 LARGEST = 100_000  # bytes of a skill's file
 MOST = 200  # files of one folder that are read
 MOST_TOKENS = 32_000
 _ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_DEEP = re.compile(r"""(?:\.\s*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*){40}""")  # `a.a.a…` keeps a reader of TOML busy
 _LANGUAGES: tuple[Language, ...] = get_args(Language)
 Origin = Literal["built in", "folder", "project"]
 
@@ -73,8 +73,8 @@ def read_skill(ident: str, text: str, *, origin: Origin = "folder") -> Skill:
         raise _refused(ident, 1, "its name must be small letters, digits and hyphens, at most 40")
     if len(text.encode("utf-8", "replace")) > LARGEST:
         raise _refused(ident, 1, f"it is larger than {LARGEST // 1000} kB")
-    if deep := _DEEP.search(text):
-        raise _refused(ident, text.count("\n", 0, deep.start()) + 1, "a name has too many parts")
+    if (deep := too_deep(text)) is not None:
+        raise _refused(ident, deep, "a name has too many parts")
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
