@@ -33,6 +33,21 @@ def at(server: Server) -> tuple[str, ...]:
     return ("--provider", "vllm", "--base-url", server.url, "--model", "gpt-4o-mini")
 
 
+def writing_without_end(room: Room, server: Server) -> subprocess.Popen[str]:
+    """A command in a process of its own, to which a model says one word again and again."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.head()
+        while True:
+            await exchange.event(chunk("word "))
+
+    server.script = script
+    command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(server)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room.folder, env={**os.environ}
+    )
+
+
 def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(room: Room, model_server: Server) -> None:
     usage = {"prompt_tokens": 3000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2000}}
     model_server.script = openai_says("The lamp ", "went out.", usage=usage)
@@ -180,16 +195,7 @@ def test_a_prompt_is_shown_where_it_was_kept(room: Room, model_server: Server) -
 
 
 def test_a_reader_who_leaves_stops_the_writing_and_what_came_is_kept(room: Room, model_server: Server) -> None:
-    async def script(exchange: Exchange) -> None:
-        await exchange.head()
-        while True:
-            await exchange.event(chunk("word "))
-
-    model_server.script = script
-    command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(model_server)]
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room.folder, env={**os.environ}
-    )
+    running = writing_without_end(room, model_server)
     assert running.stdout is not None
     assert running.stderr is not None
     assert running.stdout.read(10) == "word word "
@@ -253,16 +259,7 @@ def test_skills_of_one_s_own_are_listed_and_used(room: Room, monkeypatch: pytest
 
 
 def test_control_c_keeps_what_came(room: Room, model_server: Server) -> None:
-    async def script(exchange: Exchange) -> None:
-        await exchange.head()
-        while True:
-            await exchange.event(chunk("word "))
-
-    model_server.script = script
-    command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(model_server)]
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room.folder, env={**os.environ}
-    )
+    running = writing_without_end(room, model_server)
     assert running.stdout is not None
     assert running.stdout.read(10) == "word word "
     running.send_signal(signal.SIGINT)
