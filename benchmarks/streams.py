@@ -54,15 +54,15 @@ def elsewhere(line: Connection) -> None:
         line.recv()
 
 
-async def overhead(port: int, requests: int = 100, rounds: int = 4) -> tuple[list[float], list[float]]:
-    """Milliseconds before the first byte beyond the assembly, and the assembly's own: of the quietest round."""
+async def overhead(port: int, requests: int = 400) -> tuple[list[float], list[float]]:
+    """Milliseconds before the first byte beyond the assembly, and the assembly's own."""
     house = Fabula.open("sample:lantern_coast")
     provider = provider_at(Place(name="bench", base_url=f"http://127.0.0.1:{port}/v1", key_variable=KEY))
     writer = Writer(house, provider, terms=Terms(judging=Judging(policy="off")))
     request = house.request(model="gpt-4o", window=8192)
     extra: list[float] = []
     own: list[float] = []
-    for number in range(requests * rounds + 5):
+    for number in range(requests + 5):
         start = time.monotonic()
         house.assemble(request)
         assembly = time.monotonic() - start
@@ -75,8 +75,7 @@ async def overhead(port: int, requests: int = 100, rounds: int = 4) -> tuple[lis
             own.append(assembly * 1000)
             extra.append(max((arrived - start - assembly) * 1000, 0.0))
     await provider.aclose()
-    parts = [(extra[at : at + requests], own[at : at + requests]) for at in range(0, requests * rounds, requests)]
-    return min(parts, key=lambda part: percentile(part[0], 0.5))
+    return extra, own
 
 
 async def cancelling(server: Server, times: int = 40) -> list[float]:
