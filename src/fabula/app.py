@@ -29,7 +29,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment
 from fabula.core.view import View
 from fabula.formats.folder import read_project
-from fabula.look_up import look_up, names_in
+from fabula.look_up import look_up, names_near
 from fabula.lorebook.model import Said
 from fabula.lorebook.source import LorebookSource, Talk, called
 from fabula.manuscript.model import Manuscript
@@ -90,7 +90,7 @@ def _listen(view: View, conversation: str, most: int) -> Talk:
 
 def _names(ask: Ask, view: View) -> tuple[str, ...]:
     """Everything by which those near the cursor are called."""
-    return names_in(view, *(near.text for near in ask.near))
+    return names_near(view, ask.near)
 
 
 class Fabula:

@@ -6,10 +6,11 @@ wants to see everything says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from fabula.codex.model import Codex
+from fabula.context.request import Nearby
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import View
@@ -70,13 +71,23 @@ def look_up(
     return [Found(made.index.passages[hit.number], made.thread_of(hit.number).id, hit.score) for hit in hits]
 
 
-def names_in(view: View, *texts: str) -> tuple[str, ...]:
+def names_in(view: View, text: str) -> tuple[str, ...]:
     """Everything by which those mentioned in a text are called."""
     codex = view.room(Codex)
     if codex is None:
         return ()
-    owners = {hit.owner: None for text in texts for hit in codex.names.find(text)}
-    return tuple(name for owner in owners for name in codex.by_id[owner].names)
+    return called(codex, (hit.owner for hit in codex.names.find(text)))
+
+
+def names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
+    """Everything by which those mentioned near the cursor are called."""
+    codex = view.room(Codex)
+    return () if codex is None else called(codex, (owner for one in near for owner in one.nearest(codex.names.find)))
+
+
+def called(codex: Codex, owners: Iterable[str]) -> tuple[str, ...]:
+    """Everything by which these are called."""
+    return tuple(name for owner in dict.fromkeys(owners) for name in codex.by_id[owner].names)
 
 
 def _end_of(view: View, until: str | None) -> Position | None:

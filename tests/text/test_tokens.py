@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from random import Random
 from typing import Protocol
 
 import pytest
 
 from fabula.text import tokens
 from fabula.text.models import FAMILIES, find_model
-from fabula.text.tokens import Cautious, Counts, Encoding, Guarded, Scaled, TokenizerError, encoding
+from fabula.text.tokens import (
+    ENCODINGS,
+    Cautious,
+    Encoding,
+    Guarded,
+    Scaled,
+    TokenizerError,
+    clauses,
+    count_cut,
+    encoding,
+)
 from tests.text.strings import CODE, ENGLISH, SPECIAL, hard_strings
 
 STRINGS = tuple(hard_strings(20260, 3000))
+_MARKS = "a1他说，。？“”,.;’!éん한-—…()/\t\u3000\n "
+_BITS = (*_MARKS, "The", "word", "said", "来了", "'s", "23", "\n\n", "  ", ", ", ". ", ".\n", ", “", ". 7")
+
+
+def _cut(number: int) -> Iterator[str]:
+    """Strings of clauses, cut anywhere, and the hard ones joined by commas."""
+    random = Random(number)
+    for _ in range(number):
+        yield "".join(random.choice(_BITS) for _ in range(random.randint(1, 40)))
+        yield random.choice((", ", ". ", "，", "。")).join(random.sample(STRINGS, 3))
+
+
+CUT = tuple(_cut(1000))
 
 
 class Independent(Protocol):
@@ -125,29 +149,6 @@ def test_the_cautious_count_takes_half_characters() -> None:
     assert Cautious().count("a\ud800b") >= 2
 
 
-def test_the_memory_of_counts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "KEPT_CHARACTERS", 1000)
-    counts, asked = Counts(), _Asked(len)
-    texts = [f"{n:05}" * 4 for n in range(2000)]
-    for text in texts:
-        assert counts.find(text, asked) == 20
-        assert sum(map(len, counts.young)) <= 1000
-    assert len(asked.texts) == 2000
-    for text in (texts[0], texts[-1]):
-        counts.find(text, asked)
-    assert asked.texts[2000:] == [texts[0]]  # the first was forgotten, the last was not
-
-
-def test_what_is_asked_for_again_outlives_a_generation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "KEPT_CHARACTERS", 1000)
-    counts, asked = Counts(), _Asked(len)
-    for n in range(2000):
-        for text in ("a heading that stands in every prompt", f"{n:05}" * 4):
-            if text not in counts.young:
-                counts.find(text, asked)
-    assert asked.texts.count("a heading that stands in every prompt") == 1
-
-
 def test_counts_are_the_same_before_and_after_forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "KEPT_CHARACTERS", 2000)
     tokenizer = Encoding("cl100k_base")
@@ -181,13 +182,32 @@ def test_a_foreign_tokenizer_that_raises_or_answers_rubbish_is_one_kind_of_failu
     assert Guarded(_Strange(len)).count("abc") == 3
 
 
-class _Asked:
-    """Counts, and remembers what it was asked."""
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if encoding(name).additive])
+def test_counts_add_up_between_clauses(name: str) -> None:
+    tokenizer = encoding(name)
+    wrong = [text for text in CUT if count_cut(tokenizer, text) != tokenizer.count(text)]
+    assert wrong == []
 
-    def __init__(self, count: Callable[[str], int]) -> None:
-        self._count = count
-        self.texts: list[str] = []
 
-    def __call__(self, text: str) -> int:
-        self.texts.append(text)
-        return self._count(text)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", [""]),
+        ("She came, saw. Then, 2, left", ["She came,", " saw.", " Then,", " 2,", " left"]),
+        ("他来了，看见了。走了", ["他来了", "，看见了", "。走了"]),
+        ("他说：“来。”她来", ["他说：“来。”她来"]),
+        ("a\0b, c", ["a\0b, c"]),
+    ],
+)
+def test_a_text_is_cut_between_clauses(text: str, expected: list[str]) -> None:
+    assert clauses(text) == expected
+
+
+def test_a_text_whose_counts_do_not_add_up_is_counted_whole() -> None:
+    for tokenizer in (encoding("llama2"), Cautious(), Guarded(_Strange(len))):
+        assert [text for text in CUT[:300] if count_cut(tokenizer, text) != tokenizer.count(text)] == []
+
+
+def test_a_scaled_count_of_clauses_is_that_of_the_whole() -> None:
+    scaled = Scaled(encoding("o200k_base"), 1.37)
+    assert [text for text in CUT[:300] if count_cut(scaled, text) != scaled.count(text)] == []

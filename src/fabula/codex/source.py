@@ -79,11 +79,12 @@ class CodexSource:
     ) -> dict[str, float]:
         scores: dict[str, float] = {}
         renamed = codex.roll.renamed
+
+        def means(hit: Hit) -> bool:
+            return hit.owner not in renamed or _points_to(hit, codex, ask, view)
+
         for near in ask.near:
-            hits = codex.names.find(near.text)
-            if renamed:
-                hits = [hit for hit in hits if hit.owner not in renamed or _points_to(hit, codex, ask, view)]
-            for owner, nearness in near.nearest(hits).items():
+            for owner, nearness in near.nearest(codex.names.find, means if renamed else None).items():
                 score = _SCORES[round(nearness * _STEPS)]
                 if score > scores.get(owner, 0.0) and owner not in shut:
                     scores[owner] = score

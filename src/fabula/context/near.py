@@ -15,12 +15,14 @@ from fabula.text.windows import Stretch
 REACH = 500  # characters each side of the cursor
 MARGIN = 24  # more characters, so that a word at the edge is seen whole
 PARAGRAPH = 3000  # a longer paragraph is looked at no further than this
+LONGEST = 12_000  # characters of whole paragraphs; names are looked for in the cut text where there are more
 TALK = 4  # messages of the conversation
 
 
 def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     """What is near, from what the desk offers."""
     before = after = ""
+    blocks: tuple[tuple[int, str], ...] = ()
     first, last = 0, 0
     found: list[Nearby] = []
     talk: list[str] = []
@@ -34,6 +36,9 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
             first = start - max(start - MARGIN, 0)
             after = text[end : end + REACH + MARGIN]
             last = min(len(after), REACH)
+            whole = fragment.paragraphs.blocks(start, end + last)
+            if whole[-1][0] + len(whole[-1][1]) - whole[0][0] <= LONGEST:
+                blocks = tuple([(begin - end + len(before), block) for begin, block in whole])
         elif fragment.part is Part.WINDOW:
             before = fragment.text[-REACH - MARGIN :]
             first = max(len(before) - REACH, 0)
@@ -45,7 +50,7 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
         elif fragment.source == "editor:selection":
             found.append(Nearby(fragment.text))
     if before or after:
-        found.insert(0, Nearby(before + after, len(before), first, len(before) + last))
+        found.insert(0, Nearby(before + after, len(before), first, len(before) + last, blocks))
     found.extend(Nearby(text) for text in talk[-TALK:])
     if request.additional_input:
         found.append(Nearby(request.additional_input))

@@ -19,6 +19,7 @@ from fabula.context.shape import Offer
 from fabula.context.standing import units_of_rules, units_of_settings
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Placement, Role
+from fabula.text.tokens import count_cut
 from fabula.text.windows import GAP
 
 
@@ -189,7 +190,7 @@ def _window(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     text = stretch.since_start(cut.start)
     tail_at = max(stretch.tail_start() - cut.start, 0)
     tail = text[tail_at:]
-    tail_tokens = measure.tokenizer.count(tail + GAP)
+    tail_tokens = count_cut(measure.tokenizer, tail + GAP)
     if tail_at:
         units.append(Unit(text[:tail_at], cut.tokens - tail_tokens))
     units.append(Unit(tail + GAP, tail_tokens))

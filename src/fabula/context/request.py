@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -77,21 +77,29 @@ class Nearby(Struct, frozen=True):
     cursor: int | None = None  # where in the text the cursor stands; None: all of it is near
     first: int = 0
     last: int | None = None
+    blocks: tuple[tuple[int, str], ...] = ()  # the whole paragraphs around it, and where in the text each begins
 
-    def nearest(self, mentions: Iterable[Hit]) -> dict[str, float]:
-        """How near each owner is mentioned, from 0 (at the far edge) to 1 (at the cursor)."""
-        first, last, cursor = self.first, self.last, self.cursor
-        if cursor is None:
-            return {hit.owner: 1.0 for hit in mentions if hit.start >= first and (last is None or hit.end <= last)}
+    def nearest(
+        self, find: Callable[[str], Iterable[Hit]], means: Callable[[Hit], bool] | None = None
+    ) -> dict[str, float]:
+        """How near each owner is mentioned, from 0 (at the far edge) to 1 (at the cursor).
+
+        `find` is asked about whole paragraphs, which come again with the next request; `means` may turn a hit down.
+        """
+        first, cursor = self.first, self.cursor
+        last = len(self.text) if self.last is None else self.last
         distances: dict[str, int] = {}
-        for hit in mentions:
-            start, end, owner = hit.start, hit.end, hit.owner
-            if start < first or (last is not None and end > last):
-                continue
-            distance = start - cursor if start > cursor else cursor - end if end < cursor else 0
-            if owner not in distances or distance < distances[owner]:
-                distances[owner] = distance
-        furthest = max(cursor, len(self.text) - cursor, 1)
+        for at, block in self.blocks or ((0, self.text),):
+            for hit in find(block):
+                start, end, owner = at + hit.start, at + hit.end, hit.owner
+                if start < first or end > last or (means is not None and not means(hit)):
+                    continue
+                distance = 0
+                if cursor is not None:
+                    distance = start - cursor if start > cursor else max(cursor - end, 0)
+                if owner not in distances or distance < distances[owner]:
+                    distances[owner] = distance
+        furthest = 1 if cursor is None else max(cursor, len(self.text) - cursor, 1)
         return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
 
 

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from fabula.text.edges import Edges
 from fabula.text.ordinary import may_be_word, word_in_english
+from fabula.text.remembered import Remembered
 from fabula.text.scripts import Script, begins_word, ends_word, joined, script_of
 from fabula.text.spellings import exact_ways, folded, levelled, ordinary, ways
 from fabula.text.surnames import surname_of
@@ -70,8 +71,8 @@ class _Pattern(Struct, gc=False):
 
 
 _DEFAULT = Rules()
-_SHORT = 8_000  # characters
-_LATELY = 32  # texts
+_SHORT = 8_000  # characters; what was found in a longer text is not kept
+_KEPT = 1_000_000  # characters of text in a generation of what was found
 T = TypeVar("T")
 
 
@@ -86,7 +87,7 @@ class Names:
         self._spelled: dict[str, tuple[str, ...]] = {}  # each way of writing one, and the names written so
         self._loose: dict[str, tuple[str, ...]] = {}  # names in small letters, where case does not matter at all
         self._edges = Edges()
-        self._lately: dict[str, list[Hit]] = {}
+        self._seen = Remembered[list[Hit]](_KEPT)
         self._add(list(self._given))
         self._large, self._small = _Automaton(list(self._spelled)), _Automaton([])
         self._any = _Automaton(list(self._loose))
@@ -112,7 +113,7 @@ class Names:
     def _followed(self, given: dict[str, tuple[str, ...]], rules: dict[str, Rules], touched: Iterable[str]) -> Names:
         """The same with little changed, sharing what was worked out."""
         new = Names.__new__(Names)
-        new._rules, new._given, new._patterns, new._lately = rules, given, {}, {}
+        new._rules, new._given, new._patterns, new._seen = rules, given, {}, Remembered(_KEPT)
         new._owners, new._spelled, new._loose = self._owners.copy(), self._spelled.copy(), self._loose.copy()
         lost: set[str] = set()
         for owner in touched:
@@ -169,13 +170,9 @@ class Names:
 
     def find(self, text: str) -> Sequence[Hit]:
         """Every mention, in order; a name that several own is a mention of each."""
-        known = self._lately.get(text)
+        known = self._seen.young.get(text)
         if known is None:
-            known = self._found(text)
-            if len(text) <= _SHORT:  # what is near the cursor is asked for by several
-                if len(self._lately) >= _LATELY:
-                    self._lately.clear()
-                self._lately[text] = known
+            known = self._found(text) if len(text) > _SHORT else self._seen.find(text, self._found)
         return known
 
     def _found(self, text: str) -> list[Hit]:

@@ -18,6 +18,8 @@ HUGE = 200_000  # characters beyond which a paragraph is not counted but taken n
 NEVER = 1 << 40
 _START = re.compile(r"(?<=\n)(?=[^\S\n]*[^\s/])")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
+_CLOSED = frozenset('\n。！？…”」』!?"')  # before a line break: what follows is another sentence
+_ABBREVIATED = 5  # letters; a longer word with a full stop is the end of a sentence
 
 
 class Paragraphs:
@@ -62,6 +64,31 @@ class Paragraphs:
             low = bisect_left(sums, whole - (room - spent), 0, offset + 1)
             return page * PAGE + low, spent + whole - sums[low]
         return 0, spent
+
+    def blocks(self, start: int, end: int) -> list[tuple[int, str]]:
+        """The whole paragraphs that hold all from `start` to `end`, each with where it begins.
+
+        Lines that may go on in the next one, as in text with hard line breaks, come as one.
+        """
+        starts, text = self.starts, self.text
+        first = self.index(start + 1)
+        while first > 0 and not self._closed(starts[first]):
+            first -= 1
+        found, begin, last = [], starts[first], len(starts)
+        for number in range(first + 1, last + 1):
+            edge = starts[number] if number < last else len(text)
+            if number == last or self._closed(edge):
+                found.append((begin, text[begin:edge]))
+                begin = edge
+                if edge >= end:
+                    break
+        return found
+
+    def _closed(self, start: int) -> bool:
+        """Is a sentence over where this paragraph begins?"""
+        text = self.text
+        before = text[start - 2 : start - 1]
+        return before in _CLOSED or (before == "." and text[start - 2 - _ABBREVIATED : start - 2].isalpha())
 
     def _page(self, tokenizer: Tokenizer, page: int) -> list[int]:
         pages = self._sums.setdefault(tokenizer.name, {})

@@ -4,19 +4,25 @@ Every count is remembered by content, so a text is counted once ever. The byte-l
 have a property the whole engine leans on: where one piece ends with a line break and the next
 begins with text (not with `/`), the counts of the pieces add up to the count of the whole.
 Encodings without it say so (`additive`), and the engine counts their prompts again at the end.
+
+The same encodings add up between clauses, too. A text that is cut at the cursor is a new one with every
+request, but all of its clauses save the outermost have been counted before (`count_cut`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from difflib import get_close_matches
 from functools import lru_cache
 from math import ceil
 from typing import Protocol
 
 from fabula.core.errors import Code, FabulaError
+from fabula.text.remembered import Remembered
 
-KEPT_CHARACTERS = 8_000_000  # a generation of remembered counts; two are kept
+KEPT_CHARACTERS = 8_000_000  # in a generation of remembered counts
+_CHINESE_CLAUSE = re.compile("(?<=[\u4e00-\u9fff])(?=[，。、；：？！][\u4e00-\u9fff])")
+_CUT = "\0"
 
 
 class Tokenizer(Protocol):
@@ -33,31 +39,6 @@ class Tokenizer(Protocol):
 
 class TokenizerError(Exception):
     """A tokenizer raised, or answered something that is not a count."""
-
-
-class Counts:
-    """Counts remembered by content, in two generations, so that memory has a bound.
-
-    Look into `young` first; `find` looks further, and what it finds moves to the younger generation.
-    """
-
-    __slots__ = ("_held", "_old", "young")
-
-    def __init__(self) -> None:
-        self.young: dict[str, int] = {}
-        self._old: dict[str, int] = {}
-        self._held = 0
-
-    def find(self, text: str, count: Callable[[str], int]) -> int:
-        """The count of a text that is not in the younger generation."""
-        known = self._old.get(text)
-        if known is None:
-            known = count(text)
-        self._held += len(text)
-        if self._held > KEPT_CHARACTERS:
-            self._old, self.young, self._held = self.young, {}, len(text)
-        self.young[text] = known
-        return known
 
 
 class Encoding:
@@ -77,12 +58,20 @@ class Encoding:
         # Ordinary: a `<|think|>` typed by a writer is seven characters, not one control token.
         self._vocabulary = Vocabulary.from_pretrained(name)
         self._encode = self._vocabulary.encode_ordinary
-        self._counts = Counts()
+        self._counts = Remembered[int](KEPT_CHARACTERS)
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
         known = self._counts.young.get(text)
         return known if known is not None else self._counts.find(text, self._count)
+
+    def count_clauses(self, text: str) -> int:
+        """The same, clause by clause; right only where counts add up."""
+        counts, total = self._counts, 0
+        for clause in clauses(text):
+            known = counts.young.get(clause)
+            total += known if known is not None else counts.find(clause, self._count)
+        return total
 
     def _count(self, text: str) -> int:
         try:
@@ -92,7 +81,7 @@ class Encoding:
 
     def forget(self) -> None:
         """Give back the memory of all counts."""
-        self._counts = Counts()
+        self._counts = Remembered(KEPT_CHARACTERS)
         self._vocabulary.clear_cache()
 
 
@@ -121,18 +110,22 @@ class Guarded:
 class Scaled:
     """A stand-in for a vocabulary nobody published: another one's count, times a stated factor."""
 
-    __slots__ = ("_factor", "_under", "additive", "exact", "name")
+    __slots__ = ("_factor", "additive", "exact", "name", "under")
 
     def __init__(self, under: Tokenizer, factor: float) -> None:
         self.name = f"{under.name}*{factor:g}"
         self.exact = False
         self.additive = under.additive
-        self._under = under
+        self.under = under
         self._factor = factor
 
     def count(self, text: str) -> int:
         """An over-count, rounded up."""
-        return ceil(self._under.count(text) * self._factor)
+        return self.scaled(self.under.count(text))
+
+    def scaled(self, count: int) -> int:
+        """Another vocabulary's count as this one's."""
+        return ceil(count * self._factor)
 
 
 class Cautious:
@@ -148,6 +141,23 @@ class Cautious:
     def count(self, text: str) -> int:
         """A count that real vocabularies stay under."""
         return len(text.encode("utf-8", "replace")) + 1 if text else 0
+
+
+def count_cut(tokenizer: Tokenizer, text: str) -> int:
+    """The count of a text that is cut anywhere and so will hardly be counted twice, though its clauses will."""
+    if isinstance(tokenizer, Encoding) and tokenizer.additive:
+        return tokenizer.count_clauses(text)
+    if isinstance(tokenizer, Scaled):
+        return tokenizer.scaled(count_cut(tokenizer.under, text))
+    return tokenizer.count(text)
+
+
+def clauses(text: str) -> list[str]:
+    """A text in pieces whose counts add up: after a comma or full stop with a space, before a Chinese mark."""
+    if _CUT in text:
+        return [text]
+    found = text.replace(", ", ",\0 ").replace(". ", ".\0 ").split(_CUT)
+    return found if len(found) > 1 else _CHINESE_CLAUSE.split(text)
 
 
 ENCODINGS = (
