@@ -47,8 +47,8 @@ class CodexSource:
         pinned, shut = _pins(codex, ask)
         scores = self._scores(codex, ask, view, pinned, shut)
         found: list[Fragment] = []
-        told = sorted((codex.by_id[ident] for ident in scores), key=order)  # *always* entries stand first
-        if any(entry.level is Level.ALWAYS for entry in told[:1]) or any(entry.id in shut for entry in codex.always):
+        told = sorted([codex.by_id[ident] for ident in scores], key=order)  # *always* entries stand first
+        if (told and told[0].level is Level.ALWAYS) or (shut and any(entry.id in shut for entry in codex.always)):
             for entry in codex.always:
                 if entry.id not in shut:
                     because = _PINNED if entry.id in pinned else ""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fabula.context.budget import Limits, Profile
 from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.gather import Gatherer, Source
+from fabula.context.gather import Gatherer, Line, Source
 from fabula.context.measure import Measure
 from fabula.context.recipes import NOVEL, RECIPES, Preset, Recipe, UserProfile, prepare
 from fabula.context.request import Request
@@ -62,7 +62,7 @@ class Engine:
         self._gatherer = Gatherer(settings.limits)
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
-        self._order: dict[str, tuple[Sequence[Source], Sequence[Source]]] = {}
+        self._order: dict[str, tuple[Line, Line]] = {}
         self._presets: dict[tuple[str, Preset | None, UserProfile | None], Preset] = {}
 
     def assemble(
@@ -158,13 +158,13 @@ class Engine:
         self._measures[key] = known
         return known
 
-    def _asked(self, recipe: Recipe) -> tuple[Sequence[Source], Sequence[Source]]:
+    def _asked(self, recipe: Recipe) -> tuple[Line, Line]:
         """The sources of a recipe: those asked ahead, and the rest."""
         known = self._order.get(recipe.name)
         if known is None:
             found = [self._sources[name] for name in recipe.sources if name in self._sources]
-            known = [source for source in found if source.ahead], [source for source in found if not source.ahead]
-            self._order[recipe.name] = known
+            ahead, rest = ([one for one in found if one.ahead is first] for first in (True, False))
+            known = self._order[recipe.name] = Line.of(ahead), Line.of(rest)
         return known
 
     def _preset(self, recipe: Recipe, own: Preset | None, about: UserProfile | None) -> Preset:

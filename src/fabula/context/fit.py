@@ -131,6 +131,10 @@ def _fit_retrieved(
     The text grows with every request. Without that room the layer would lose a piece, and the prompt
     its cached prefix, every time; with it, only now and then. What is needed now never makes way for it.
     """
+    whole = sum([piece.tokens for piece in pieces])
+    if whole <= room or not pieces:
+        fitting.retrieved = list(pieces)
+        return whole
     kept, refused = _choose(pieces, room, room)
     if refused and spare:
         told = {*before.retrieved, *before.late}
@@ -143,12 +147,9 @@ def _fit_retrieved(
     for rank, piece in refused:
         reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
         outcomes.append((piece.fragment, Reason.TOO_LARGE if piece.tokens > room else reason, piece.tokens, ""))
-    if not refused:
-        fitting.retrieved = list(pieces)
-    else:
-        fitting.truncated.add(Layer.RETRIEVED)
-        stays = {id(piece) for _, piece in kept}
-        fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
+    fitting.truncated.add(Layer.RETRIEVED)
+    stays = {id(piece) for _, piece in kept}
+    fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
     return sum([piece.tokens for piece in fitting.retrieved])
 
 
@@ -384,6 +385,8 @@ def _settle_history(
     fitting: Fitting, history: _History, unasked: int, recipe: Recipe, before: Continuity, *, same_place: bool
 ) -> int:
     """Where the conversation begins; what it then costs beyond its reserve."""
+    if not history.pieces:
+        return 0
     room, cap = history.reserved + unasked, recipe.history_tokens
     by_cap = cap is not None and cap <= room
     if cap is not None:

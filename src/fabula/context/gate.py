@@ -7,13 +7,43 @@ where all it was made from would. The author knows everything, and is told what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
 
 from fabula.context.trace import Outcome, Reason
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Terms
 from fabula.core.story import Eyes, Timeline, Vantage
 
+log = logging.getLogger("fabula.context")
+
 READER = Eyes.READER.value  # may stand among the characters in `known_to`
+
+
+class Gate(Struct, frozen=True):
+    """The gate of one request. Nothing of another project comes even near it."""
+
+    project_id: str
+    vantage: Vantage
+    timeline: Timeline
+
+    def passes(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
+        """What passes, what does not and why, and which of those that pass (by identity) are not revealed yet."""
+        project = self.project_id
+        for fragment in group:
+            if fragment.project_id != project:
+                log.error(
+                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
+                )
+                raise FabulaError(
+                    Code.SCOPE_VIOLATION,
+                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
+                    "check the source that offered it.",
+                    source=fragment.source,
+                )
+        return gate(group, self.vantage, self.timeline)
 
 
 def gate(

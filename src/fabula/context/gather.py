@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec import Struct
 
@@ -54,18 +54,33 @@ class Source(Protocol):
         ...
 
 
-def left_by(sources: Iterable[Source], ask: Ask, view: View) -> dict[str, bytes]:
-    """What sources with something to remember leave behind, for `ask.left` of the next request.
+class Leaving(Source, Protocol):
+    """A source that has something to remember: what it leaves behind is in `ask.left` of the next request."""
 
-    Such a source has a method `leaves(ask, view) -> bytes`. One that fails is told again what it was told.
-    """
+    def leaves(self, ask: Ask, view: View) -> bytes: ...
+
+
+class Line(Struct, frozen=True):
+    """Sources in the order they are asked, and which of them wait on something or leave something behind."""
+
+    sources: tuple[Source, ...]
+    waiting: tuple[Source, ...]
+    leaving: tuple[Leaving, ...]
+
+    @classmethod
+    def of(cls, sources: Iterable[Source]) -> Line:
+        """A line of these sources."""
+        found = tuple(sources)
+        leaving = [cast("Leaving", source) for source in found if hasattr(source, "leaves") and not source.waits]
+        return cls(found, tuple(source for source in found if source.waits), tuple(leaving))
+
+
+def left_by(sources: Iterable[Leaving], ask: Ask, view: View) -> dict[str, bytes]:
+    """What sources leave behind for the next request. One that fails is told again what it was told."""
     left: dict[str, bytes] = {}
     for source in sources:
-        leaves: Callable[[Ask, View], bytes] | None = getattr(source, "leaves", None)
-        if leaves is None or source.waits:
-            continue
         try:
-            found = leaves(ask, view)
+            found = source.leaves(ask, view)
         except Exception as error:
             log.warning("source %s could not leave anything behind: %s", source.name, type(error).__name__)
             found = ask.left.get(source.name, b"")
@@ -111,18 +126,22 @@ class Gatherer:
         self._vetted: dict[int, Sequence[Fragment]] = {}
         self._lock = threading.Lock()
 
-    def gather(self, sources: Sequence[Source], ask: Ask, view: View, words: Words) -> Gathered:
+    def gather(self, line: Line, ask: Ask, view: View, words: Words) -> Gathered:
         """Every source's fragments, or a warning in their place."""
-        waiting = [self._start(source, ask, view) for source in sources if source.waits]
+        waiting = {source.name: self._start(source, ask, view) for source in line.waiting}
         deadline = time.monotonic() + self._limits.source_seconds if waiting else 0.0
-        pending = iter(waiting)
-        found = Gathered([], [])
-        for source in sources:
+        found, vetted = Gathered([], []), self._vetted
+        answer: Sequence[Fragment]
+        for source in line.sources:
             try:
-                if source.waits:
-                    answer = self._wait(source, next(pending), deadline)
+                if waiting and source.name in waiting:
+                    answer = self._wait(source, waiting[source.name], deadline)
                 else:
-                    answer = self._listed(source, ask, view)
+                    offered = source.fragments(ask, view)
+                    if type(offered) is tuple and (not offered or vetted.get(id(offered)) is offered):
+                        answer = offered
+                    else:
+                        answer = self._listed(offered)
             except FabulaError as error:
                 if error.code in _REFUSALS:
                     raise
@@ -136,20 +155,15 @@ class Gatherer:
                     found.groups.append(answer)
         return found
 
-    def _listed(self, source: Source, ask: Ask, view: View) -> Sequence[Fragment]:
+    def _listed(self, offered: Iterable[Fragment]) -> Sequence[Fragment]:
         most = self._limits.source_fragments
-        offered = source.fragments(ask, view)
-        if type(offered) is tuple and self._vetted.get(id(offered)) is offered:
-            return offered
         answer = offered if type(offered) is tuple else list(islice(offered, most + 1))
-        if not answer:
-            return ()
         if len(answer) > most:
             raise FabulaError(Code.FRAGMENT_INVALID, f"more than {most} fragments")
         for kind in set(map(type, answer)):
             if not issubclass(kind, Fragment):
                 raise FabulaError(Code.FRAGMENT_INVALID, f"a {kind.__name__} where a fragment belongs")
-        if type(answer) is tuple:
+        if answer and type(answer) is tuple:
             if len(self._vetted) >= _VETTED:
                 self._vetted.clear()
             self._vetted[id(answer)] = answer
@@ -165,7 +179,7 @@ class Gatherer:
 
         def run() -> None:
             try:
-                call.answer = self._listed(source, ask, view)
+                call.answer = self._listed(source.fragments(ask, view))
             except Exception as error:
                 call.error = error
             except BaseException as error:  # an exit is the source's own affair, not the caller's

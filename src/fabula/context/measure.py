@@ -7,7 +7,7 @@ pieces: wrappers, headings and numbering are part of the pieces, and nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,13 +19,14 @@ from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 if TYPE_CHECKING:
+    from fabula.context.groups import Known
     from fabula.context.standing import Standing
 
 _BLOCKS = 256  # rendered lists kept
 _SHAPED = 10_000  # shaped fragments kept
 
 
-class Unit(NamedTuple):
+class Unit(Struct, frozen=True, eq=False, gc=False):
     """Text as it will stand, its line break included; `bare` is its cost at the end of a message."""
 
     text: str
@@ -53,7 +54,7 @@ class Measure:
         "_blocks",
         "_units",
         "budgets",
-        "firm",
+        "groups",
         "headings",
         "model",
         "prefixes",
@@ -68,7 +69,7 @@ class Measure:
         self.words = words
         self.model = model
         self.shaped: dict[int, Piece] = {}
-        self.firm: dict[int, tuple[tuple[Fragment, ...], str, bool]] = {}
+        self.groups: dict[int, Known] = {}
         self.standings: dict[tuple[int, ...], Standing] = {}
         self.budgets: dict[object, Budget] = {}
         self.prefixes: dict[tuple[str | int, ...], tuple[tuple[Unit, ...], str, str]] = {}

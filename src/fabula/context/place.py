@@ -86,7 +86,9 @@ def place(
         return True
 
     lost = [(at, node) for at, node in layout.wishing if not _wished(node, at, measure, inject)]
-    listed = [node for _, node in sorted([*layout.listed, *lost], key=lambda found: found[0])] if lost else layout.nodes
+    listed: Sequence[_Listed] = layout.listed
+    if lost:
+        listed = sorted((*listed, *(_listed(at, node) for at, node in lost)), key=lambda one: one.at)
 
     def staying(pieces: list[Piece], owner: str) -> list[Piece]:
         """Those that stand in their layer, once those with a place of their own have been taken out."""
@@ -117,7 +119,7 @@ def place(
     for node in listed:
         anchor = node.anchor
         if anchor is None:
-            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.content.strip())]))
+            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
             continue
         if beside:
             _extend(placed.slots, beside.get((anchor, "before"), ()))
@@ -125,8 +127,8 @@ def place(
             placed.slots += _conversation(offer, fitting, late, depths, measure, node.role)
         elif layers.get(anchor):
             placed.slots.append(Slot(node.role, anchor, layers[anchor]))
-        elif node.content.strip():
-            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.content.strip())]))
+        elif node.text:
+            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
         if beside:
             _extend(placed.slots, beside.get((anchor, "after"), ()))
         if anchor == "settings":
@@ -135,12 +137,24 @@ def place(
     return placed
 
 
+class _Listed(Struct, frozen=True):
+    """A node that stands where it is listed: its number, its role, the place it keeps if it is one, what it says."""
+
+    at: int
+    role: Role
+    anchor: str | None
+    text: str
+
+
+def _listed(at: int, node: Node) -> _Listed:
+    return _Listed(at, node.role, node.anchor, node.content.strip())
+
+
 class _Layout(Struct, frozen=True):
     """A preset looked through once: its anchors, what stands where it is listed, what wishes to stand elsewhere."""
 
     anchors: frozenset[str]
-    nodes: tuple[Node, ...]
-    listed: tuple[tuple[int, Node], ...]
+    listed: tuple[_Listed, ...]
     wishing: tuple[tuple[int, Node], ...]
 
 
@@ -148,9 +162,9 @@ class _Layout(Struct, frozen=True):
 def _layout(preset: Preset) -> _Layout:
     said = [(at, node) for at, node in enumerate(preset.nodes) if node.type != "message" or node.content.strip()]
     wishing = tuple((at, node) for at, node in said if node.type == "message" and node.injection_strategy is not None)
-    listed = tuple(pair for pair in said if pair not in wishing)
+    listed = tuple(_listed(at, node) for at, node in said if (at, node) not in wishing)
     anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
-    return _Layout(anchors, tuple(node for _, node in listed), listed, wishing)
+    return _Layout(anchors, listed, wishing)
 
 
 def _wished(node: Node, at: int, measure: Measure, inject: _Inject) -> bool:

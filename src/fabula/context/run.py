@@ -16,8 +16,8 @@ from fabula.context.attachments import attach
 from fabula.context.budget import Budget, Limits, Profile, make_budget, reply_reserve
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
-from fabula.context.gate import gate
-from fabula.context.gather import Gathered, Gatherer, Source, left_by
+from fabula.context.gate import Gate
+from fabula.context.gather import Gathered, Gatherer, Line, left_by
 from fabula.context.measure import Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
@@ -55,7 +55,7 @@ class Run:
         given: Sequence[Fragment],
         before: Continuity,
         *,
-        sources: tuple[Sequence[Source], Sequence[Source]],  # those asked ahead, and the rest
+        sources: tuple[Line, Line],  # those asked ahead, and the rest
         gatherer: Gatherer,
         limits: Limits,
         dry: bool,
@@ -192,7 +192,7 @@ class Run:
         )
         desk = [f for group in (self.given, *self._gather(self.sources[0], ask, measure).groups) for f in group]
         # All that was said counts, however far back: the window is wide open for the conversation alone.
-        talk = [source for source in self.sources[0] if source.name == "conversation"]
+        talk = Line.of(source for source in self.sources[0].sources if source.name == "conversation")
         talked = self._gather(talk, replace(ask, window=_WIDE_OPEN), measure).groups
         settled = settle(
             {name: node.condition for name, node in waiting.items() if node.condition is not None},
@@ -248,8 +248,8 @@ class Run:
             )
         return budget
 
-    def _gather(self, sources: Sequence[Source], ask: Ask, measure: Measure) -> Gathered:
-        return self.gatherer.gather(sources, ask, self.view, measure.words)
+    def _gather(self, line: Line, ask: Ask, measure: Measure) -> Gathered:
+        return self.gatherer.gather(line, ask, self.view, measure.words)
 
     def _fresh(self, text: Stretch | None, measure: Measure) -> bool:
         """Is the retrieved layer to be chosen anew: another place, or a window that must step?"""
@@ -269,7 +269,8 @@ class Run:
     ) -> tuple[Offer, set[int]]:
         """Scope, gate, shape and the limits on what may be asked of one prompt."""
         excluded = frozenset(name for name in self.request.exclude if name)
-        offer, dropped, unrevealed = shape(offered, self.request.project_id, self._pass, measure, excluded)
+        gate = Gate(self.request.project_id, self.vantage, self.view.timeline)
+        offer, dropped, unrevealed = shape(offered, gate, measure, excluded)
         outcomes += dropped
         self._check_size(offer, measure, held)
         most = self.limits.retrieved_chunks
@@ -298,22 +299,6 @@ class Run:
             for name in self.request.include
             if name not in heard
         ]
-
-    def _pass(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
-        """Nothing of another project, then the gate."""
-        project = self.request.project_id
-        if {fragment.project_id for fragment in group} - {project}:
-            stranger = next(fragment for fragment in group if fragment.project_id != project)
-            log.error(
-                "security: project %s was offered %s of project %s", project, stranger.source, stranger.project_id
-            )
-            raise FabulaError(
-                Code.SCOPE_VIOLATION,
-                f"Something of another project was offered ({stranger.source}). Nothing was assembled; "
-                "check the source that offered it.",
-                source=stranger.source,
-            )
-        return gate(group, self.vantage, self.view.timeline)
 
     def _check_size(self, offer: Offer, measure: Measure, held: frozenset[str]) -> None:
         """Refuse what nobody could choose from. Text and what was told before make way instead of counting."""
@@ -391,12 +376,12 @@ class Run:
             resend=shown,
             idle=next_idle(order.all, self.before),
             rules_left_out=fitting.rules_left_out,
-            left={} if self.dry else left_by(self.sources[1], told, self.view) | _left(settled),
+            left={} if self.dry else left_by(self.sources[1].leaving, told, self.view) | _left(settled),
         )
 
     def _absent(self, ask: Ask) -> list[Verdict]:
         absent: list[Verdict] = []
-        for source in (*self.sources[0], *self.sources[1]):
+        for source in (*self.sources[0].sources, *self.sources[1].sources):
             if source.waits:
                 continue
             try:

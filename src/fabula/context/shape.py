@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
+from fabula.context.gate import Gate
+from fabula.context.groups import SEATS, Group, Known, Sifted, look_through
 from fabula.context.measure import Measure, Piece
-from fabula.context.standing import SEATS, Group, Standing, once, standing, stands, without_repeats
+from fabula.context.standing import Standing, once, standing, without_repeats
 from fabula.context.trace import Outcome, Reason
 from fabula.core.fragments import Fragment, Part
 from fabula.text.windows import Stretch, stretch
@@ -54,11 +56,7 @@ class Offer(Struct):
 
 
 def shape(
-    groups: Iterable[Sequence[Fragment]],
-    project_id: str,
-    passes: Callable[[Sequence[Fragment]], tuple[list[Fragment], list[Outcome], set[int]]],
-    measure: Measure,
-    excluded: frozenset[str],
+    groups: Iterable[Sequence[Fragment]], gate: Gate, measure: Measure, excluded: frozenset[str]
 ) -> tuple[Offer, list[Outcome], set[int]]:
     """Pass groups through the gate and sort what comes through by the part it plays.
 
@@ -70,13 +68,24 @@ def shape(
     unrevealed: set[int] = set()
     firm: list[Group] = []
     for group in groups:
-        if type(group) is tuple and not excluded and stands(group, project_id, measure):
-            firm.append(group)
-            continue
-        passed, stopped, marked = passes(group)
+        known: Known | None = None
+        if type(group) is tuple and not excluded:
+            known = look_through(group, gate.project_id, measure.groups)
+            if known.firm:
+                firm.append(group)
+                continue
+            sifted = known.here(gate.vantage, gate.timeline)
+            if sifted is not None:
+                _seat(sifted.pieces, seats)
+                out += sifted.stopped
+                continue
+        passed, stopped, marked = gate.passes(group)
+        pieces = _shaped(passed, marked, measure, excluded, offer, stopped)
+        _seat(pieces, seats)
         out += stopped
-        _sort(passed, marked, measure, excluded, offer, seats, out)
         unrevealed |= marked
+        if known is not None and not marked and len(pieces) + len(stopped) == len(group):
+            known.keep(gate.vantage, Sifted(gate.timeline, pieces, stopped))
     if firm:
         _join(offer, standing(firm, measure), out)
     else:
@@ -104,16 +113,22 @@ def _tidy(offer: Offer, out: list[Outcome]) -> None:
     offer.rules = without_repeats(offer.rules, offer.constraints, out)
 
 
-def _sort(
+def _seat(pieces: Sequence[Piece], seats: dict[str, list[Piece]]) -> None:
+    for piece in pieces:
+        seats[piece.seat].append(piece)
+
+
+def _shaped(
     fragments: Sequence[Fragment],
     unrevealed: set[int],
     measure: Measure,
     excluded: frozenset[str],
     offer: Offer,
-    seats: dict[str, list[Piece]],
     out: list[Outcome],
-) -> None:
+) -> list[Piece]:
+    """Fragments as they will look; a window among them becomes the offer's."""
     shaped = measure.shaped
+    pieces: list[Piece] = []
     for fragment in fragments:
         if excluded and not excluded.isdisjoint(names_of(fragment)):
             out.append((fragment, Reason.EXCLUDED, 0, ""))
@@ -130,7 +145,8 @@ def _sort(
             if not piece.text:
                 out.append((fragment, Reason.EMPTY, 0, ""))
                 continue
-        seats[piece.seat].append(piece)
+        pieces.append(piece)
+    return pieces
 
 
 def names_of(fragment: Fragment) -> tuple[str, str, str, str]:

@@ -12,13 +12,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from fabula.context.measure import Measure, Piece, Unit, seat_of
+from fabula.context.groups import SEATS, Group
+from fabula.context.measure import Measure, Piece, Unit
 from fabula.context.trace import Outcome, Reason
-from fabula.core.fragments import Fragment
 
-SEATS = ("constraints", "rules", "settings")
 _MOST = 256  # sets of groups kept
-Group = tuple[Fragment, ...]
 
 
 class Standing(Struct, frozen=True, eq=False):
@@ -33,27 +31,6 @@ class Standing(Struct, frozen=True, eq=False):
     rules_units: list[Unit]
     rules_cost: int
     settings_units: list[Unit]
-
-
-def stands(group: Group, project_id: str, measure: Measure) -> bool:
-    """Is this a group of rules and settings of this project that hold always and for everybody?"""
-    known = measure.firm.get(id(group))
-    if known is None or known[0] is not group or known[1] != project_id:
-        if len(measure.firm) >= _MOST:
-            measure.firm.clear()
-        holds = all(fragment.project_id == project_id and _holds(fragment) for fragment in group)
-        known = measure.firm[id(group)] = (group, project_id, holds)
-    return known[2]
-
-
-def _holds(fragment: Fragment) -> bool:
-    terms = (fragment.since, fragment.until, fragment.known_to, fragment.placement)
-    return (
-        terms == (None, None, None, None)
-        and not fragment.derived_from
-        and seat_of(fragment) in SEATS
-        and fragment.text.strip() != ""
-    )
 
 
 def standing(groups: Sequence[Group], measure: Measure) -> Standing:

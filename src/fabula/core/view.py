@@ -7,7 +7,7 @@ shares what did not move. Rooms do not know each other, so nobody here imports a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -31,9 +31,9 @@ class View(Struct, frozen=True):
 
     project: Project
     timeline: Timeline = field(default_factory=Timeline)
-    rooms: Mapping[type, object] = field(default_factory=dict)
+    rooms: Mapping[type, Any] = field(default_factory=dict)
 
     def room(self, kind: type[T]) -> T | None:
         """The snapshot of one room, or None when the project has nothing of it."""
-        found = self.rooms.get(kind)
-        return found if isinstance(found, kind) else None
+        found: T | None = self.rooms.get(kind)
+        return found

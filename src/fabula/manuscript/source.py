@@ -74,8 +74,7 @@ class EditorSource:
         yield self._window(document, cursor, ask, view)
         if cursor:
             where = "new" if text[cursor - 1] == "\n" else "inside"
-            percent = round(100 * cursor / len(text))
-            yield offer("editor:cursor", say[where].format(percent=percent, title=document.title), Part.MARK)
+            yield _mark(document.title, say[where], round(100 * cursor / len(text)), project, known_to)
         if request.selection is not None:
             first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
             yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
@@ -113,6 +112,20 @@ def _scene(title: str, pattern: str, project_id: str) -> Fragment:
         title=title,
         part=Part.SCENE,
         score=1.0,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _mark(title: str, pattern: str, percent: int, project_id: str, known_to: frozenset[str] | None) -> Fragment:
+    """Where the cursor stands; the same from one word to the next."""
+    return Fragment(
+        source="editor:cursor",
+        layer=Layer.IMMEDIATE,
+        text=pattern.format(percent=percent, title=title),
+        project_id=project_id,
+        part=Part.MARK,
+        score=1.0,
+        known_to=known_to,
     )
 
 
