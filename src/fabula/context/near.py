@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from fabula.context.request import Nearby, Request
 from fabula.core.fragments import Fragment, Layer, Part
+from fabula.text.paragraphs import Paragraphs
 from fabula.text.windows import Stretch
 
 REACH = 500  # characters each side of the cursor
@@ -17,6 +18,7 @@ MARGIN = 24  # more characters, so that a word at the edge is seen whole
 PARAGRAPH = 3000  # a longer paragraph is looked at no further than this
 LONGEST = 12_000  # characters of whole paragraphs; names are looked for in the cut text where there are more
 TALK = 4  # messages of the conversation
+_ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but not near the cursor
 
 
 def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
@@ -27,25 +29,24 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     found: list[Nearby] = []
     talk: list[str] = []
     for fragment in desk:
-        if fragment.layer is not Layer.IMMEDIATE:
+        part = fragment.part
+        if fragment.layer is not Layer.IMMEDIATE or part in _ASIDE:
             continue
         if isinstance(fragment, Stretch):
             text, end = fragment.paragraphs.text, fragment.end
             start = max(min(end - REACH, max(fragment.tail_start(), end - PARAGRAPH)), fragment.begin)
             before = text[max(start - MARGIN, 0) : end]
-            first = start - max(start - MARGIN, 0)
+            first = len(before) - (end - start)
             after = text[end : end + REACH + MARGIN]
             last = min(len(after), REACH)
-            whole = fragment.paragraphs.blocks(start, end + last)
-            if whole[-1][0] + len(whole[-1][1]) - whole[0][0] <= LONGEST:
-                blocks = tuple([(begin - end + len(before), block) for begin, block in whole])
-        elif fragment.part is Part.WINDOW:
+            blocks = _blocks(fragment.paragraphs, start, end + last, end - len(before))
+        elif part is Part.WINDOW:
             before = fragment.text[-REACH - MARGIN :]
             first = max(len(before) - REACH, 0)
-        elif fragment.part is Part.AFTER and not after:
+        elif part is Part.AFTER and not after:
             after = fragment.text[: REACH + MARGIN]
             last = min(len(after), REACH)
-        elif fragment.part is Part.HISTORY:
+        elif part is Part.HISTORY:
             talk.append(fragment.text)
         elif fragment.source == "editor:selection":
             found.append(Nearby(fragment.text))
@@ -55,3 +56,10 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     if request.additional_input:
         found.append(Nearby(request.additional_input))
     return tuple(found)
+
+
+def _blocks(paragraphs: Paragraphs, start: int, end: int, origin: int) -> tuple[tuple[int, str], ...]:
+    """The whole paragraphs there, each with its place as counted from `origin`; none where they are too long."""
+    found = paragraphs.blocks(start, end)
+    last, text = found[-1]
+    return tuple([(at - origin, block) for at, block in found]) if last + len(text) - found[0][0] <= LONGEST else ()

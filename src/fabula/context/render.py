@@ -59,12 +59,15 @@ def tidy(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[S
         slots = [*first, *rest]
     if recipe.alternate:
         slots = _take_turns(slots, measure)
+    every, system = recipe.merge_same_role or recipe.alternate, recipe.merge_system
+    last: Role | None = None
     for slot in slots:
-        together = recipe.merge_same_role or recipe.alternate or (recipe.merge_system and slot.role == "system")
-        if groups and together and groups[-1][0].role == slot.role:
+        role = slot.role
+        if role == last and (every or (system and role == "system")):
             groups[-1].append(slot)
         else:
             groups.append([slot])
+            last = role
     return groups
 
 

@@ -86,20 +86,21 @@ class Nearby(Struct, frozen=True):
 
         `find` is asked about whole paragraphs, which come again with the next request; `means` may turn a hit down.
         """
-        first, cursor = self.first, self.cursor
-        last = len(self.text) if self.last is None else self.last
+        size, cursor = len(self.text), self.cursor
+        furthest = 1 if cursor is None else max(cursor, size - cursor, 1)
         distances: dict[str, int] = {}
         for at, block in self.blocks or ((0, self.text),):
+            first, last = self.first - at, (size if self.last is None else self.last) - at
+            here = None if cursor is None else cursor - at
             for hit in find(block):
-                start, end, owner = at + hit.start, at + hit.end, hit.owner
+                start, end = hit.start, hit.end
                 if start < first or end > last or (means is not None and not means(hit)):
                     continue
                 distance = 0
-                if cursor is not None:
-                    distance = start - cursor if start > cursor else max(cursor - end, 0)
-                if owner not in distances or distance < distances[owner]:
-                    distances[owner] = distance
-        furthest = 1 if cursor is None else max(cursor, len(self.text) - cursor, 1)
+                if here is not None:
+                    distance = start - here if start > here else here - end if end < here else 0
+                if distance < distances.get(hit.owner, furthest + 1):
+                    distances[hit.owner] = distance
         return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
 
 

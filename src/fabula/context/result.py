@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from fabula.context.budget import Budget
 from fabula.context.continuity import Continuity
 from fabula.context.render import Message, Rendered
 from fabula.context.trace import Trace, Verdict
-from fabula.core.fragments import Layer
+from fabula.core.fragments import LAYERS, Layer
 from fabula.core.story import Vantage
 from fabula.text.models import Model
 
@@ -28,7 +28,8 @@ class Result(Struct, frozen=True, kw_only=True):
 
     rendered: Rendered
     stable_prefix_unchanged: bool
-    layers: Mapping[Layer, LayerReport]
+    truncated: Set[Layer]
+    chunks: int  # things in the retrieved layer
     warnings: tuple[str, ...]
     trace: Trace
     continuity: Continuity
@@ -36,6 +37,18 @@ class Result(Struct, frozen=True, kw_only=True):
     vantage: Vantage
     model: Model
     exact: bool
+
+    @property
+    def layers(self) -> Mapping[Layer, LayerReport]:
+        """What each layer costs, and whether something of it had to go."""
+        return {
+            layer: LayerReport(
+                self.rendered.by_owner[layer],
+                layer in self.truncated,
+                self.chunks if layer is Layer.RETRIEVED else None,
+            )
+            for layer in LAYERS
+        }
 
     @property
     def prompt(self) -> str:

@@ -27,12 +27,12 @@ from fabula.context.recipes import Preset, Recipe
 from fabula.context.recipes.conditions import Moment, Settled, settle
 from fabula.context.render import Rendered, render
 from fabula.context.request import Ask, Request, Talk
-from fabula.context.result import LayerReport, Result
+from fabula.context.result import Result
 from fabula.context.shape import Offer, names_of, shape
 from fabula.context.trace import Outcome, Reason, Trace, Verdict
 from fabula.context.vantage import placed, vantage_of
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import LAYERS, Fragment, Layer, Part
+from fabula.core.fragments import Fragment, Layer, Part
 from fabula.core.scale import NEEDED
 from fabula.core.view import View
 from fabula.text.windows import Stretch
@@ -127,7 +127,7 @@ class Run:
             )
             rest = self._gather(self.sources[1], told, measure)
             noted = [*warnings, *attached.warnings, *ahead.warnings, *rest.warnings, *dict.fromkeys(told.notes)]
-            offered = [desk, *rest.groups, attached.described]
+            offered = [desk, *rest.groups, attached.described] if attached.described else [desk, *rest.groups]
             outcomes: list[Outcome] = [*attached.outcomes]
             offer, unrevealed = self._sift(offered, measure, outcomes, noted, frozenset(held))
             fitting, order, rendered, placed_warnings, unanchored = self._settle(
@@ -148,27 +148,18 @@ class Run:
         if fitting.rules_left_out and fitting.rules_left_out != before.rules_left_out:
             log.warning("rules left out of project %s: %s", request.project_id, ", ".join(fitting.rules_left_out))
         told_last = self._continuity(fitting, order, offer, rendered, told, settled, fresh=fresh)
+        absent = self._absent(told) if self.dry else []
+
+        def beside() -> list[Verdict]:
+            return [*preset_verdicts(self.preset, settled, unanchored, measure), *absent]
+
         return Result(
             rendered=rendered,
             stable_prefix_unchanged=rendered.prefix_hash == before.prefix_hash,
-            layers={
-                layer: LayerReport(
-                    rendered.by_owner[layer],
-                    layer in fitting.truncated,
-                    len(order.all) if layer is Layer.RETRIEVED else None,
-                )
-                for layer in LAYERS
-            },
+            truncated=fitting.truncated,
+            chunks=len(order.settled) + len(order.late),
             warnings=tuple(noted),
-            trace=Trace(
-                outcomes,
-                fitting.kept,
-                unrevealed,
-                [
-                    *preset_verdicts(self.preset, settled, unanchored, measure),
-                    *(self._absent(told) if self.dry else ()),
-                ],
-            ),
+            trace=Trace(outcomes, fitting.kept, unrevealed, beside),
             continuity=before if self.dry else told_last,
             budget=budget,
             vantage=self.vantage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -156,6 +157,7 @@ def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
 
 
 _WINDOW = Part.WINDOW
+_TEXT, _SOURCE = attrgetter("text"), attrgetter("fragment.source")
 _SEATS = ("constraints", "rules", "settings", "retrieved", "scene", "mark", "after", "desk", "history", "closing")
 
 
@@ -171,7 +173,7 @@ def _take_window(offer: Offer, found: Stretch, measure: Measure, out: list[Outco
 
 def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
     """The same fact enters once: of two with one text or one source the higher ranked, in its own place."""
-    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
+    if len(set(map(_TEXT, pieces))) == len(set(map(_SOURCE, pieces))) == len(pieces):
         return pieces
     texts: dict[str, Piece] = {}
     sources: dict[str, Piece] = {}

@@ -7,7 +7,7 @@ did not happen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from enum import StrEnum
 from typing import Protocol
 
@@ -120,30 +120,32 @@ class Shown(Protocol):
 class Trace:
     """All outcomes of one assembly; verdicts are written out when somebody reads them."""
 
-    __slots__ = ("_kept", "_outcomes", "_unrevealed", "_verdicts")
+    __slots__ = ("_beside", "_kept", "_outcomes", "_unrevealed", "_verdicts")
 
     def __init__(
         self,
         outcomes: Sequence[Outcome],
         kept: Sequence[Sequence[Shown]] = (),
         unrevealed: Set[int] = frozenset(),
-        absent: Iterable[Verdict] = (),
+        beside: Callable[[], Iterable[Verdict]] = tuple,
     ) -> None:
+        """`beside` tells what is no fragment of this request: messages of the preset, and what was never offered."""
         self._outcomes = outcomes
         self._kept = kept
         self._unrevealed = unrevealed
-        self._verdicts = list(absent)
+        self._beside = beside
+        self._verdicts: list[Verdict] | None = None
 
     def __iter__(self) -> Iterator[Verdict]:
-        if self._outcomes or self._kept:
+        if self._verdicts is None:
             hidden = self._unrevealed
             kept: list[Outcome] = [(p.fragment, Reason.KEPT, p.tokens, "") for pieces in self._kept for p in pieces]
             found = [
                 _verdict(fragment, Reason.NOT_REVEALED if id(fragment) in hidden and why in IN else why, tokens, detail)
                 for fragment, why, tokens, detail in (*kept, *self._outcomes)
             ]
-            self._verdicts = found + self._verdicts
-            self._outcomes = self._kept = ()
+            self._verdicts = [*found, *self._beside()]
+            self._outcomes, self._kept, self._beside = (), (), tuple
         return iter(self._verdicts)
 
     def of_layer(self, layer: Layer | None) -> list[Verdict]:
