@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabula.text.kin import kin
@@ -71,6 +71,7 @@ def test_any_text_has_terms_of_a_known_sort(text: str) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("a bRn's’9灯塔。ー가 "), max_size=80) | st.text(max_size=80))
+@example("𖠀A")
 def test_the_lent_terms_and_the_characters_are_those_that_are_counted(text: str) -> None:
     words, characters = lent(text)
     found = counted(text)

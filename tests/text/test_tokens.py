@@ -197,6 +197,8 @@ def test_counts_add_up_between_clauses(name: str) -> None:
         ("他来了，看见了。走了", ["他来了", "，看见了", "。走了"]),
         ("他说：“来。”她来", ["他说：“来。”她来"]),
         ("a\0b, c", ["a\0b, c"]),
+        ("One.\n\nTwo.\n\n\nThree.\n\n/four\n\n", ["One.\n\n", "Two.\n\n\nThree.\n\n/four\n\n", ""]),
+        ("来了，\n他、她\n/走", ["来了，\n", "他", "、她\n/走"]),
     ],
 )
 def test_a_text_is_cut_between_clauses(text: str, expected: list[str]) -> None:

@@ -15,7 +15,7 @@ from fabula.context.budget import Budget
 from fabula.context.words import Words
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.models import Model
-from fabula.text.tokens import Tokenizer
+from fabula.text.tokens import Tokenizer, count_cut
 from fabula.text.windows import GAP
 
 if TYPE_CHECKING:
@@ -27,11 +27,15 @@ _SHAPED = 10_000  # shaped fragments kept
 
 
 class Unit(Struct, frozen=True, eq=False, gc=False):
-    """Text as it will stand, its line break included; `bare` is its cost at the end of a message."""
+    """Text as it will stand, its line break included.
+
+    `bare` is its cost at the end of a message, where that is known; its last paragraph begins at `tail`.
+    """
 
     text: str
     tokens: int
     bare: int | None = None
+    tail: int = 0
 
 
 class Piece(Struct, eq=False, gc=False):
@@ -86,6 +90,20 @@ class Measure:
         whole = text + GAP
         return Unit(whole, self.tokenizer.count(whole))
 
+    def cut_unit(self, text: str) -> Unit:
+        """The same for a text that is cut somewhere else with every request."""
+        whole = text + GAP
+        return Unit(whole, count_cut(self.tokenizer, whole))
+
+    def bare(self, unit: Unit) -> int:
+        """What a unit costs at the end of a message."""
+        if unit.bare is not None:
+            return unit.bare
+        if not unit.tail:
+            return self.tokenizer.count(unit.text.rstrip("\n"))
+        tail = unit.text[unit.tail :]
+        return unit.tokens - count_cut(self.tokenizer, tail) + count_cut(self.tokenizer, tail.rstrip("\n"))
+
     def kept_unit(self, text: str) -> Unit:
         """The same for a text that comes again and again: an identity, a preset's message."""
         known = self._units.get(text)
@@ -117,7 +135,7 @@ class Measure:
             unit = Unit(text + GAP, self.piece(text), count(text))
             piece = Piece(fragment, text, unit.tokens, seat, unit)
         else:
-            unit = self.unit(text)
+            unit = self.cut_unit(text) if seat == "after" else self.unit(text)
             around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
             piece = Piece(fragment, text, unit.tokens + around, seat, unit)
         if not marked:

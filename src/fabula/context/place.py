@@ -19,7 +19,6 @@ from fabula.context.shape import Offer
 from fabula.context.standing import units_of_rules, units_of_settings
 from fabula.core.errors import Code
 from fabula.core.fragments import Fragment, Placement, Role
-from fabula.text.tokens import count_cut
 from fabula.text.windows import GAP
 
 
@@ -202,12 +201,7 @@ def _window(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     if cut.start > stretch.begin:
         units.append(measure.headings["left_out"])
     text = stretch.since_start(cut.start)
-    tail_at = max(stretch.tail_start() - cut.start, 0)
-    tail = text[tail_at:]
-    tail_tokens = count_cut(measure.tokenizer, tail + GAP)
-    if tail_at:
-        units.append(Unit(text[:tail_at], cut.tokens - tail_tokens))
-    units.append(Unit(tail + GAP, tail_tokens))
+    units.append(Unit(text + GAP, cut.tokens, tail=max(stretch.tail_start() - cut.start, 0)))
     return units
 
 

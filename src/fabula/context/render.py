@@ -109,10 +109,7 @@ def render(
             if untouched:
                 stable = len(units)
         last = units[-1]
-        bare = last.bare
-        if bare is None:
-            bare = measure.tokenizer.count(last.text.rstrip("\n"))
-        saved = last.tokens - bare
+        saved = last.tokens - measure.bare(last)
         owners[group[-1].owner] -= saved
         total += tokens - saved + per_message
         head = ""

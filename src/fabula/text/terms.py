@@ -14,13 +14,11 @@ from itertools import chain
 
 from fabula.text.roots import root
 
-WIDE = (  # letters of writing without spaces, and Hangul, whose words change at their ends
-    r"\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3105-\u31ff\u3400-\u9fff"
-    r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
 EXACT = "="  # before a word as it is written
-_WORD = re.compile(rf"[{WIDE}]+|[^\W\d_{WIDE}]+(?:['’][^\W\d_{WIDE}]+)*|\d+")
-_WIDE_FIRST = "\u2e80"
+_WIDE_FIRST = "\u2e80"  # from here on: writing without spaces, and Hangul, whose words change at their ends
+_WIDE = rf"[^\W\d_\0-{chr(ord(_WIDE_FIRST) - 1)}]+"
+_NARROW = rf"[^\W\d_{_WIDE_FIRST}-\U0010ffff]+"
+_WORD = re.compile(rf"{_WIDE}|{_NARROW}(?:['’]{_NARROW})*|\d+")
 _LITTLE = """
 a an the of to in on at by for with from as is are was were be been being am do does did done doing have has had
 having i me my mine we us our ours you your yours he him his she her hers it its they them their theirs this that

@@ -21,8 +21,8 @@ from fabula.core.errors import Code, FabulaError
 from fabula.text.remembered import Remembered
 
 KEPT_CHARACTERS = 8_000_000  # in a generation of remembered counts
-_CHINESE_CLAUSE = re.compile("(?<=[\u4e00-\u9fff])(?=[，。、；：？！][\u4e00-\u9fff])")
-_CUT = "\0"
+_WIDE = "[\u3041-\u30ff\u4e00-\u9fff]"
+_WIDE_CLAUSE = re.compile(rf"(?<={_WIDE})(?=[，。、；：？！]{_WIDE})|(?<=\n)(?=[^\s/])")
 
 
 class Tokenizer(Protocol):
@@ -153,11 +153,13 @@ def count_cut(tokenizer: Tokenizer, text: str) -> int:
 
 
 def clauses(text: str) -> list[str]:
-    """A text in pieces whose counts add up: after a comma or full stop with a space, before a Chinese mark."""
-    if _CUT in text:
+    """A text in pieces whose counts add up: paragraphs, and in them what commas and full stops part."""
+    if "，" in text or "、" in text:
+        return _WIDE_CLAUSE.split(text)
+    if "\0" in text:
         return [text]
-    found = text.replace(", ", ",\0 ").replace(". ", ".\0 ").split(_CUT)
-    return found if len(found) > 1 else _CHINESE_CLAUSE.split(text)
+    apart = text.replace("\n\n", "\n\n\0").replace("\0\n", "\n").replace("\0/", "/")
+    return apart.replace(", ", ",\0 ").replace(". ", ".\0 ").split("\0")
 
 
 ENCODINGS = (
