@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fabula.core.story import Eyes, Position, Timeline, Vantage
 from fabula.search.model import Hit, Passage, Query
 from fabula.search.shelf import TALK, Made
-from fabula.text.terms import STOP, terms
 
 _BITS = 1024  # of a passage's mark
 _ALIKE = 0.2  # of the bits of two marks may differ in passages that are nearly alike
@@ -137,11 +136,12 @@ def apart(made: Made, hits: Sequence[Hit]) -> list[Hit]:
     """Without those that say again what a better one says."""
     if len(hits) < 2:
         return list(hits)
-    marks = np.stack([_marked(made, hit.number) for hit in hits])
+    marks = np.concatenate([_marked(made, hit.number) for hit in hits]).reshape(len(hits), -1)
     most = _ALIKE * np.bitwise_count(marks).sum(axis=1)
+    folded = np.bitwise_xor.reduce(marks, axis=1)  # differs in no more bits than the whole, and mostly in enough
+    if np.count_nonzero(np.bitwise_count(folded[:, None] ^ folded[None]) <= most[:, None]) == len(hits):
+        return list(hits)  # each is like itself alone
     alike = np.bitwise_count(marks[:, None] ^ marks[None]).sum(axis=2) <= most[:, None]
-    if np.count_nonzero(alike) == len(hits):  # each is like itself alone
-        return list(hits)
     kept: list[int] = []
     for at, twins in enumerate(alike.tolist()):
         if not any(twins[other] for other in kept):
@@ -149,11 +149,11 @@ def apart(made: Made, hits: Sequence[Hit]) -> list[Hit]:
     return [hits[at] for at in kept]
 
 
-def words_of(made: Made, number: int) -> frozenset[str]:
-    """The words of a passage that was found."""
+def words_of(made: Made, number: int) -> Mapping[int, str]:
+    """The words of a passage that was found, by number."""
     words = made.words.get(number)
     if words is None:
-        words = made.words[number] = frozenset(terms(made.index.passages[number].text)) - STOP
+        words = made.words[number] = made.index.words(number)
     return words
 
 

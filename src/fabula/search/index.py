@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from fabula.search.ledger import Ledger, follow, make, stale
 from fabula.search.model import Hit, Passage, Query, Thread
+from fabula.search.page import spoken
 from fabula.search.postings import Integers, Postings, count
 from fabula.search.rank import ranked
 from fabula.search.seats import Traits, seat, traits
+from fabula.text.terms import rooted
 
 _MUCH = 0.5  # of all passages new: making the ledger anew is no slower
 
@@ -56,6 +58,15 @@ class Index:
         passage by which somebody stands, and draws a little.
         """
         return ranked(self._ledger, self._seats, query, most=most, allowed=allowed, nearness=vectors, here=here)
+
+    def spoken(self, query: Query) -> frozenset[int]:
+        """The words of what weighs most in a query, by number."""
+        return spoken(self._ledger, query)
+
+    def words(self, number: int) -> dict[int, str]:
+        """The words of a passage by the same numbers, each as it stands there."""
+        numbers = self._ledger.numbers
+        return {numbers[term]: word for term, word in rooted(self.passages[number].text).items() if term in numbers}
 
     @property
     def said(self) -> list[str]:

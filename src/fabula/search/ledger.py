@@ -10,11 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from fabula.search.postings import Integers, Postings
+from fabula.text.remembered import Remembered
 
+Shares = tuple[Integers, NDArray[np.float32]]  # words by number, and what each counts for
+
+SPOKEN = 1_000_000  # characters of text whose words are kept
 SLACK = 2  # times as many words may be known as are in use, before all is made anew
 
 
@@ -26,12 +30,14 @@ class Ledger(Struct, frozen=True, eq=False):
     holders: Integers  # the passage that holds it,
     counts: NDArray[np.float32]  # and how often
     starts: NDArray[np.int64]  # where the entries of each word begin; one more than there are words
+    spoken: Remembered[tuple[Shares, Shares]] = field(default_factory=lambda: Remembered(SPOKEN))
+    # texts that were looked for: their words, and their characters
 
-    def held(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+    def held(self, words: NDArray[np.int64] | Integers) -> NDArray[np.int64]:
         """How many passages hold each of these words."""
         return self.starts[words + 1] - self.starts[words]
 
-    def entries(self, words: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers, NDArray[np.float32]]:
+    def entries(self, words: NDArray[np.int64] | Integers) -> tuple[NDArray[np.int64], Integers, NDArray[np.float32]]:
         """All entries of these words: which of them it is, who holds it, and how often."""
         held = self.held(words)
         rows = np.repeat(np.arange(len(words)), held)

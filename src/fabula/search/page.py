@@ -7,14 +7,15 @@ the rare ones counting for more: a name and a thing together say more than any n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from math import sqrt
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import repeat
 
 import numpy as np
 
-from fabula.search.ledger import Ledger
+from fabula.search.ledger import Ledger, Shares
 from fabula.search.model import Query
+from fabula.search.postings import Integers
 from fabula.search.seats import Numbers, Seats
 from fabula.text.terms import lent
 
@@ -22,50 +23,65 @@ MOST = 24  # words of a page that are looked at, and twice as many single charac
 RARER = 1.5  # the power to which rarity counts
 K1, B = 1.0, 0.6  # how soon more of a word says no more; how much length counts against a passage
 NAMED = 0.5  # what being a name adds to a word
-_OFTEN = sqrt(3)
-_BY_NUMBER = (0.0, 1.0, sqrt(2))  # saying it twice is not saying twice as much
-_REMEMBERED = 4096  # paragraphs: whoever writes on has the same ones before the cursor again and again
+_BY_NUMBER = np.sqrt(np.arange(4, dtype=np.float32))  # saying it twice is not saying twice as much
+_NOTHING: Shares = np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
 def needed(ledger: Ledger, seats: Seats, query: Query) -> Numbers:
     """How much of what a page speaks of each passage holds; 0 where it holds nothing."""
-    words: dict[int, float] = {}
-    characters: dict[int, float] = {}
-    said = [(_terms(text), weight) for text, weight in query.parts]
-    for (some, single), weight in (*said, *((_terms(name), NAMED) for name in query.names)):
-        _add(words, ledger, some, weight)
-        _add(characters, ledger, single, weight)
-    return _own(ledger, seats, words, MOST) + _own(ledger, seats, characters, 2 * MOST)
+    said = [(_numbered(ledger, text), weight) for text, weight in query.parts]
+    said += [(_numbered(ledger, name), NAMED) for name in query.names]
+    words = _summed([(words, weight) for (words, _), weight in said])
+    characters = _summed([(characters, weight) for (_, characters), weight in said])
+    return _own(ledger, seats, *words, MOST) + _own(ledger, seats, *characters, 2 * MOST)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _terms(text: str) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """The words and the single characters of a text, and what each counts for by its number."""
+def spoken(ledger: Ledger, query: Query) -> frozenset[int]:
+    """The words of what weighs most in a query, by the ledger's numbers."""
+    most = max(weight for _, weight in query.parts)
+    said = [_numbered(ledger, text)[0][0] for text, weight in query.parts if weight == most]
+    return frozenset(np.concatenate(said).tolist())
+
+
+def _numbered(ledger: Ledger, text: str) -> tuple[Shares, Shares]:
+    """The words and the single characters of a text by the ledger's numbers, and what each counts for."""
+    known = ledger.spoken.young.get(text)
+    return known if known is not None else ledger.spoken.find(text, partial(_known, ledger))
+
+
+def _known(ledger: Ledger, text: str) -> tuple[Shares, Shares]:
     words, characters = lent(text)
-    return _shares(words), _shares(characters)
+    return _shares(ledger, words), _shares(ledger, characters)
 
 
-def _shares(counts: Mapping[str, int]) -> dict[str, float]:
-    return {term: _BY_NUMBER[number] if number < 3 else _OFTEN for term, number in counts.items()}
+def _shares(ledger: Ledger, counts: Mapping[str, int]) -> Shares:
+    if not counts:
+        return _NOTHING
+    numbers = np.fromiter(map(ledger.numbers.get, counts, repeat(-1)), np.int32, len(counts))
+    often = np.fromiter(counts.values(), np.int32, len(counts))
+    held = numbers >= 0
+    return numbers[held], _BY_NUMBER[np.minimum(often[held], 3)]
 
 
-def _add(sought: dict[int, float], ledger: Ledger, terms: Mapping[str, float], weight: float) -> None:
-    numbers = ledger.numbers
-    for term, share in terms.items():
-        number = numbers.get(term)
-        if number is not None:
-            sought[number] = sought.get(number, 0.0) + weight * share
+def _summed(said: Sequence[tuple[Shares, float]]) -> Shares:
+    """Each word once, with all it counts for."""
+    told = [(shares, weight) for shares, weight in said if len(shares[0])]
+    if not told:
+        return _NOTHING
+    numbers = np.concatenate([numbers for (numbers, _), _ in told])
+    worth = np.concatenate([shares * np.float32(weight) for (_, shares), weight in told])
+    each, places = np.unique(numbers, return_inverse=True)
+    return each, np.bincount(places, worth).astype(np.float32)
 
 
-def _own(ledger: Ledger, seats: Seats, sought: Mapping[int, float], most: int) -> Numbers:
-    if not sought:
+def _own(ledger: Ledger, seats: Seats, numbers: Integers, worth: Numbers, most: int) -> Numbers:
+    if not len(numbers):
         return np.zeros(seats.size, np.float32)
-    numbers = np.fromiter(sought, np.int64, len(sought))
     held = ledger.held(numbers)
     rare = np.log(1 + (seats.size - held + 0.5) / (held + 0.5)) ** RARER
-    telling = np.where(held > 0, np.fromiter(sought.values(), np.float64, len(sought)) * rare, 0.0)
+    telling = np.where(held > 0, worth * rare, 0.0)
     best = np.lexsort((numbers, -telling))[:most]
     rows, holders, counts = ledger.entries(numbers[best])
     norm = K1 * (1 - B + B * seats.breadth[holders])
-    worth = telling[best][rows] * counts / (counts + norm)
-    return np.bincount(holders, worth, seats.size).astype(np.float32)
+    share = telling[best][rows] * counts / (counts + norm)
+    return np.bincount(holders, share, seats.size).astype(np.float32)

@@ -21,6 +21,7 @@ TALK = (0.6, 0.4, 0.3, 0.2)  # messages of the conversation, the latest first
 INSTRUCTION = 1.5
 QUESTION = 4.0
 LONGEST = 2000  # characters of one part, from its beginning and from its end
+WHOLE = 1000  # characters further back a paragraph may begin that is reached
 _LOOK = 200  # characters by which the writing is judged: a wide character says as much as several narrow ones
 _WIDE_CHARACTER = re.compile("[\u2e80-\U0010ffff]")
 ASKING = frozenset({"", "chat"})  # skills that do nothing but answer
@@ -61,7 +62,8 @@ def before(text: str, begin: int, end: int) -> list[tuple[str, float]]:
     """The text before a place, paragraph by paragraph, the nearest first; another scene says little."""
     look = text[max(end - _LOOK, begin) : end]
     scale = WIDE / SIZE if 3 * len(_WIDE_CHARACTER.findall(look)) > len(look) else 1.0
-    begin = max(begin, end - int(NEAR[-1][0] * scale))
+    reach = max(begin, end - int(NEAR[-1][0] * scale))
+    begin = max(begin, reach - WHOLE, text.rfind("\n", begin, reach) + 1)  # the last paragraph is read whole
     found: list[tuple[str, float]] = []
     share = 1.0
     for paragraph, away, begins_scene in paragraphs_back(text, begin, end):

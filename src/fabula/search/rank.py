@@ -196,6 +196,6 @@ def _best(seats: Seats, scores: Numbers, most: int) -> list[Hit]:
         found.tolist(), scores[found].tolist(), seats.threads[found].tolist(), strict=True
     ):
         times = seen[thread] = seen.get(thread, 0) + 1
-        weighed.append((score * times**-AGAIN, number))
-    weighed.sort(key=lambda each: (-each[0], each[1]))
+        weighed.append((-score * times**-AGAIN, number))
+    weighed.sort()
     return [Hit(number, score / weighed[0][0]) for score, number in weighed[:most]]

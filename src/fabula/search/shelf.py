@@ -53,7 +53,7 @@ class Made(Struct, frozen=True, eq=False):
     firsts: Sequence[int]  # in the order of the threads
     ends: NDArray[np.int64]  # of passages, in their threads
     sizes: NDArray[np.int64]  # how many passages each thread has
-    words: dict[int, frozenset[str]] = {}  # of passages that were found before
+    words: dict[int, dict[int, str]] = {}  # of passages that were found before
     marks: dict[int, NDArray[np.uint64]] = {}  # of the same, by which those that are nearly alike are seen
     masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 

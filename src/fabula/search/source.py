@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from fabula.search.find import Stand, allowed, apart, find, tellable, words_of
 from fabula.search.model import Hit, Passage, Query
 from fabula.search.query import query_of
 from fabula.search.shelf import TALK, Made, Shelf
-from fabula.text.terms import terms
 
 log = logging.getLogger("fabula.search")
 
@@ -91,7 +89,7 @@ class SearchSource:
         may, room = allowed(made, stand), int(ask.room[Layer.RETRIEVED] * SHARE)
         most = min(MOST, max(room // SHORT, FEWEST))
         chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask, view)), ask, may)
-        words = _words(query) if chosen else frozenset()
+        words = made.index.spoken(query) if chosen else frozenset()
         for number, score, beside in chosen:
             passage = made.index.passages[number]
             cost = ask.tokenizer.count(passage.text)
@@ -239,28 +237,18 @@ def _in_window(passage: Passage, ask: Ask) -> bool:
     return ask.text is not None and ask.text.paragraphs.text.find(passage.text, ask.text.begin, ask.text.end) >= 0
 
 
-def _words(query: Query) -> frozenset[str]:
-    """The words of what weighs most."""
-    most = max(weight for _, weight in query.parts)
-    return frozenset().union(*(_spoken(text) for text, weight in query.parts if weight == most))
-
-
-@lru_cache(maxsize=1024)
-def _spoken(text: str) -> frozenset[str]:
-    """The words of a text: the paragraphs before the cursor come again and again."""
-    return frozenset(terms(text))
-
-
 def _because(
-    passage: Passage, own: frozenset[str], words: frozenset[str], names: Sequence[str], beside: bool, ask: Ask
+    passage: Passage, own: Mapping[int, str], words: frozenset[int], names: Sequence[str], beside: bool, ask: Ask
 ) -> str:
     """What brought a passage here, for the trace."""
     say = _SAYS[ask.language]
     if beside:
         return say["beside"]
     shared = [name for name in names if name in passage.text]
-    shared += sorted(words & own, key=lambda word: (-len(word), word))
-    shown = list(dict.fromkeys(word.casefold() for word in shared if len(word) > 1))[:_SHOWN]
+    shared += sorted(
+        sorted([own[word] for word in words.intersection(own)]), key=len, reverse=True
+    )  # the longest say most
+    shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_SHOWN]
     return say["because"].format(words=", ".join(shown)) if shown else ""
 
 

@@ -9,8 +9,11 @@ single characters).
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
+from operator import add
 
 from fabula.text.roots import root
 
@@ -18,6 +21,7 @@ EXACT = "="  # before a word as it is written
 _WIDE_FIRST = "\u2e80"  # from here on: writing without spaces, and Hangul, whose words change at their ends
 _WIDE = rf"[^\W\d_\0-{chr(ord(_WIDE_FIRST) - 1)}]+"
 _NARROW = rf"[^\W\d_{_WIDE_FIRST}-\U0010ffff]+"
+_WIDE_LETTER = re.compile(_WIDE)
 _WORD = re.compile(rf"{_WIDE}|{_NARROW}(?:['’]{_NARROW})*|\d+")
 _LITTLE = """
 a an the of to in on at by for with from as is are was were be been being am do does did done doing have has had
@@ -42,30 +46,38 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def counted(text: str) -> dict[str, int]:
+def counted(text: str) -> Mapping[str, int]:
     """The lent and the own terms of a text, and how often each occurs."""
-    counts: dict[str, int] = {}
-    for word in _WORD.findall(text.lower()):
-        for term in _forms(word) if word[0] < _WIDE_FIRST else chain(word, _pairs(word) if len(word) > 1 else ()):
-            counts[term] = counts.get(term, 0) + 1
-    return counts
+    narrow, wide = _runs(text)
+    forms = chain.from_iterable(map(_forms, narrow))
+    return Counter(chain(forms, chain.from_iterable(wide), _joined(wide)) if wide else forms)
 
 
-def lent(text: str) -> tuple[dict[str, int], dict[str, int]]:
+def lent(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Of what `counted` counts, the lent terms, and apart from them the single characters."""
-    words: dict[str, int] = {}
-    characters: dict[str, int] = {}
-    for word in _WORD.findall(text.lower()):
-        if word[0] < _WIDE_FIRST:
-            forms = _forms(word)
-            if forms:
-                words[forms[0]] = words.get(forms[0], 0) + 1
-            continue
-        for character in word:
-            characters[character] = characters.get(character, 0) + 1
-        for pair in _pairs(word) if len(word) > 1 else ():
-            words[pair] = words.get(pair, 0) + 1
-    return words, characters
+    narrow, wide = _runs(text)
+    roots = filter(None, map(_root, narrow))
+    return Counter(chain(roots, _joined(wide)) if wide else roots), Counter(chain.from_iterable(wide)) if wide else {}
+
+
+def rooted(text: str) -> dict[str, str]:
+    """The lent terms of a text, each with a word that stands for it there."""
+    narrow, wide = _runs(text)
+    found = {term: word for word in narrow if (term := _root(word))}
+    return found | {pair: pair for pair in _joined(wide)}
+
+
+def _runs(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, and what it holds of writing without spaces, run by run."""
+    found = _WORD.findall(text.lower())
+    if text.isascii() or not _WIDE_LETTER.search(text):
+        return found, []
+    return [word for word in found if word[0] < _WIDE_FIRST], [run for run in found if run[0] >= _WIDE_FIRST]
+
+
+def _joined(runs: Iterable[str]) -> Iterator[str]:
+    """The pairs of neighbours in each run."""
+    return chain.from_iterable(map(add, run, run[1:]) for run in runs)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -74,6 +86,12 @@ def _forms(word: str) -> tuple[str, ...]:
     if word in STOP or word.replace("’", "'") in STOP:
         return ()
     return (word,) if word.isdecimal() else (root(word), EXACT + word)
+
+
+@lru_cache(maxsize=1 << 16)
+def _root(word: str) -> str:
+    """What a word lends; nothing if it is a little one."""
+    return next(iter(_forms(word)), "")
 
 
 def is_lent(term: str) -> bool:
