@@ -167,6 +167,6 @@ def _verdict(fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Ve
         reason,
         tokens,
         fragment.score,
-        detail or (OVERRODE if fragment.fitted and reason in _FORCED else fragment.because),
+        detail or (OVERRODE if fragment.fitted and reason in _FORCED else str(fragment.because)),
         fragment.text,
     )

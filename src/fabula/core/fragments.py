@@ -8,8 +8,8 @@ malformed one is the mistake of the source that made it and of nobody else.
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from math import isfinite
-from typing import Any, Literal
+from math import inf, isfinite
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -75,6 +75,12 @@ class Terms(Struct, frozen=True, gc=False):
     learnt: tuple[tuple[str, Position], ...] = ()
 
 
+class Because(Protocol):
+    """A reason that is put into words only when somebody reads it."""
+
+    def __str__(self) -> str: ...
+
+
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     """A piece of text that may enter the prompt, with all that decides whether it does."""
 
@@ -93,7 +99,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     known_to: frozenset[str] | None = None
     derived_from: tuple[Terms, ...] = ()
     token_count: int | None = None
-    because: str = ""  # what brought it here, where the trace should say so
+    because: str | Because = ""  # what brought it here, where the trace should say so
     fitted: bool = False  # by rules of its own; where our budget forces it out, the trace says so
 
     def __post_init__(self) -> None:
@@ -118,6 +124,31 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
 
 def flaw(fragment: Any) -> str | None:
     """What is wrong with a fragment, in words; None when it is sound."""
+    # Nearly every fragment is plain, and there are many: one look at all kinds together tells.
+    kinds = (type(fragment.source), type(fragment.text), type(fragment.project_id), type(fragment.title))
+    rest = (fragment.role, fragment.until, fragment.known_to, fragment.derived_from, fragment.placement)
+    if (
+        kinds == _TEXTS
+        and rest == _USUAL
+        and (type(fragment.layer), type(fragment.part), type(fragment.score)) == _PLAIN
+        and 0.0 <= fragment.score < inf
+        and fragment.source
+        and fragment.project_id
+        and type(fragment.tier) in _TIERS
+        and Tier.ENTRY <= fragment.tier <= Tier.USER
+        and fragment.token_count is None
+        and (fragment.since is None or _sound(fragment.since))
+        and whole(fragment.text)
+    ):
+        return None
+    return _flaw(fragment)
+
+
+def _sound(mark: Any) -> bool:
+    return type(mark) is Position and type(mark.document) is str and type(mark.offset) is int
+
+
+def _flaw(fragment: Any) -> str | None:
     if not isinstance(fragment.source, str) or not fragment.source:
         return "it does not say where it comes from"
     if not isinstance(fragment.text, str):
@@ -136,18 +167,13 @@ def flaw(fragment: Any) -> str | None:
 
 
 def _odd(fragment: Any) -> str | None:
-    """A field of the wrong kind. Most fragments leave these at their defaults, so this is quick."""
+    """A field of the wrong kind."""
     if not isinstance(fragment.title, str):
         return "its title is not a text"
     if type(fragment.part) is not Part:
         return f"{fragment.part!r} is not a part of a layer"
     if not isinstance(fragment.tier, int) or not Tier.ENTRY <= fragment.tier <= Tier.USER:
         return f"{fragment.tier!r} is not a tier"
-    rest = (fragment.role, fragment.since, fragment.until, fragment.known_to, fragment.derived_from, fragment.placement)
-    return None if rest == _USUAL else _unusual(fragment)
-
-
-def _unusual(fragment: Any) -> str | None:
     if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
         return f"{fragment.role!r} is not a role"
     for mark in (fragment.since, fragment.until):
@@ -174,7 +200,10 @@ def _misplaced(fragment: Any) -> str | None:
     return None
 
 
-_USUAL = (None, None, None, None, (), None)
+_TEXTS = (str, str, str, str)
+_PLAIN = (Layer, Part, float)
+_TIERS = (Tier, int)
+_USUAL = (None, None, None, (), None)
 
 
 def whole(text: str) -> bool:

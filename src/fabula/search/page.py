@@ -33,7 +33,8 @@ def needed(ledger: Ledger, seats: Seats, query: Query) -> Numbers:
     said += [(_numbered(ledger, name), NAMED) for name in query.names]
     words = _summed([(words, weight) for (words, _), weight in said])
     characters = _summed([(characters, weight) for (_, characters), weight in said])
-    return _own(ledger, seats, *words, MOST) + _own(ledger, seats, *characters, 2 * MOST)
+    found = _own(ledger, seats, *words, MOST)
+    return found + _own(ledger, seats, *characters, 2 * MOST) if len(characters[0]) else found
 
 
 def spoken(ledger: Ledger, query: Query) -> frozenset[int]:

@@ -188,14 +188,21 @@ def _best(seats: Seats, scores: Numbers, most: int) -> list[Hit]:
     """The best, where each further passage of one thread counts a little less."""
     several = min(2 * most + 20, seats.size)
     order = np.argpartition(-scores, several - 1)[:several] if several < seats.size else np.arange(seats.size)
+    order = order[scores[order] > 0]
     order = order[np.lexsort((order, -scores[order]))]
-    seen: dict[int, int] = {}
-    weighed: list[tuple[float, int]] = []
-    found = order[scores[order] > 0]
-    for number, score, thread in zip(
-        found.tolist(), scores[found].tolist(), seats.threads[found].tolist(), strict=True
-    ):
-        times = seen[thread] = seen.get(thread, 0) + 1
-        weighed.append((-score * times**-AGAIN, number))
-    weighed.sort()
-    return [Hit(number, score / weighed[0][0]) for score, number in weighed[:most]]
+    if not len(order):
+        return []
+    weighed = scores[order] * _times(seats.threads[order]) ** -AGAIN
+    best = np.lexsort((order, -weighed))[:most]
+    numbers, shares = order[best].tolist(), (weighed[best] / weighed[best[0]]).tolist()
+    return [Hit(number, share) for number, share in zip(numbers, shares, strict=True)]
+
+
+def _times(threads: NDArray[np.int32]) -> NDArray[np.float64]:
+    """How often the thread of each has come so far, itself included."""
+    together = np.argsort(threads, kind="stable")
+    ordered = threads[together]
+    first = np.searchsorted(ordered, ordered)  # where the passages of each thread begin
+    times = np.empty(len(threads))
+    times[together] = np.arange(1, len(threads) + 1) - first
+    return times

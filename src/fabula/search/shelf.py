@@ -53,8 +53,9 @@ class Made(Struct, frozen=True, eq=False):
     firsts: Sequence[int]  # in the order of the threads
     ends: NDArray[np.int64]  # of passages, in their threads
     sizes: NDArray[np.int64]  # how many passages each thread has
-    words: dict[int, dict[int, str]] = {}  # of passages that were found before
-    marks: dict[int, NDArray[np.uint64]] = {}  # of the same, by which those that are nearly alike are seen
+    told: dict[tuple[int, str], tuple[str, str]] = {}  # passages that were found before: text and title as shown,
+    words: dict[int, dict[int, str]] = {}  # their words,
+    marks: dict[int, NDArray[np.uint64]] = {}  # and marks by which those that are nearly alike are seen
     masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def thread_of(self, number: int) -> Thread:

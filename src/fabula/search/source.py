@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.context.gate import judge
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer
+from fabula.core.fragments import Because, Fragment, Layer
 from fabula.core.scale import PASSAGE, within
 from fabula.core.view import Language, View
 from fabula.search.chosen import Chosen, Way
@@ -89,20 +90,14 @@ class SearchSource:
         may, room = allowed(made, stand), int(ask.room[Layer.RETRIEVED] * SHARE)
         most = min(MOST, max(room // SHORT, FEWEST))
         chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask, view)), ask, may)
-        words = made.index.spoken(query) if chosen else frozenset()
+        say = _SAYS[ask.language]
         for number, score, beside in chosen:
             passage = made.index.passages[number]
             cost = ask.tokenizer.count(passage.text)
             if cost <= room and not _in_window(passage, ask):
                 room -= cost
-                yield _fragment(
-                    made,
-                    number,
-                    score,
-                    _because(passage, words_of(made, number), words, query.names, beside, ask),
-                    ask,
-                    stand,
-                )
+                why = say["beside"] if beside else _Because(made, number, query, ask.language)
+                yield _fragment(made, number, score, why, ask, stand)
 
     def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
         """What would have been near, and why it was not offered; a conversation speaks for its own messages."""
@@ -237,34 +232,39 @@ def _in_window(passage: Passage, ask: Ask) -> bool:
     return ask.text is not None and ask.text.paragraphs.text.find(passage.text, ask.text.begin, ask.text.end) >= 0
 
 
-def _because(
-    passage: Passage, own: Mapping[int, str], words: frozenset[int], names: Sequence[str], beside: bool, ask: Ask
-) -> str:
-    """What brought a passage here, for the trace."""
-    say = _SAYS[ask.language]
-    if beside:
-        return say["beside"]
-    shared = [name for name in names if name in passage.text]
-    shared += sorted(
-        sorted([own[word] for word in words.intersection(own)]), key=len, reverse=True
-    )  # the longest say most
-    shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_SHOWN]
-    return say["because"].format(words=", ".join(shown)) if shown else ""
+class _Because(Struct, frozen=True, eq=False):
+    """What brought a passage here: the names and words it shares with what is looked for."""
+
+    made: Made
+    number: int
+    query: Query
+    language: Language
+
+    def __str__(self) -> str:
+        index, own = self.made.index, words_of(self.made, self.number)
+        text, words = index.passages[self.number].text, index.spoken(self.query)
+        same = sorted([own[word] for word in words.intersection(own)])
+        shared = [name for name in self.query.names if name in text] + sorted(same, key=len, reverse=True)
+        shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_SHOWN]
+        return _SAYS[self.language]["because"].format(words=", ".join(shown)) if shown else ""
 
 
-def _fragment(made: Made, number: int, score: float, because: str, ask: Ask, stand: Stand) -> Fragment:
+def _fragment(made: Made, number: int, score: float, why: str | Because, ask: Ask, stand: Stand) -> Fragment:
     passage, thread = made.index.passages[number], made.thread_of(number).id
     terms_ = tellable(passage, thread, stand)
-    kind = "talk" if thread.startswith(TALK) else "document"
-    title = passage.title or thread
+    told = made.told.get((number, ask.language))
+    if told is None:
+        kind, title = "talk" if thread.startswith(TALK) else "document", passage.title or thread
+        text = _SAYS[ask.language][kind].format(title=title) + passage.text
+        told = made.told[number, ask.language] = text, f"{title}: {passage.text[:_TITLE].strip()}…"
     return Fragment(
         source=passage.source,
         layer=Layer.RETRIEVED,
-        text=_SAYS[ask.language][kind].format(title=title) + passage.text,
+        text=told[0],
         project_id=ask.request.project_id,
-        title=f"{title}: {passage.text[:_TITLE].strip()}…",
+        title=told[1],
         score=within(PASSAGE, score),
         since=terms_.since,
         known_to=terms_.known_to,
-        because=because,
+        because=why,
     )
