@@ -15,11 +15,12 @@ class Turnstile:
         self._waiting = waiting
         self._inside: dict[str, int] = {}
         self._line: dict[str, int] = {}
-        self._turn = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
 
     def enter(self, key: str) -> None:
         """Take a place, waiting for one if need be. Those already inside are never disturbed."""
-        with self._turn:
+        with self._lock:
             if self._inside.get(key, 0) >= self._at_once:
                 if self._line.get(key, 0) >= self._waiting:
                     raise FabulaError(
@@ -34,7 +35,7 @@ class Turnstile:
 
     def leave(self, key: str) -> None:
         """Give the place back."""
-        with self._turn:
+        with self._lock:
             self._leave(self._inside, key)
             if self._line:
                 self._turn.notify_all()

@@ -1,0 +1,55 @@
+"""How near somebody is mentioned: the same, whether whole paragraphs or the cut text is looked at."""
+
+from __future__ import annotations
+
+from random import Random
+
+from fabula.context.near import LONGEST, REACH, nearby
+from fabula.context.request import Nearby, Request
+from fabula.text.names import Names
+from fabula.text.paragraphs import Paragraphs
+from fabula.text.windows import window
+from tests.context.builders import PROJECT
+
+NAMES = Names({"mara": ["Mara", "Mara Venn"], "otto": ["Otto"], "lin": ["林远"], "moor": ["Captain Moor"]})
+_BITS = ("Mara", "Mara Venn", "Otto", "林远", "Captain Moor", "walked", "home", "and", "他说", "，", "。")
+_ENDS = (" ", " ", " ", " ", ". ", ".\n\n", ".\n\n", "。\n", "\n")
+
+
+def near_of(text: str, cursor: int) -> Nearby:
+    desk = [window(Paragraphs(text), cursor, source="editor:cursor-window", project_id=PROJECT, reach=100_000)]
+    return nearby(Request(project_id=PROJECT), desk)[0]
+
+
+def test_whole_paragraphs_tell_what_the_cut_text_tells() -> None:
+    random = Random(4)
+    for _ in range(200):
+        text = "".join(random.choice(_BITS) + random.choice(_ENDS) for _ in range(random.randint(1, 400)))
+        near = near_of(text, random.randint(0, len(text)))
+        assert near.blocks
+        assert near.nearest(NAMES.find) == Nearby(near.text, near.cursor, near.first, near.last).nearest(NAMES.find)
+
+
+def test_blocks_stand_where_they_say() -> None:
+    text = "First Mara.\n\nThen Otto came along.\n\n" + "word " * 200 + "\n\nCaptain Moor."
+    for cursor in range(0, len(text), 7):
+        near = near_of(text, cursor)
+        assert near.cursor is not None
+        origin = cursor - near.cursor
+        assert all(text[origin + at :].startswith(block) for at, block in near.blocks)
+
+
+def test_in_endless_paragraphs_the_cut_text_is_looked_at() -> None:
+    near = near_of("Mara went on and on " * LONGEST, 10 * LONGEST)
+    assert near.blocks == ()
+    assert near.nearest(NAMES.find)["mara"] > 0.9
+
+
+def test_a_name_further_than_near_is_not_near() -> None:
+    text = "Otto.\n\n" + "word " * REACH + "Mara."  # nearer than that is only the paragraph of the cursor
+    assert near_of(text, len(text)).nearest(NAMES.find).keys() == {"mara"}
+
+
+def test_a_hit_may_be_turned_down() -> None:
+    near = Nearby("Mara met Otto.", 14, 0, 14)
+    assert near.nearest(NAMES.find, lambda hit: hit.owner != "otto").keys() == {"mara"}
