@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,13 +14,22 @@ from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from fabula.store.connect import is_address
 from fabula.store.store import Store
+from tests.blank import lay
 
 ENGINES = ("sqlite", "postgres")
 
 # Timings never decide a test: a machine may be busy with something else.
 settings.register_profile("fabula", deadline=None)
 settings.load_profile("fabula")
+
+
+def pytest_collection_finish() -> None:
+    """What the tests are made of stays to the end: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)  # looking for what tests leave behind took a tenth of the time
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -77,10 +87,16 @@ def address(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 
 @pytest.fixture
-def store(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def prepared(address: str) -> str:
+    """Where a store is that has its tables and nothing in them."""
+    return address if is_address(address) else str(lay(Path(address)))
+
+
+@pytest.fixture
+def store(prepared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """An open store, on each engine in turn."""
     monkeypatch.setenv("FABULA_DATA", str(tmp_path / "data"))
-    opened = Store.open(address)
+    opened = Store.open(prepared)
     yield opened
     opened.close()
 

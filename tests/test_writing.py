@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from fabula.app import Fabula
 from fabula.codex import service as codex_service
 from fabula.codex.model import Codex, Entry, Progression
+from fabula.context import View
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.library import Library, copy_in
@@ -43,7 +45,7 @@ class Desk:
 
     def __init__(self, store: Store, server: Server) -> None:
         self.store, self.server = store, server
-        self.project = copy_in(store, Fabula.open("sample:lantern_coast").view, title="Sample")
+        self.project = copy_in(store, _sample(), title="Sample")
         self.house = Fabula.open(self.project, library=Library(store))
 
     def write(self, terms: Terms = PLAIN, variants: int = 1, **wishes: object) -> list[Step]:
@@ -66,6 +68,11 @@ class Desk:
     def text(self, document: str) -> str:
         with self.store.read(project=self.project) as reading:
             return str(reading.need(documents, id=document).text)
+
+
+@cache
+def _sample() -> View:
+    return Fabula.open("sample:lantern_coast").view
 
 
 @pytest.fixture

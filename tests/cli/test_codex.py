@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fabula.cli.main import main
+from tests.blank import lay
 
 
 class Room:
@@ -24,6 +25,7 @@ class Room:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("FABULA_STORE", str(folder / "data"))
         monkeypatch.setenv("FABULA_DATA", str(folder / "data"))
+        lay(folder / "data")
         self.run("new", "Coast", "--from", "sample:lantern_coast")
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:

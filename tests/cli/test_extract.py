@@ -16,9 +16,9 @@ from tests.text.test_extract import RIVER, SEA
 
 
 @pytest.fixture
-def desk(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk with a finished draft on it, for each engine."""
-    made = Desk(tmp_path, address, monkeypatch, capsys)
+    made = Desk(tmp_path, prepared, monkeypatch, capsys)
     (tmp_path / "sea.md").write_text(f"# The Sea\n\n## One\n\n{SEA * 2}\n\n## Two\n\n{SEA * 2}")
     made.run("import", "sea.md")
     return made

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.blank import lay
 from tests.cli.test_projects import Desk
 from tests.formats.lore import V1, V2, chunk, hidden, picture, put
 
@@ -23,7 +24,7 @@ WORLD: dict[str, Any] = {
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk with a project and a book beside it."""
-    desk = Desk(tmp_path, str(tmp_path / "data"), monkeypatch, capsys)
+    desk = Desk(tmp_path, str(lay(tmp_path / "data")), monkeypatch, capsys)
     desk.run("new", "Coast", "--from", "sample:lantern_coast")
     put(tmp_path / "isles.json", WORLD)
     return desk

@@ -26,9 +26,9 @@ NODES = [
 
 
 @pytest.fixture
-def desk(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk with a project and a preset in a file, for each engine."""
-    made = Desk(tmp_path, address, monkeypatch, capsys)
+    made = Desk(tmp_path, prepared, monkeypatch, capsys)
     (tmp_path / "coast.md").write_text("# Coast\n\n## One\n\nThe tide went out, and nobody saw it go.\n")
     made.run("import", "coast.md")
     (tmp_path / "mine.json").write_text(json.dumps({"nodes": NODES}))

@@ -14,9 +14,9 @@ from tests.search.test_meaning import Thesaurus
 
 
 @pytest.fixture
-def desk(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk for each engine, with a sample story in its store."""
-    made = Desk(tmp_path, address, monkeypatch, capsys)
+    made = Desk(tmp_path, prepared, monkeypatch, capsys)
     made.run("new", "Coast", "--from", "sample:lantern_coast")
     return made
 

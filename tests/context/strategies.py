@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import product
+from typing import Literal
 
 from hypothesis import strategies as st
 from splintr import Tokenizer as Vocabulary
@@ -88,7 +90,21 @@ PHRASES = (
 BREAKS = ("\n", "\n\n", "\n", "\n\n\n", "\n　　", "\n /", "\n/", " \n", "\n \n", "\n\t", "\n\u00a0\n", "\n　\n")
 odd_characters = st.characters(exclude_categories=["Cs"], exclude_characters="\r⟦⟧")
 odd = st.text(odd_characters, max_size=8)
-lines = st.lists(st.sampled_from(PHRASES) | odd, min_size=1, max_size=5).map("".join)
+# Drawing costs far more than what is tested with it, and a string is drawn at once: a letter stands for each phrase.
+letters = st.text("".join(map(chr, range(len(PHRASES)))), max_size=5)
+
+
+def _line(spelled: str, strange: str) -> str:
+    """The phrases that letters stand for, and something odd between them, before or behind."""
+    found = [PHRASES[ord(letter)] for letter in spelled]
+    found.insert(sum(map(ord, spelled)) % (len(found) + 1), strange)
+    return "".join(found)
+
+
+# Made once, here and below: a strategy that is made while drawing is looked through anew each time.
+lines = st.builds(_line, letters, odd)
+breaks = st.sampled_from(BREAKS)
+stretches = st.lists(st.tuples(lines, breaks), min_size=1, max_size=5)
 
 
 @st.composite
@@ -96,14 +112,14 @@ def texts(draw: st.DrawFn, most: int = 4) -> str:
     """A few paragraphs of anything."""
     found = draw(lines)
     for _ in range(draw(st.integers(0, most - 1))):
-        found += draw(st.sampled_from(BREAKS)) + draw(lines)
+        found += draw(breaks) + draw(lines)
     return found
 
 
 @st.composite
 def long_texts(draw: st.DrawFn, most: int = 60) -> str:
     """A chapter: a handful of drawn paragraphs over and over, numbered so that no two are alike."""
-    some = draw(st.lists(st.tuples(lines, st.sampled_from(BREAKS)), min_size=1, max_size=5))
+    some = draw(stretches)
     times = draw(st.integers(1, most))
     return "".join(f"{line}{at}.{stop}" for at in range(times) for line, stop in some)
 
@@ -145,28 +161,39 @@ _KINDS: tuple[tuple[Layer, Part, str], ...] = (
     (Layer.IMMEDIATE, Part.CLOSING, "closing"),
 )
 UNCUT = (Part.SCENE, Part.MARK, Part.CLOSING)
-scores = st.sampled_from((0.0, 0.2, 0.5, 0.55, 0.79, 0.8, 0.9, 1.0))
-roles: st.SearchStrategy[Role] = st.sampled_from(("system", "user", "assistant"))
-any_role: st.SearchStrategy[Role | None] = st.sampled_from((None, "system", "user", "assistant"))
-placements = st.builds(
-    Placement,
-    depth=st.none() | st.integers(0, 6),
-    anchor=st.none() | st.sampled_from(("chat_history", "rules", "settings", "retrieved", "own", "nowhere")),
-    side=st.sampled_from(("before", "after")),
-    order=st.sampled_from((0, 50, 100, 200)),
+all_kinds = st.sampled_from(_KINDS)
+kinds_without_window = st.sampled_from([kind for kind in _KINDS if kind[1] is not Part.WINDOW])
+quarters = st.integers(0, 3)
+pages, chapters = texts(), long_texts()
+SCORES = (0.0, 0.2, 0.5, 0.55, 0.79, 0.8, 0.9, 1.0)
+ROLES: tuple[Role, ...] = ("system", "user", "assistant")
+scores = st.sampled_from(SCORES)
+roles = st.sampled_from(ROLES)
+DEPTHS = (*(None,) * 7, *range(7))  # as often one as the other
+SIDES: tuple[Literal["before", "after"], ...] = ("before", "after")
+ORDERS = (0, 50, 100, 200)
+PLACES = (None, "chat_history", None, "rules", None, "settings", None, "retrieved", None, "own", None, "nowhere")
+placements = st.sampled_from(
+    [
+        Placement(depth=depth, anchor=anchor, side=side, order=order)
+        for depth, anchor, side, order in product(DEPTHS, PLACES, SIDES, ORDERS)
+    ]
 )
+any_placement = st.none() | placements
+# Where the tag stands, the tier, the score and the role, in one draw.
+looks = st.sampled_from(list(product((False, True), Tier, SCORES, (None, *ROLES))))
 
 
 @st.composite
 def fragment_lists(draw: st.DrawFn, most: int = 14, *, windows: bool = True) -> list[Fragment]:
     """Fragments of every layer and part, each with its own source and tag."""
     found: list[Fragment] = []
-    kinds = [kind for kind in _KINDS if windows or kind[1] is not Part.WINDOW]
+    kinds = all_kinds if windows else kinds_without_window
     for number in range(draw(st.integers(0, most))):
-        layer, part, kind = draw(st.sampled_from(kinds))
-        large = part in (Part.WINDOW, Part.AFTER, Part.HISTORY, Part.PLAIN) and draw(st.integers(0, 3)) == 0
-        body = draw(long_texts() if large else texts())
-        front = draw(st.booleans())
+        layer, part, kind = draw(kinds)
+        large = part in (Part.WINDOW, Part.AFTER, Part.HISTORY, Part.PLAIN) and draw(quarters) == 0
+        body = draw(chapters if large else pages)
+        front, tier, score, role = draw(looks)
         found.append(
             Fragment(
                 source=f"{kind}:{number}",
@@ -174,22 +201,25 @@ def fragment_lists(draw: st.DrawFn, most: int = 14, *, windows: bool = True) -> 
                 part=part,
                 text=f"{tag(number)}{body}" if front else f"{body}{tag(number)}",
                 project_id=PROJECT,
-                tier=draw(st.sampled_from(list(Tier))),
-                score=draw(scores),
-                role=draw(any_role),
-                placement=draw(st.none() | placements) if layer in (Layer.RETRIEVED, Layer.SETTINGS) else None,
+                tier=tier,
+                score=score,
+                role=role,
+                placement=draw(any_placement) if layer in (Layer.RETRIEVED, Layer.SETTINGS) else None,
             )
         )
     return found
 
 
-injections = st.builds(
-    Injection,
-    depth=st.none() | st.integers(0, 6),
-    anchor_target=st.none() | st.sampled_from(("chat_history", "user_profile", "own", "retrieved", "nowhere")),
-    anchor_position=st.sampled_from(("before", "after")),
-    order=st.sampled_from((0, 50, 100, 200)),
+TARGETS = (None, "chat_history", None, "user_profile", None, "own", None, "retrieved", None, "nowhere")
+injections = st.sampled_from(
+    [
+        Injection(depth=depth, anchor_target=target, anchor_position=side, order=order)
+        for depth, target, side, order in product(DEPTHS, TARGETS, SIDES, ORDERS)
+    ]
 )
+any_injection = st.none() | injections
+short, shortest = texts(2), texts(1)
+mostly = st.sampled_from((True, True, False))
 
 
 @st.composite
@@ -199,18 +229,20 @@ def presets(draw: st.DrawFn) -> Preset:
         Node(
             id=f"m{number}",
             role=draw(roles),
-            content=draw(texts(2)),
-            enabled=draw(st.sampled_from((True, True, False))),
-            injection_strategy=draw(st.none() | injections),
+            content=draw(short),
+            enabled=draw(mostly),
+            injection_strategy=draw(any_injection),
         )
         for number in range(draw(st.integers(0, 4)))
     ]
     if draw(st.booleans()):
-        nodes.insert(draw(st.integers(0, len(nodes))), Node(type="placeholder", id="own", content=draw(texts(1))))
+        nodes.insert(draw(st.integers(0, len(nodes))), Node(type="placeholder", id="own", content=draw(shortest)))
     return Preset(nodes=tuple(nodes))
 
 
 windows = st.one_of(st.integers(1, 400), st.integers(400, 3000), st.integers(3000, 20_000))
+
+descriptions, contents = st.just("") | shortest, st.just("") | short
 
 
 @st.composite
@@ -220,13 +252,16 @@ def attachments(draw: st.DrawFn) -> tuple[Attachment, ...]:
         Attachment(
             id=str(number),
             kind=draw(st.sampled_from(("image", "file"))),
-            description=draw(st.just("") | texts(1)),
-            text=draw(st.just("") | texts(2)),
+            description=draw(descriptions),
+            text=draw(contents),
             reference=draw(st.sampled_from(("", f"https://example.org/{number}.png"))),
             tokens=draw(st.integers(0, 1500)),
         )
         for number in range(draw(st.integers(0, 2)))
     )
+
+
+any_preset, any_attachments, perhaps = st.none() | presets(), attachments(), st.none() | st.booleans()
 
 
 @st.composite
@@ -240,9 +275,9 @@ def requests(draw: st.DrawFn, *, recipes: Sequence[str] = tuple(ALL_RECIPES)) ->
         window=window,
         reply_tokens=draw(st.none() | st.integers(0, min(200, window - 1))),
         recipe=draw(st.sampled_from(list(recipes))),
-        preset=draw(st.none() | presets()),
-        late_joiners=draw(st.none() | st.booleans()),
-        attachments=draw(attachments()),
+        preset=draw(any_preset),
+        late_joiners=draw(perhaps),
+        attachments=draw(any_attachments),
     )
 
 

@@ -56,21 +56,29 @@ class Sitting(Struct, frozen=True):
     steps: list[Step]
 
 
+# Made once: what is made while drawing is looked through anew each time.
+how_many = st.integers(2, 6)
+growths = st.sampled_from((0, 1, 3, 20, 60))
+notices = st.dictionaries(st.integers(0, THINGS - 1), st.sampled_from((0.3, 0.6, 0.8, 0.9, 1.0)), max_size=7)
+backs = st.sampled_from((0, 0, 0, 200))
+all_sizes = st.lists(st.sampled_from((1, 5, 20, 60)), min_size=THINGS, max_size=THINGS)
+window_sizes = st.sampled_from((700, 1000, 1500, 2500, 4000, 8000))
+recipe_names = st.sampled_from(("novel", "chat"))
+perhaps = st.none() | st.booleans()
+
+
 @st.composite
 def sittings(draw: st.DrawFn, documents: tuple[str, ...] = ("d", "d", "d", "e")) -> Sitting:
     """A chain of growing texts with detections that come and go."""
-    grown, steps = 0, []
-    for _ in range(draw(st.integers(2, 6))):
-        grown += draw(st.sampled_from((0, 1, 3, 20, 60)))
-        noticed = draw(
-            st.dictionaries(st.integers(0, THINGS - 1), st.sampled_from((0.3, 0.6, 0.8, 0.9, 1.0)), max_size=7)
-        )
-        steps.append(Step(grown, noticed, draw(st.sampled_from(documents)), draw(st.sampled_from((0, 0, 0, 200)))))
+    grown, steps, chapters = 0, [], st.sampled_from(documents)
+    for _ in range(draw(how_many)):
+        grown += draw(growths)
+        steps.append(Step(grown, draw(notices), draw(chapters), draw(backs)))
     return Sitting(
-        draw(st.sampled_from((700, 1000, 1500, 2500, 4000, 8000))),
-        draw(st.sampled_from(("novel", "chat"))),
-        draw(st.none() | st.booleans()),
-        draw(st.lists(st.sampled_from((1, 5, 20, 60)), min_size=THINGS, max_size=THINGS)),
+        draw(window_sizes),
+        draw(recipe_names),
+        draw(perhaps),
+        draw(all_sizes),
         draw(st.booleans()),
         steps,
     )

@@ -21,6 +21,7 @@ from fabula.conversation.rounds import history
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store
+from tests.blank import lay
 
 P, TALK = "p", "talk"
 RULES = (
@@ -48,7 +49,7 @@ class Recaps(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="fabula-recaps-")
-        self.store = Store.open(Path(self._folder.name))
+        self.store = Store.open(lay(Path(self._folder.name) / "data"))
         self.said: dict[str, Spoken] = {}
         self.leaf: str | None = None
         self.begun = 0

@@ -33,7 +33,7 @@ from tests.jobs.desk import (
     taken,
 )
 
-RACES = 1_000
+RACES = 500
 MANY = 10_000
 
 

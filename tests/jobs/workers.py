@@ -18,6 +18,7 @@ import psycopg
 from fabula.jobs.model import Handler, Job, Kind, Outcome
 from fabula.jobs.stop import Stop
 from fabula.jobs.worker import Worker
+from fabula.store.schema import all_tables
 from fabula.store.store import Store
 from tests.jobs.desk import KIND, noting
 
@@ -63,6 +64,7 @@ def work(what: str, address: str) -> None:
 
 def main() -> None:
     """For every line, a fresh process."""
+    all_tables()  # else every child's first change waits until all rooms are imported
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

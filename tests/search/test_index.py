@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -61,7 +61,7 @@ def rounded(hits: Sequence[Hit]) -> list[tuple[int, float]]:
 def test_only_passages_that_changed_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def watched(text: str) -> dict[str, int]:
+    def watched(text: str) -> Mapping[str, int]:
         seen.append(text)
         return counted(text)
 

@@ -33,6 +33,7 @@ from fabula.store.save import save
 from fabula.store.save_tables import shapes
 from fabula.store.store import OWNER, Store
 from fabula.store.transaction import Change
+from tests.blank import lay
 from tests.store.saves.rows import (
     GOLDEN,
     MADE,
@@ -64,7 +65,7 @@ def full(store: Store) -> Store:
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Store]:
     """A second store, always on SQLite."""
-    opened = Store.open(tmp_path / "other")
+    opened = Store.open(lay(tmp_path / "other"))
     yield opened
     opened.close()
 

@@ -20,7 +20,7 @@ from fabula.manuscript.tables import documents as rows
 from fabula.store.store import Store
 from tests.store.workers import COUNTERS, begin, start, total
 
-SECONDS = os.environ.get("FABULA_LONG", "3")  # `FABULA_LONG=30` is the run that counts
+SECONDS = os.environ.get("FABULA_LONG", "2")  # `FABULA_LONG=30` is the run that counts
 
 
 def test_two_processes_write_one_project_and_lose_nothing(store: Store, address: str) -> None:

@@ -26,6 +26,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store.backup import back_up
+from fabula.store.schema import all_tables
 from fabula.store.store import Store
 from fabula.store.transaction import Reading, Writing
 
@@ -70,6 +71,7 @@ def begin(store: Store, project: str) -> None:
 
 def launch() -> None:
     """For every line `WHAT ADDRESS PROJECT`, a fresh process that does it until it is killed."""
+    all_tables()  # else every child's first change waits until all rooms are imported
     for line in sys.stdin:
         what, *arguments = line.split()
         child = os.fork()

@@ -94,35 +94,3 @@ def test_sums_of_two_vocabularies_are_kept_apart() -> None:
     small, large = encoding("o200k_base"), encoding("cl100k_base")
     for _ in range(2):
         assert paragraphs.tokens(small, 0, 2) < paragraphs.tokens(large, 0, 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "expected"),
-    [
-        ("One came.\n\nTwo left.\n\nThree stayed.", "Two", ["Two left.\n\n"]),
-        ("First, the captain.\nThen the mate.\nThen no one.", "Then the", ["Then the mate.\nThen no one."]),
-        ("a line of Anna\nPavlovna goes on\n\nanother", "goes", ["a line of Anna\nPavlovna goes on\n\n"]),
-        ("He met Mr.\nDarcy there.\n\nAnother.", "Darcy", ["He met Mr.\nDarcy there.\n\n"]),
-        ("他来了。\n她走了。\n无人。", "她", ["她走了。\n"]),
-        ("", "", [""]),
-        ("\n\nalone", "alone", ["alone"]),
-    ],
-)
-def test_a_block_is_a_paragraph_and_the_lines_it_goes_on_in(text: str, inside: str, expected: list[str]) -> None:
-    start = text.index(inside)
-    found = Paragraphs(text).blocks(start, start + len(inside))
-    assert [block for _, block in found] == expected
-    assert all(text[begin:].startswith(block) for begin, block in found)
-
-
-def test_blocks_hold_all_that_was_asked_for_and_follow_on_each_other() -> None:
-    chance = random.Random(9)
-    for _ in range(300):
-        text = "".join(chance.choice(("word", " ", ".", "\n", "\n\n", "。", "他们", "Mr.")) for _ in range(60))
-        whole = Paragraphs(text)
-        start = chance.randint(whole.starts[0], max(len(text) - 1, whole.starts[0]))
-        end = chance.randint(start, len(text))
-        blocks = whole.blocks(start, end)
-        assert blocks[0][0] <= start
-        assert blocks[-1][0] + len(blocks[-1][1]) >= end
-        assert all(begin + len(block) == after for (begin, block), (after, _) in pairwise(blocks))

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 from fabula.context.request import Nearby, Request
 from fabula.core.fragments import Fragment, Layer, Part
-from fabula.text.paragraphs import Paragraphs
 from fabula.text.windows import Stretch
 
 REACH = 500  # characters each side of the cursor
 MARGIN = 24  # more characters, so that a word at the edge is seen whole
 PARAGRAPH = 3000  # a longer paragraph is looked at no further than this
-LONGEST = 12_000  # characters of whole paragraphs; names are looked for in the cut text where there are more
 TALK = 4  # messages of the conversation
 _ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but not near the cursor
 
@@ -24,7 +22,7 @@ _ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but no
 def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     """What is near, from what the desk offers."""
     before = after = ""
-    blocks: tuple[tuple[int, str], ...] = ()
+    stretch: Stretch | None = None
     first, last = 0, 0
     found: list[Nearby] = []
     talk: list[str] = []
@@ -39,7 +37,7 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
             first = len(before) - (end - start)
             after = text[end : end + REACH + MARGIN]
             last = min(len(after), REACH)
-            blocks = _blocks(fragment.paragraphs, start, end + last, end - len(before))
+            stretch = fragment
         elif part is Part.WINDOW:
             before = fragment.text[-REACH - MARGIN :]
             first = max(len(before) - REACH, 0)
@@ -51,15 +49,8 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
         elif fragment.source == "editor:selection":
             found.append(Nearby(fragment.text))
     if before or after:
-        found.insert(0, Nearby(before + after, len(before), first, len(before) + last, blocks))
+        found.insert(0, Nearby(before + after, len(before), first, len(before) + last, stretch))
     found.extend(Nearby(text) for text in talk[-TALK:])
     if request.additional_input:
         found.append(Nearby(request.additional_input))
     return tuple(found)
-
-
-def _blocks(paragraphs: Paragraphs, start: int, end: int, origin: int) -> tuple[tuple[int, str], ...]:
-    """The whole paragraphs there, each with its place as counted from `origin`; none where they are too long."""
-    found = paragraphs.blocks(start, end)
-    last, text = found[-1]
-    return tuple([(at - origin, block) for at, block in found]) if last + len(text) - found[0][0] <= LONGEST else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -77,10 +77,10 @@ class Nearby(Struct, frozen=True):
     cursor: int | None = None  # where in the text the cursor stands; None: all of it is near
     first: int = 0
     last: int | None = None
-    blocks: tuple[tuple[int, str], ...] = ()  # the whole paragraphs around it, and where in the text each begins
+    stretch: Stretch | None = None  # of which it is the end, and what follows
 
     def nearest(
-        self, find: Callable[[str], Iterable[Hit]], means: Callable[[Hit], bool] | None = None
+        self, find: Callable[[str], Sequence[Hit]], means: Callable[[Hit], bool] | None = None
     ) -> dict[str, float]:
         """How near each owner is mentioned, from 0 (at the far edge) to 1 (at the cursor).
 
@@ -89,10 +89,10 @@ class Nearby(Struct, frozen=True):
         size, cursor = len(self.text), self.cursor
         furthest = 1 if cursor is None else max(cursor, size - cursor, 1)
         distances: dict[str, int] = {}
-        for at, block in self.blocks or ((0, self.text),):
+        for at, hits in self._found(find):
             first, last = self.first - at, (size if self.last is None else self.last) - at
             here = None if cursor is None else cursor - at
-            for hit in find(block):
+            for hit in hits:
                 start, end = hit.start, hit.end
                 if start < first or end > last or (means is not None and not means(hit)):
                     continue
@@ -102,6 +102,16 @@ class Nearby(Struct, frozen=True):
                 if distance < distances.get(hit.owner, furthest + 1):
                     distances[hit.owner] = distance
         return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
+
+    def _found(self, find: Callable[[str], Sequence[Hit]]) -> Iterable[tuple[int, Sequence[Hit]]]:
+        """What is found here, with where in this text that which was looked at begins."""
+        stretch = self.stretch
+        if stretch is not None and self.cursor is not None and self.last is not None:
+            origin = stretch.end - self.cursor
+            found = stretch.paragraphs.readings.found(find, origin + self.first, origin + self.last)
+            if found is not None:
+                return [(begin - origin, hits) for begin, hits in found]
+        return ((0, find(self.text)),)
 
 
 class Talk(Struct, frozen=True):

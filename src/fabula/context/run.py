@@ -84,7 +84,9 @@ class Run:
             if len(measure.budgets) > 64:
                 measure.budgets.clear()
             budget = measure.budgets[key] = self._budget(measure, profile, preset, identity)
-        attached = attach(request.attachments, request.project_id, measure, budget.shares[Layer.IMMEDIATE] // 2)
+        # A share is at least its minimum, which in a small window may be more than there is.
+        room = min(budget.shares[Layer.IMMEDIATE], budget.layers) // 2
+        attached = attach(request.attachments, request.project_id, measure, room)
         if attached.tokens:
             budget = budget.less(attached.tokens)
 

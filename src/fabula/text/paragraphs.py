@@ -11,6 +11,7 @@ import itertools
 import re
 from bisect import bisect_left, bisect_right
 
+from fabula.text.readings import Readings
 from fabula.text.tokens import Tokenizer, count_cut
 
 PAGE = 64  # paragraphs counted together
@@ -18,20 +19,19 @@ HUGE = 200_000  # characters beyond which a paragraph is not counted but taken n
 NEVER = 1 << 40
 _START = re.compile(r"(?<=\n)(?=[^\S\n]*[^\s/])")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
-_CLOSED = frozenset('\n。！？…”」』!?"')  # before a line break: what follows is another sentence
-_ABBREVIATED = 5  # letters; a longer word with a full stop is the end of a sentence
 
 
 class Paragraphs:
     """The paragraphs of one immutable text, with their token sums kept per vocabulary."""
 
-    __slots__ = ("_sums", "starts", "text")
+    __slots__ = ("_sums", "readings", "starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         blank = _BLANK_LINES.match(text)
         first = blank.end() if blank else 0
         self.starts: list[int] = [first, *(m.start() for m in _START.finditer(text, first + 1))]
+        self.readings = Readings(text, self.starts)
         self._sums: dict[str, dict[int, list[int]]] = {}
 
     def index(self, offset: int) -> int:
@@ -64,31 +64,6 @@ class Paragraphs:
             low = bisect_left(sums, whole - (room - spent), 0, offset + 1)
             return page * PAGE + low, spent + whole - sums[low]
         return 0, spent
-
-    def blocks(self, start: int, end: int) -> list[tuple[int, str]]:
-        """The whole paragraphs that hold all from `start` to `end`, each with where it begins.
-
-        Lines that may go on in the next one, as in text with hard line breaks, come as one.
-        """
-        starts, text = self.starts, self.text
-        first = self.index(start + 1)
-        while first > 0 and not self._closed(starts[first]):
-            first -= 1
-        found, begin, last = [], starts[first], len(starts)
-        for number in range(first + 1, last + 1):
-            edge = starts[number] if number < last else len(text)
-            if number == last or self._closed(edge):
-                found.append((begin, text[begin:edge]))
-                begin = edge
-                if edge >= end:
-                    break
-        return found
-
-    def _closed(self, start: int) -> bool:
-        """Is a sentence over where this paragraph begins?"""
-        text = self.text
-        before = text[start - 2 : start - 1]
-        return before in _CLOSED or (before == "." and text[start - 2 - _ABBREVIATED : start - 2].isalpha())
 
     def _page(self, tokenizer: Tokenizer, page: int) -> list[int]:
         pages = self._sums.setdefault(tokenizer.name, {})
