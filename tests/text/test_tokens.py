@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from random import Random
 from typing import Protocol
 
 import pytest
 
 from fabula.text import tokens
 from fabula.text.models import FAMILIES, find_model
-from fabula.text.tokens import (
-    ENCODINGS,
-    Cautious,
-    Encoding,
-    Guarded,
-    Scaled,
-    TokenizerError,
-    clauses,
-    count_cut,
-    encoding,
-)
+from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, TokenizerError, encoding
 from tests.text.strings import CODE, ENGLISH, SPECIAL, hard_strings
 
 STRINGS = tuple(hard_strings(20260, 3000))
-_MARKS = "a1他说，。？“”,.;’!éん한-—…()/\t\u3000\n "
-_BITS = (*_MARKS, "The", "word", "said", "来了", "'s", "23", "\n\n", "  ", ", ", ". ", ".\n", ", “", ". 7")
-
-
-def _cut(number: int) -> Iterator[str]:
-    """Strings of clauses, cut anywhere, and the hard ones joined by commas."""
-    random = Random(number)
-    for _ in range(number):
-        yield "".join(random.choice(_BITS) for _ in range(random.randint(1, 40)))
-        yield random.choice((", ", ". ", "，", "。")).join(random.sample(STRINGS, 3))
-
-
-CUT = tuple(_cut(1000))
 
 
 class Independent(Protocol):
@@ -180,36 +156,3 @@ def test_a_foreign_tokenizer_that_raises_or_answers_rubbish_is_one_kind_of_failu
     with pytest.raises(TokenizerError, match="strange"):
         Guarded(_Strange(lambda text: -1)).count("a")
     assert Guarded(_Strange(len)).count("abc") == 3
-
-
-@pytest.mark.parametrize("name", [name for name in ENCODINGS if encoding(name).additive])
-def test_counts_add_up_between_clauses(name: str) -> None:
-    tokenizer = encoding(name)
-    wrong = [text for text in CUT if count_cut(tokenizer, text) != tokenizer.count(text)]
-    assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", [""]),
-        ("She came, saw. Then, 2, left", ["She came,", " saw.", " Then,", " 2,", " left"]),
-        ("他来了，看见了。走了", ["他来了", "，看见了", "。走了"]),
-        ("他说：“来。”她来", ["他说：“来。”她来"]),
-        ("a\0b, c", ["a\0b, c"]),
-        ("One.\n\nTwo.\n\n\nThree.\n\n/four\n\n", ["One.\n\n", "Two.\n\n\nThree.\n\n/four\n\n", ""]),
-        ("来了，\n他、她\n/走", ["来了，\n", "他", "、她\n/走"]),
-    ],
-)
-def test_a_text_is_cut_between_clauses(text: str, expected: list[str]) -> None:
-    assert clauses(text) == expected
-
-
-def test_a_text_whose_counts_do_not_add_up_is_counted_whole() -> None:
-    for tokenizer in (encoding("llama2"), Cautious(), Guarded(_Strange(len))):
-        assert [text for text in CUT[:300] if count_cut(tokenizer, text) != tokenizer.count(text)] == []
-
-
-def test_a_scaled_count_of_clauses_is_that_of_the_whole() -> None:
-    scaled = Scaled(encoding("o200k_base"), 1.37)
-    assert [text for text in CUT[:300] if count_cut(scaled, text) != scaled.count(text)] == []

@@ -239,7 +239,7 @@ class _After:
         for piece in self._kept:
             text = shorten(piece.text, self._measure.tokenizer, room)
             if text:
-                unit = self._measure.cut_unit(text)
+                unit = self._measure.unit(text)
                 piece = Piece(piece.fragment, text, unit.tokens, piece.seat, unit)
                 room -= piece.tokens
                 kept.append(piece)

@@ -15,7 +15,7 @@ from fabula.context.budget import Budget
 from fabula.context.words import Words
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.models import Model
-from fabula.text.tokens import Tokenizer, count_cut
+from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 if TYPE_CHECKING:
@@ -90,19 +90,12 @@ class Measure:
         whole = text + GAP
         return Unit(whole, self.tokenizer.count(whole))
 
-    def cut_unit(self, text: str) -> Unit:
-        """The same for a text that is cut somewhere else with every request."""
-        whole = text + GAP
-        return Unit(whole, count_cut(self.tokenizer, whole))
-
     def bare(self, unit: Unit) -> int:
         """What a unit costs at the end of a message."""
         if unit.bare is not None:
             return unit.bare
-        if not unit.tail:
-            return self.tokenizer.count(unit.text.rstrip("\n"))
-        tail = unit.text[unit.tail :]
-        return unit.tokens - count_cut(self.tokenizer, tail) + count_cut(self.tokenizer, tail.rstrip("\n"))
+        tail, count = unit.text[unit.tail :], self.tokenizer.count
+        return count(tail.rstrip("\n")) + (unit.tokens - count(tail) if unit.tail else 0)
 
     def kept_unit(self, text: str) -> Unit:
         """The same for a text that comes again and again: an identity, a preset's message."""
@@ -135,7 +128,7 @@ class Measure:
             unit = Unit(text + GAP, self.piece(text), count(text))
             piece = Piece(fragment, text, unit.tokens, seat, unit)
         else:
-            unit = self.cut_unit(text) if seat == "after" else self.unit(text)
+            unit = self.unit(text)
             around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
             piece = Piece(fragment, text, unit.tokens + around, seat, unit)
         if not marked:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 
 from fabula.text.readings import Readings
-from fabula.text.tokens import Tokenizer, count_cut
+from fabula.text.tokens import Tokenizer
 
 PAGE = 64  # paragraphs counted together
 HUGE = 200_000  # characters beyond which a paragraph is not counted but taken never to fit whole
@@ -74,7 +74,7 @@ class Paragraphs:
                 edges.append(len(self.text))
             total, sums = 0, [0]
             for start, end in itertools.pairwise(edges):
-                total += count_cut(tokenizer, self.text[start:end]) if end - start <= HUGE else NEVER
+                total += tokenizer.count(self.text[start:end]) if end - start <= HUGE else NEVER
                 sums.append(total)
             pages[page] = sums
         return sums

@@ -4,14 +4,10 @@ Every count is remembered by content, so a text is counted once ever. The byte-l
 have a property the whole engine leans on: where one piece ends with a line break and the next
 begins with text (not with `/`), the counts of the pieces add up to the count of the whole.
 Encodings without it say so (`additive`), and the engine counts their prompts again at the end.
-
-The same encodings add up between clauses, too. A text that is cut at the cursor is a new one with every
-request, but all of its clauses save the outermost have been counted before (`count_cut`).
 """
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from functools import lru_cache
 from math import ceil
@@ -21,8 +17,6 @@ from fabula.core.errors import Code, FabulaError
 from fabula.text.remembered import Remembered
 
 KEPT_CHARACTERS = 8_000_000  # in a generation of remembered counts
-_WIDE = "[\u3041-\u30ff\u4e00-\u9fff]"
-_WIDE_CLAUSE = re.compile(rf"(?<={_WIDE})(?=[，。、；：？！]{_WIDE})|(?<=\n)(?=[^\s/])")
 
 
 class Tokenizer(Protocol):
@@ -65,14 +59,6 @@ class Encoding:
         known = self._counts.young.get(text)
         return known if known is not None else self._counts.find(text, self._count)
 
-    def count_clauses(self, text: str) -> int:
-        """The same, clause by clause; right only where counts add up."""
-        counts, total = self._counts, 0
-        for clause in clauses(text):
-            known = counts.young.get(clause)
-            total += known if known is not None else counts.find(clause, self._count)
-        return total
-
     def _count(self, text: str) -> int:
         try:
             return len(self._encode(text))
@@ -110,22 +96,18 @@ class Guarded:
 class Scaled:
     """A stand-in for a vocabulary nobody published: another one's count, times a stated factor."""
 
-    __slots__ = ("_factor", "additive", "exact", "name", "under")
+    __slots__ = ("_factor", "_under", "additive", "exact", "name")
 
     def __init__(self, under: Tokenizer, factor: float) -> None:
         self.name = f"{under.name}*{factor:g}"
         self.exact = False
         self.additive = under.additive
-        self.under = under
+        self._under = under
         self._factor = factor
 
     def count(self, text: str) -> int:
         """An over-count, rounded up."""
-        return self.scaled(self.under.count(text))
-
-    def scaled(self, count: int) -> int:
-        """Another vocabulary's count as this one's."""
-        return ceil(count * self._factor)
+        return ceil(self._under.count(text) * self._factor)
 
 
 class Cautious:
@@ -141,25 +123,6 @@ class Cautious:
     def count(self, text: str) -> int:
         """A count that real vocabularies stay under."""
         return len(text.encode("utf-8", "replace")) + 1 if text else 0
-
-
-def count_cut(tokenizer: Tokenizer, text: str) -> int:
-    """The count of a text that is cut anywhere and so will hardly be counted twice, though its clauses will."""
-    if isinstance(tokenizer, Encoding) and tokenizer.additive:
-        return tokenizer.count_clauses(text)
-    if isinstance(tokenizer, Scaled):
-        return tokenizer.scaled(count_cut(tokenizer.under, text))
-    return tokenizer.count(text)
-
-
-def clauses(text: str) -> list[str]:
-    """A text in pieces whose counts add up: paragraphs, and in them what commas and full stops part."""
-    if "，" in text or "、" in text:
-        return _WIDE_CLAUSE.split(text)
-    if "\0" in text:
-        return [text]
-    apart = text.replace("\n\n", "\n\n\0").replace("\0\n", "\n").replace("\0/", "/")
-    return apart.replace(", ", ",\0 ").replace(". ", ".\0 ").split("\0")
 
 
 ENCODINGS = (

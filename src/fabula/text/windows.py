@@ -14,7 +14,7 @@ from msgspec import Struct
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.paragraphs import Paragraphs
 from fabula.text.sentences import sentence_starts
-from fabula.text.tokens import Tokenizer, count_cut
+from fabula.text.tokens import Tokenizer
 
 GAP = "\n\n"  # stands behind every piece, and is counted with it
 WORTH_FILLING = 40  # tokens left by whole paragraphs from which on sentences are tried
@@ -50,11 +50,11 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
         whole, edge, tail = self.paragraphs, self.edge, self.tail
         first = whole.index(start + 1)
         if first >= tail:
-            return count_cut(tokenizer, whole.text[start:edge] + GAP) if edge > start else 0
+            return tokenizer.count(whole.text[start:edge] + GAP) if edge > start else 0
         head = 0
         if whole.starts[first] != start:
             first += 1
-            head = count_cut(tokenizer, whole.text[start : whole.starts[first]])
+            head = tokenizer.count(whole.text[start : whole.starts[first]])
         return head + whole.tokens(tokenizer, first, tail) + self._tail(tokenizer, tail, edge)
 
     def words_at(self, start: int) -> int:
@@ -104,7 +104,7 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
 
     def _tail(self, tokenizer: Tokenizer, tail: int, edge: int) -> int:
         start = max(self.paragraphs.starts[tail], self.begin)
-        return count_cut(tokenizer, self.paragraphs.text[start:edge] + GAP)
+        return tokenizer.count(self.paragraphs.text[start:edge] + GAP)
 
     def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int, *, ending: str) -> Cut | None:
         """The longest end of one paragraph that fits: by sentences; the cursor's own, then, by characters."""
@@ -112,10 +112,10 @@ class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
         text = self.paragraphs.text[start:edge]
         by_characters: Sequence[int] = range(1, len(text)) if ending else ()
         for places in (sentence_starts(text)[1:], by_characters):
-            found = _first_fitting(places, lambda at: count_cut(tokenizer, _safe(text[at:]) + ending), room)
+            found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + ending), room)
             if found is not None and _safe(text[found:]):
                 at = len(text) - len(_safe(text[found:]))
-                return Cut(start + at, count_cut(tokenizer, text[at:] + ending))
+                return Cut(start + at, tokenizer.count(text[at:] + ending))
         return None
 
 
@@ -193,11 +193,11 @@ def window(
 
 def shorten(text: str, tokenizer: Tokenizer, room: int, *, gap: str = GAP) -> str:
     """The longest beginning of a text that fits: by paragraphs, then sentences; '' if none does."""
-    if count_cut(tokenizer, text + gap) <= room:
+    if tokenizer.count(text + gap) <= room:
         return text
     ends = list(Paragraphs(text).starts[1:])
     for places in (ends, sentence_starts(text)[1:]):
-        kept = [at for at in places if count_cut(tokenizer, text[:at].rstrip() + gap) <= room]
+        kept = [at for at in places if tokenizer.count(text[:at].rstrip() + gap) <= room]
         if kept:
             return text[: kept[-1]].rstrip()
     return ""
