@@ -8,7 +8,7 @@ where all it was made from would. The author knows everything, and is told what 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -29,47 +29,42 @@ class Gate(Struct, frozen=True):
     vantage: Vantage
     timeline: Timeline
 
-    def passes(self, group: Sequence[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
+    def passes(self, group: Iterable[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
         """What passes, what does not and why, and which of those that pass (by identity) are not revealed yet."""
         project = self.project_id
+        passed: list[Fragment] = []
+        stopped: list[Outcome] = []
+        unrevealed: set[int] = set()
         for fragment in group:
             if fragment.project_id != project:
-                log.error(
-                    "security: project %s was offered %s of project %s", project, fragment.source, fragment.project_id
-                )
-                raise FabulaError(
-                    Code.SCOPE_VIOLATION,
-                    f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
-                    "check the source that offered it.",
-                    source=fragment.source,
-                )
-        return gate(group, self.vantage, self.timeline)
-
-
-def gate(
-    fragments: Iterable[Fragment], vantage: Vantage, timeline: Timeline
-) -> tuple[list[Fragment], list[Outcome], set[int]]:
-    """What passes, what does not and why, and which of those that pass (by identity) are not revealed yet."""
-    passed: list[Fragment] = []
-    stopped: list[Outcome] = []
-    unrevealed: set[int] = set()
-    for fragment in fragments:
-        if (
-            fragment.since is None
-            and fragment.until is None
-            and fragment.known_to is None
-            and not fragment.derived_from
-        ):
+                raise self._stranger(fragment)
+            if (
+                fragment.since is None
+                and fragment.until is None
+                and fragment.known_to is None
+                and not fragment.derived_from
+            ):
+                passed.append(fragment)
+                continue
+            reason = judge(fragment, self.vantage, self.timeline)
+            if reason is Reason.NOT_REVEALED:
+                unrevealed.add(id(fragment))
+            elif reason is not None:
+                stopped.append((fragment, reason, 0, ""))
+                continue
             passed.append(fragment)
-            continue
-        reason = judge(fragment, vantage, timeline)
-        if reason is Reason.NOT_REVEALED:
-            unrevealed.add(id(fragment))
-        elif reason is not None:
-            stopped.append((fragment, reason, 0, ""))
-            continue
-        passed.append(fragment)
-    return passed, stopped, unrevealed
+        return passed, stopped, unrevealed
+
+    def _stranger(self, fragment: Fragment) -> FabulaError:
+        log.error(
+            "security: project %s was offered %s of project %s", self.project_id, fragment.source, fragment.project_id
+        )
+        return FabulaError(
+            Code.SCOPE_VIOLATION,
+            f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
+            "check the source that offered it.",
+            source=fragment.source,
+        )
 
 
 def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:

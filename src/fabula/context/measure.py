@@ -20,6 +20,7 @@ from fabula.text.windows import GAP
 
 if TYPE_CHECKING:
     from fabula.context.groups import Known
+    from fabula.context.render import Joined
     from fabula.context.standing import Standing
 
 _BLOCKS = 256  # rendered lists kept
@@ -60,8 +61,8 @@ class Measure:
         "budgets",
         "groups",
         "headings",
+        "messages",
         "model",
-        "prefixes",
         "shaped",
         "standings",
         "tokenizer",
@@ -76,7 +77,7 @@ class Measure:
         self.groups: dict[int, Known] = {}
         self.standings: dict[tuple[int, ...], Standing] = {}
         self.budgets: dict[object, Budget] = {}
-        self.prefixes: dict[tuple[str | int, ...], tuple[tuple[Unit, ...], str, str]] = {}
+        self.messages: dict[tuple[int, ...], Joined] = {}
         self._units: dict[str, Unit] = {}
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
         self.headings = {name: Unit(text + "\n", self.line(text)) for name, text in _headings(words)}

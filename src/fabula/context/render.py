@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from fabula.core.fragments import Layer, Role
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
-_PREFIXES = 64  # beginnings kept
+_MESSAGES = 64  # beginnings kept
 _OWNERS = ("identity", "preset", *(layer.value for layer in Layer))
 
 
@@ -86,50 +87,42 @@ def _take_turns(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
     return turns
 
 
+class Joined(Struct, frozen=True):
+    """One message, its tokens by owner, and the hash of as much of it as belongs to the stable prefix."""
+
+    message: Message
+    owners: list[tuple[str, int]]
+    tokens: int
+    digest: str
+    units: list[Unit]  # held, so that their ids stay taken
+
+
 def render(
     slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], extra: int
 ) -> Rendered:
     """Join slots into messages and add everything up."""
-    per_message = measure.model.per_message
     owners = dict.fromkeys(_OWNERS, 0)
     messages: list[Message] = []
     digests: list[str] = []
-    total = extra
+    total = extra + measure.model.per_reply
     additive = measure.tokenizer.additive
     untouched = True  # so far, everything belongs to the stable prefix
     for group in tidy(slots, recipe, measure):
-        units: list[Unit] = []
-        stable = tokens = 0
-        for slot in group:
-            subtotal = sum([unit.tokens for unit in slot.units])
-            units += slot.units
-            owners[slot.owner] += subtotal
-            tokens += subtotal
-            untouched = untouched and slot.stable
-            if untouched:
-                stable = len(units)
-        last = units[-1]
-        saved = last.tokens - measure.bare(last)
-        owners[group[-1].owner] -= saved
-        total += tokens - saved + per_message
-        head = ""
-        if stable:
-            head, digest = _prefix(tuple(units[:stable]), group[0].role, measure)
-            digests.append(digest)
-        texts = [unit.text for unit in units[stable:]]
-        if texts:
-            texts[-1] = texts[-1].rstrip("\n")
-            content = "".join([head, *texts])
-        else:
-            content = head.rstrip("\n")
-        if "/" in content and "\n/" in content:
+        joined = _kept(group, measure) if untouched and group[-1].stable else _joined(group, untouched, measure)
+        untouched = untouched and group[-1].stable
+        message = joined.message
+        for owner, tokens in joined.owners:
+            owners[owner] += tokens
+        total += joined.tokens + measure.model.per_message
+        if joined.digest:
+            digests.append(joined.digest)
+        if "/" in message.content and "\n/" in message.content:
             additive = False  # the one beginning that some vocabularies join to the line break before it
-        messages.append(Message(group[0].role, content, min(len(head), len(content))))
+        messages.append(message)
     if attachments and messages:
         closing = messages[-1]
         messages[-1] = Message(closing.role, closing.content, closing.stable, attachments)
-    overhead = per_message * len(messages) + measure.model.per_reply
-    total += measure.model.per_reply
+    overhead = measure.model.per_message * len(messages) + measure.model.per_reply
     if not additive:
         counted = extra + overhead + recount(messages, measure.tokenizer)
         owners["immediate"] = max(owners["immediate"] + counted - total, 0)
@@ -137,16 +130,43 @@ def render(
     return Rendered(messages, total, owners, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
 
 
-def _prefix(units: tuple[Unit, ...], role: Role, measure: Measure) -> tuple[str, str]:
-    """A stable beginning as text and its hash. The units of rules and settings are kept, so both are, too."""
-    key = (role, *map(id, units))
-    known = measure.prefixes.get(key)
-    if known is None:
-        if len(measure.prefixes) >= _PREFIXES:
-            measure.prefixes.clear()
-        text = "".join([unit.text for unit in units])
-        known = measure.prefixes[key] = (units, text, prefix_hash((role, text)))
-    return known[1], known[2]
+def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
+    """Slots as one message. `untouched`: all before it belongs to the stable prefix."""
+    units: list[Unit] = []
+    owners: list[tuple[str, int]] = []
+    stable = tokens = 0
+    for slot in group:
+        subtotal = sum([unit.tokens for unit in slot.units])
+        units += slot.units
+        tokens += subtotal
+        owners.append((slot.owner, subtotal))
+        untouched = untouched and slot.stable
+        if untouched:
+            stable = len(units)
+    saved = units[-1].tokens - measure.bare(units[-1])
+    owners.append((group[-1].owner, -saved))
+    role, texts = group[0].role, [unit.text for unit in units]
+    head = "".join(texts[:stable])
+    texts[-1] = texts[-1].rstrip("\n")
+    content = "".join(texts)
+    digest = _digest(role, head) if stable else ""
+    return Joined(Message(role, content, min(len(head), len(content))), owners, tokens - saved, digest, units)
+
+
+def _kept(group: Sequence[Slot], measure: Measure) -> Joined:
+    """The same for a message that belongs to the stable prefix: its units come again, and so does the message."""
+    key = tuple([id(unit) for slot in group for unit in slot.units])
+    known = measure.messages.get(key)
+    if known is None or known.message.role != group[0].role:
+        if len(measure.messages) >= _MESSAGES:
+            measure.messages.clear()
+        known = measure.messages[key] = _joined(group, True, measure)
+    return known
+
+
+@lru_cache(maxsize=_MESSAGES)
+def _digest(role: Role, head: str) -> str:
+    return prefix_hash((role, head))
 
 
 def prefix_hash(texts: Sequence[str]) -> str:

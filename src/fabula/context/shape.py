@@ -77,12 +77,14 @@ def shape(
                 continue
             sifted = known.here(gate.vantage, gate.timeline)
             if sifted is not None:
-                _seat(sifted.pieces, seats)
+                for piece in sifted.pieces:
+                    seats[piece.seat].append(piece)
                 out += sifted.stopped
                 continue
         passed, stopped, marked = gate.passes(group)
         pieces = _shaped(passed, marked, measure, excluded, offer, stopped)
-        _seat(pieces, seats)
+        for piece in pieces:
+            seats[piece.seat].append(piece)
         out += stopped
         unrevealed |= marked
         if known is not None and not marked and len(pieces) + len(stopped) == len(group):
@@ -112,11 +114,6 @@ def _tidy(offer: Offer, out: list[Outcome]) -> None:
     offer.constraints, offer.rules = once(offer.constraints, out), once(offer.rules, out)
     offer.settings = once(offer.settings, out)
     offer.rules = without_repeats(offer.rules, offer.constraints, out)
-
-
-def _seat(pieces: Sequence[Piece], seats: dict[str, list[Piece]]) -> None:
-    for piece in pieces:
-        seats[piece.seat].append(piece)
 
 
 def _shaped(

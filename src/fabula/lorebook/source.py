@@ -9,7 +9,7 @@ the continuity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -58,11 +58,12 @@ class LorebookSource:
     def __init__(self, listen: Listen = lambda view, conversation, most: Talk()) -> None:
         self._listen = listen
 
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
         """The texts of active entries, in the order in which a book is read."""
         books = view.room(Lorebooks)
-        if books is None:
-            return
+        return () if books is None else self._active(books, ask, view)
+
+    def _active(self, books: Lorebooks, ask: Ask, view: View) -> Iterator[Fragment]:
         question, anchors = self._question(books, ask, view), anchors_of(ask.request.preset)
         for answer in books.ask(question, ask.tokenizer):
             ask.notes.extend(_problems(answer))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -79,11 +79,12 @@ class SearchSource:
         self._names = names
         self._chosen = chosen
 
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
+    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
         """The best passages; between two re-rankings, those told before and a clearly better one."""
         made = self._made(ask, view)
-        if made is None:
-            return
+        return () if made is None else self._best(made, ask, view)
+
+    def _best(self, made: Made, ask: Ask, view: View) -> Iterator[Fragment]:
         query, stand = self._query(made, ask, view), stand_of(made, ask, view)
         if not query.parts:
             return
