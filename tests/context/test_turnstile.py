@@ -12,7 +12,7 @@ import pytest
 
 from fabula.context import Called, Code, Engine, FabulaError, Fragment, Limits, Result, Settings, View
 from fabula.context.request import Ask
-from fabula.context.turnstile import Turnstile
+from fabula.context.turnstile import Turns, Turnstile
 from tests.context.builders import ask, engine, refused, story
 
 VIEW = story()
@@ -157,3 +157,46 @@ def test_the_turnstile_keeps_nothing_of_those_who_left() -> None:
         gate.leave(f"document {n}")
         gate.enter(f"document {n}")
         gate.leave(f"document {n}")
+
+
+def test_a_turn_is_one_callers_until_it_is_given() -> None:
+    turns = Turns(patience=0.01)
+    assert turns.take()
+    assert not turns.take()
+    turns.give()
+    assert turns.take()
+
+
+def test_whoever_has_waited_long_enough_goes_ahead_without_a_turn() -> None:
+    door = Door()
+    blocked = engine(instead=[Called(name="search", call=door.fragments, waits=False)])
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(blocked.assemble, ask(), VIEW)
+        try:
+            door.wait_for(1)
+            second = pool.submit(blocked.assemble, ask(), VIEW)
+            door.wait_for(2)  # it is inside, though the first has not given its turn back
+            assert not first.done()
+        finally:
+            door.open()
+        assert first.result(20).prompt == second.result(20).prompt
+
+
+def test_nobody_waits_for_a_turn_in_a_crowd() -> None:
+    turns = Turns(patience=20, seats=1)
+    assert turns.take()
+    with ThreadPoolExecutor(1) as pool:
+        seated = pool.submit(turns.take)
+        deadline = time.monotonic() + 10
+        while turns._seats and time.monotonic() < deadline:
+            time.sleep(0.002)
+        assert not turns.take()
+        turns.give()
+        assert seated.result(20)
+
+
+def test_a_turn_is_given_back_after_a_refusal() -> None:
+    house = engine()
+    refused(Code.DOCUMENT_UNKNOWN, lambda: house.assemble(ask(document_id="nowhere"), VIEW))
+    assert house._turns is not None
+    assert house._turns.take()

@@ -21,7 +21,7 @@ from fabula.context.recipes import NOVEL, RECIPES, Preset, Recipe, UserProfile, 
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.run import Run
-from fabula.context.turnstile import Turnstile
+from fabula.context.turnstile import Turns, Turnstile
 from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment
@@ -61,6 +61,8 @@ class Engine:
         self._tokenizer_for = tokenizer_for
         self._gatherer = Gatherer(settings.limits)
         self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
+        # Where a source waits on something outside, taking turns would make others wait with it.
+        self._turns = None if any(source.waits for source in self._sources.values()) else Turns()
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._order: dict[str, tuple[Line, Line]] = {}
         self._presets: dict[tuple[str, Preset | None, UserProfile | None], Preset] = {}
@@ -74,12 +76,18 @@ class Engine:
         continuity: Continuity = NOTHING,
     ) -> Result:
         """One prompt. `fragments` are offered beside what the sources know."""
-        place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
-        self._turnstile.enter(place)
+        turns = self._turns
+        turn = turns is not None and turns.take()
         try:
-            return self._assemble(request, view, list(fragments), continuity, dry=False)
+            place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
+            self._turnstile.enter(place)
+            try:
+                return self._assemble(request, view, list(fragments), continuity, dry=False)
+            finally:
+                self._turnstile.leave(place)
         finally:
-            self._turnstile.leave(place)
+            if turn and turns is not None:
+                turns.give()
 
     def inspect(
         self,
