@@ -76,16 +76,16 @@ def names_in(view: View, text: str) -> tuple[str, ...]:
     codex = view.room(Codex)
     if codex is None:
         return ()
-    return called(codex, (hit.owner for hit in codex.names.find(text)))
+    return _names_of(codex, (hit.owner for hit in codex.names.find(text)))
 
 
 def names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
     """Everything by which those mentioned near the cursor are called."""
     codex = view.room(Codex)
-    return () if codex is None else called(codex, (owner for one in near for owner in one.nearest(codex.names.find)))
+    return () if codex is None else _names_of(codex, (owner for one in near for owner in one.nearest(codex.names.find)))
 
 
-def called(codex: Codex, owners: Iterable[str]) -> tuple[str, ...]:
+def _names_of(codex: Codex, owners: Iterable[str]) -> tuple[str, ...]:
     """Everything by which these are called."""
     return tuple(name for owner in dict.fromkeys(owners) for name in codex.by_id[owner].names)
 

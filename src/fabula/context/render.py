@@ -108,8 +108,9 @@ def render(
     additive = measure.tokenizer.additive
     untouched = True  # so far, everything belongs to the stable prefix
     for group in tidy(slots, recipe, measure):
-        joined = _kept(group, measure) if untouched and group[-1].stable else _joined(group, untouched, measure)
-        untouched = untouched and group[-1].stable
+        whole = untouched and all(slot.stable for slot in group)
+        joined = _kept(group, measure) if whole else _joined(group, untouched, measure)
+        untouched = whole
         message = joined.message
         for owner, tokens in joined.owners:
             owners[owner] += tokens

@@ -30,8 +30,8 @@ class Ledger(Struct, frozen=True, eq=False):
     holders: Integers  # the passage that holds it,
     counts: NDArray[np.float32]  # and how often
     starts: NDArray[np.int64]  # where the entries of each word begin; one more than there are words
+    # of texts that were looked for, their words and their characters
     spoken: Remembered[tuple[Shares, Shares]] = field(default_factory=lambda: Remembered(SPOKEN))
-    # texts that were looked for: their words, and their characters
 
     def held(self, words: NDArray[np.int64] | Integers) -> NDArray[np.int64]:
         """How many passages hold each of these words."""
