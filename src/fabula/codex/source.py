@@ -47,17 +47,16 @@ class CodexSource:
         pinned, shut = _pins(codex, ask)
         scores = self._scores(codex, ask, view, pinned, shut)
         found: list[Fragment] = []
-        told = sorted([codex.by_id[ident] for ident in scores], key=order)  # *always* entries stand first
+        by_id = codex.by_id
+        told = sorted([by_id[ident] for ident in scores], key=order)  # *always* entries stand first
         if (told and told[0].level is Level.ALWAYS) or (shut and any(entry.id in shut for entry in codex.always)):
-            for entry in codex.always:
-                if entry.id not in shut:
-                    because = _PINNED if entry.id in pinned else ""
-                    found.extend(codex.rendered(entry, scores.get(entry.id, 0.0), because))
+            told = [*codex.always, *[entry for entry in told if entry.level is not Level.ALWAYS]]
         else:
             found.extend(codex.standing)
         for entry in told:
-            if entry.level is not Level.ALWAYS:
-                found.extend(codex.rendered(entry, scores[entry.id], _PINNED if entry.id in pinned else ""))
+            ident = entry.id
+            if ident not in shut:
+                found += codex.rendered(entry, scores.get(ident, 0.0), _PINNED if ident in pinned else "")
         return found
 
     def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
@@ -77,43 +76,51 @@ class CodexSource:
     def _scores(
         self, codex: Codex, ask: Ask, view: View, pinned: Set[str], shut: Mapping[str, str]
     ) -> dict[str, float]:
-        scores: dict[str, float] = {}
-        renamed = codex.roll.renamed
-
-        def means(hit: Hit) -> bool:
-            return hit.owner not in renamed or _points_to(hit, codex, ask, view)
-
-        for near in ask.near:
-            for owner, nearness in near.nearest(codex.names.find, means if renamed else None).items():
-                score = _SCORES[round(nearness * _STEPS)]
-                if score > scores.get(owner, 0.0) and owner not in shut:
-                    scores[owner] = score
+        nearness = self._nearness(codex, ask, view)
+        scores = {ident: _SCORES[round(near * _STEPS)] for ident, near in nearness.items() if ident not in shut}
         self._related(codex, ask, view, scores, shut)
         for source in ask.held:
             if source.startswith("codex:entity:"):
                 entry = codex.by_id.get(source.removeprefix("codex:entity:"))
                 if entry is not None and entry.level is Level.WHEN_DETECTED and entry.id not in shut:
                     scores.setdefault(entry.id, KEPT)
-        for entry in (*_by_hand(codex, ask), *(codex.by_id[ident] for ident in pinned)):
-            if entry.level is not Level.NEVER:
-                scores[entry.id] = PULLED_IN
+        if pinned or ask.request.include:
+            for entry in (*_by_hand(codex, ask), *(codex.by_id[ident] for ident in pinned)):
+                if entry.level is not Level.NEVER:
+                    scores[entry.id] = PULLED_IN
         return scores
 
+    @staticmethod
+    def _nearness(codex: Codex, ask: Ask, view: View) -> Mapping[str, float]:
+        """How near each entry is mentioned, wherever it is nearest."""
+        renamed = codex.roll.renamed
+
+        def means(hit: Hit) -> bool:
+            return hit.owner not in renamed or _points_to(hit, codex, ask, view)
+
+        found = [near.nearest(codex.names.find, means if renamed else None) for near in ask.near]
+        if len(found) == 1:
+            return found[0]
+        nearness: dict[str, float] = {}
+        for owner, near in ((owner, near) for one in found for owner, near in one.items()):
+            nearness[owner] = max(near, nearness.get(owner, 0.0))
+        return nearness
+
     def _related(self, codex: Codex, ask: Ask, view: View, scores: dict[str, float], shut: Mapping[str, str]) -> None:
-        edge = list(scores)
+        by_id = codex.by_id
+        edge = [entry for ident in scores if (entry := by_id[ident]).relations]
         for _ in range(self._depth if codex.relation_depth is None else codex.relation_depth):
-            found: list[str] = []
-            for owner in edge:
-                entry = codex.by_id[owner]
-                if entry.relations and not _known_here(codex.rendered(entry, 0.0)[0], ask, view):
+            found: list[Entry] = []
+            for entry in edge:
+                if not entry.relations or not _known_here(codex.rendered(entry, 0.0)[0], ask, view):
                     continue
                 for relation in entry.relations:
-                    other = codex.by_id.get(relation.to)
+                    other = by_id.get(relation.to)
                     if other is None or other.level is not Level.WHEN_DETECTED or other.id in shut:
                         continue
                     if other.id not in scores:
                         scores[other.id] = max(DETECTED[0] - _LESS, 0.0)
-                        found.append(other.id)
+                        found.append(other)
             edge = found
 
 

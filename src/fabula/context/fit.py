@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from fabula.context.budget import Budget
 from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.measure import Measure, Piece
+from fabula.context.measure import TOKENS, Measure, Piece
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules import fit_rules
 from fabula.context.shape import Offer
@@ -61,7 +61,7 @@ def fit(
     room -= fit_rules(offer, fitting, budget, measure, room, before if same_place else None)
 
     minimum = budget.profile.immediate.minimum
-    settings = _Heap(offer.settings, measure.bulleted(measure.words.settings, ()).tokens + 1 if offer.settings else 0)
+    settings = _Heap(offer.settings, measure.settings_line if offer.settings else 0)
     desk = _Heap(offer.desk, measure.headings["desk"].tokens if offer.desk else 0)
     after = _After(offer.after, measure)
     history = _History(offer.history, recipe)
@@ -108,7 +108,7 @@ def fit(
 
 def _fixed(offer: Offer, measure: Measure) -> int:
     """What the immediate layer cannot do without."""
-    fixed = sum(piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing))
+    fixed: int = sum(map(TOKENS, (*offer.scene, *offer.mark, *offer.closing)))
     if offer.window is not None:
         fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     return fixed
@@ -131,7 +131,7 @@ def _fit_retrieved(
     The text grows with every request. Without that room the layer would lose a piece, and the prompt
     its cached prefix, every time; with it, only now and then. What is needed now never makes way for it.
     """
-    whole = sum([piece.tokens for piece in pieces])
+    whole: int = sum(map(TOKENS, pieces))
     if whole <= room or not pieces:
         fitting.retrieved = list(pieces)
         return whole
@@ -150,7 +150,7 @@ def _fit_retrieved(
     fitting.truncated.add(Layer.RETRIEVED)
     stays = {id(piece) for _, piece in kept}
     fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
-    return sum([piece.tokens for piece in fitting.retrieved])
+    return sum(map(TOKENS, fitting.retrieved))
 
 
 _Ranked = list[tuple[int, Piece]]
@@ -186,7 +186,7 @@ class _Heap:
         self.kept = pieces
         self.gone: list[Piece] = []
         self._heading = heading
-        self.tokens = sum([piece.tokens for piece in pieces]) + heading if pieces else 0
+        self.tokens: int = sum(map(TOKENS, pieces)) + heading if pieces else 0
 
     def shed(self, over: int, down_to: int = 0) -> int:
         """Give up to `over` tokens, without falling below `down_to` by the last one given."""
@@ -229,7 +229,7 @@ class _After:
         self.tokens = self._sum()
 
     def _sum(self) -> int:
-        return sum([piece.tokens for piece in self._kept]) + self._measure.headings["after"].tokens if self._kept else 0
+        return sum(map(TOKENS, self._kept)) + self._measure.headings["after"].tokens if self._kept else 0
 
     def shed(self, over: int) -> int:
         before = self.tokens

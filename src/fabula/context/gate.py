@@ -8,11 +8,10 @@ where all it was made from would. The author knows everything, and is told what 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from msgspec import Struct
 
-from fabula.context.trace import Outcome, Reason
+from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragments import Fragment, Terms
 from fabula.core.story import Eyes, Timeline, Vantage
@@ -29,31 +28,11 @@ class Gate(Struct, frozen=True):
     vantage: Vantage
     timeline: Timeline
 
-    def passes(self, group: Iterable[Fragment]) -> tuple[list[Fragment], list[Outcome], set[int]]:
-        """What passes, what does not and why, and which of those that pass (by identity) are not revealed yet."""
-        project = self.project_id
-        passed: list[Fragment] = []
-        stopped: list[Outcome] = []
-        unrevealed: set[int] = set()
-        for fragment in group:
-            if fragment.project_id != project:
-                raise self._stranger(fragment)
-            if (
-                fragment.since is None
-                and fragment.until is None
-                and fragment.known_to is None
-                and not fragment.derived_from
-            ):
-                passed.append(fragment)
-                continue
-            reason = judge(fragment, self.vantage, self.timeline)
-            if reason is Reason.NOT_REVEALED:
-                unrevealed.add(id(fragment))
-            elif reason is not None:
-                stopped.append((fragment, reason, 0, ""))
-                continue
-            passed.append(fragment)
-        return passed, stopped, unrevealed
+    def word(self, fragment: Fragment) -> Reason | None:
+        """What is held against a fragment. One that is merely not revealed yet passes, and must be marked."""
+        if fragment.project_id != self.project_id:
+            raise self._stranger(fragment)
+        return None if fragment.open else judge(fragment, self.vantage, self.timeline)
 
     def _stranger(self, fragment: Fragment) -> FabulaError:
         log.error(

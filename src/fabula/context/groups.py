@@ -73,12 +73,8 @@ def look_through(group: Group, project_id: str, known: dict[int, Known]) -> Know
 
 
 def _holds(fragment: Fragment) -> bool:
-    terms = (fragment.since, fragment.until, fragment.known_to, fragment.placement)
     return (
-        terms == (None, None, None, None)
-        and not fragment.derived_from
-        and seat_of(fragment) in SEATS
-        and fragment.text.strip() != ""
+        fragment.open and fragment.placement is None and seat_of(fragment) in SEATS and fragment.text.strip() != ""
     )
 
 

@@ -7,6 +7,7 @@ pieces: wrappers, headings and numbering are part of the pieces, and nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from fabula.context.render import Joined
     from fabula.context.standing import Standing
 
+TOKENS = attrgetter("tokens")  # of a piece or a unit
+UNIT = attrgetter("unit")  # of a piece
+SOURCE = attrgetter("fragment.source")
 _BLOCKS = 256  # rendered lists kept
 _SHAPED = 10_000  # shaped fragments kept
 
@@ -42,7 +46,8 @@ class Unit(Struct, frozen=True, eq=False, gc=False):
 class Piece(Struct, eq=False, gc=False):
     """A fragment as it will stand in the prompt, and what having it there costs.
 
-    `unit` is the same as text to be laid out; pieces that become lines of a list have none.
+    `unit` is the same as text to be laid out; pieces that become lines of a list have none. `free` is the project in
+    which nothing can be held against it, wherever the story is.
     """
 
     fragment: Fragment
@@ -50,6 +55,7 @@ class Piece(Struct, eq=False, gc=False):
     tokens: int
     seat: str = ""
     unit: Unit = Unit("", 0)
+    free: str = ""
 
 
 class Measure:
@@ -63,6 +69,7 @@ class Measure:
         "headings",
         "messages",
         "model",
+        "settings_line",
         "shaped",
         "standings",
         "tokenizer",
@@ -80,6 +87,7 @@ class Measure:
         self.messages: dict[tuple[int, ...], Joined] = {}
         self._units: dict[str, Unit] = {}
         self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
+        self.settings_line = self.piece(words.settings) + 1  # what a list of settings costs beside its items
         self.headings = {name: Unit(text + "\n", self.line(text)) for name, text in _headings(words)}
 
     def piece(self, text: str) -> int:
@@ -133,6 +141,7 @@ class Measure:
             around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
             piece = Piece(fragment, text, unit.tokens + around, seat, unit)
         if not marked:
+            piece.free = fragment.project_id if fragment.open else ""
             if len(self.shaped) >= _SHAPED:
                 self.shaped.clear()
             self.shaped[id(fragment)] = piece  # the piece holds the fragment, so its id stays taken

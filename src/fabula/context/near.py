@@ -21,36 +21,50 @@ _ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but no
 
 def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
     """What is near, from what the desk offers."""
+    here: Stretch | None = None
     before = after = ""
-    stretch: Stretch | None = None
-    first, last = 0, 0
     found: list[Nearby] = []
     talk: list[str] = []
     for fragment in desk:
         part = fragment.part
-        if fragment.layer is not Layer.IMMEDIATE or part in _ASIDE:
+        if part in _ASIDE or fragment.layer is not Layer.IMMEDIATE:
             continue
-        if isinstance(fragment, Stretch):
-            text, end = fragment.paragraphs.text, fragment.end
-            start = max(min(end - REACH, max(fragment.tail_start(), end - PARAGRAPH)), fragment.begin)
-            before = text[max(start - MARGIN, 0) : end]
-            first = len(before) - (end - start)
-            after = text[end : end + REACH + MARGIN]
-            last = min(len(after), REACH)
-            stretch = fragment
-        elif part is Part.WINDOW:
-            before = fragment.text[-REACH - MARGIN :]
-            first = max(len(before) - REACH, 0)
-        elif part is Part.AFTER and not after:
-            after = fragment.text[: REACH + MARGIN]
-            last = min(len(after), REACH)
+        if part is Part.WINDOW:
+            if isinstance(fragment, Stretch):
+                here = fragment
+            else:
+                before = fragment.text
+        elif part is Part.AFTER:
+            after = after or fragment.text
         elif part is Part.HISTORY:
             talk.append(fragment.text)
         elif fragment.source == "editor:selection":
             found.append(Nearby(fragment.text))
-    if before or after:
-        found.insert(0, Nearby(before + after, len(before), first, len(before) + last, stretch))
-    found.extend(Nearby(text) for text in talk[-TALK:])
+    if here is not None and (here.paragraphs.text or after):
+        found.insert(0, _around(here, after))
+    elif before or after:
+        found.insert(0, _between(before, after))
+    if talk:
+        found += map(Nearby, talk[-TALK:])
     if request.additional_input:
         found.append(Nearby(request.additional_input))
     return tuple(found)
+
+
+def _around(here: Stretch, after: str) -> Nearby:
+    """Around a place in a text. What is said to follow counts only where the text is over."""
+    text, cursor = here.paragraphs.text, here.end
+    size = len(text)
+    if after and cursor >= size:
+        return _between(text[here.begin :], after)
+    first = max(min(cursor - REACH, max(here.tail_start(), cursor - PARAGRAPH)), here.begin)
+    last = min(cursor + REACH, size)
+    end = min(last + MARGIN, size)
+    return Nearby(text, cursor, first, last, max(first - MARGIN, 0), end, here.paragraphs.readings)
+
+
+def _between(before: str, after: str) -> Nearby:
+    """Around the place between two texts."""
+    before, after = before[-REACH - MARGIN :], after[: REACH + MARGIN]
+    cursor = len(before)
+    return Nearby(before + after, cursor, max(cursor - REACH, 0), cursor + min(len(after), REACH))

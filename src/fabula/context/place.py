@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 from msgspec import Struct, field
 
 from fabula.context.fit import Fitting
-from fabula.context.measure import Measure, Piece, Unit
+from fabula.context.measure import UNIT, Measure, Piece, Unit
 from fabula.context.recipes.preset import Node, Preset
 from fabula.context.shape import Offer
 from fabula.context.standing import units_of_rules, units_of_settings
@@ -48,6 +49,7 @@ class _Injected(Struct):
 
 
 UNNAMED = "a preset message"
+_PLACEMENT = attrgetter("fragment.placement")
 _Inject = Callable[[Slot, Placement | None, int, str], bool]
 
 
@@ -91,6 +93,8 @@ def place(
 
     def staying(pieces: list[Piece], owner: str) -> list[Piece]:
         """Those that stand in their layer, once those with a place of their own have been taken out."""
+        if not any(map(_PLACEMENT, pieces)):
+            return pieces
         own = [piece for piece in pieces if piece.fragment.placement is not None]
         for at, piece in enumerate(own, start=len(preset.nodes)):
             slot = Slot(piece.fragment.role or "system", owner, [piece.unit])
@@ -114,39 +118,38 @@ def place(
         "retrieved": _headed(measure.headings["retrieved"], retrieved),
         "immediate": _immediate(offer, fitting, measure),
     }
-    placed.slots.append(Slot("system", "identity", [measure.kept_unit(identity.strip())], stable=True))
+    slots = placed.slots
+    slots.append(Slot("system", "identity", [measure.kept_unit(identity.strip())], stable=True))
     for node in listed:
         anchor = node.anchor
-        if anchor is None:
-            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
-            continue
         if beside:
-            _extend(placed.slots, beside.get((anchor, "before"), ()))
-        if anchor == "chat_history":
-            placed.slots += _conversation(offer, fitting, late, depths, measure, node.role)
-        elif layers.get(anchor):
-            placed.slots.append(Slot(node.role, anchor, layers[anchor]))
+            _extend(slots, beside.get((anchor, "before"), ()))
+        units = layers.get(anchor)
+        if units:
+            slots.append(Slot(node.role, anchor, units))
+        elif anchor == "chat_history":
+            slots += _conversation(offer, fitting, late, depths, measure, node.role)
         elif node.text:
-            placed.slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
+            slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
         if beside:
-            _extend(placed.slots, beside.get((anchor, "after"), ()))
+            _extend(slots, beside.get((anchor, "after"), ()))
         if anchor == "settings":
-            for slot in placed.slots:
+            for slot in slots:
                 slot.stable = True
     return placed
 
 
 class _Listed(Struct, frozen=True):
-    """A node that stands where it is listed: its number, its role, the place it keeps if it is one, what it says."""
+    """A node that stands where it is listed: its number, its role, the name of the place if it is one, what it says."""
 
     at: int
     role: Role
-    anchor: str | None
+    anchor: str
     text: str
 
 
 def _listed(at: int, node: Node) -> _Listed:
-    return _Listed(at, node.role, node.anchor, node.content.strip())
+    return _Listed(at, node.role, node.anchor or "", node.content.strip())
 
 
 class _Layout(Struct, frozen=True):
@@ -180,17 +183,18 @@ def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
 
 
 def _headed(heading: Unit, pieces: Sequence[Piece]) -> list[Unit]:
-    return [heading, *[piece.unit for piece in pieces]] if pieces else []
+    return [heading, *map(UNIT, pieces)] if pieces else []
 
 
 def _immediate(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
-    units = [piece.unit for piece in offer.scene]
-    units += _window(offer, fitting, measure)
-    units += [piece.unit for piece in offer.mark]
-    units += _headed(measure.headings["after"], fitting.after)
-    units += _headed(measure.headings["desk"], fitting.desk)
-    return units
+    return [
+        *map(UNIT, offer.scene),
+        *_window(offer, fitting, measure),
+        *map(UNIT, offer.mark),
+        *_headed(measure.headings["after"], fitting.after),
+        *_headed(measure.headings["desk"], fitting.desk),
+    ]
 
 
 def _window(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
@@ -215,7 +219,7 @@ def _conversation(
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
     messages = [Slot(_speaker(piece.fragment), "immediate", [piece.unit]) for piece in fitting.history]
-    closing = [piece.unit for piece in offer.closing]
+    closing = [*map(UNIT, offer.closing)]
     if closing:
         messages.append(Slot(role, "immediate", closing))
     if not depths and not late:

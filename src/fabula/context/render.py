@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, groupby
+from operator import attrgetter
 
 from msgspec import Struct
 
-from fabula.context.measure import Measure, Unit
+from fabula.context.measure import TOKENS, Measure, Unit
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
-from fabula.core.fragments import Layer, Role
+from fabula.core.fragments import Role
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 _MESSAGES = 64  # beginnings kept
-_OWNERS = ("identity", "preset", *(layer.value for layer in Layer))
+_ROLE, _STABLE, _TEXT, _UNITS = map(attrgetter, ("role", "stable", "text", "units"))
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -37,11 +39,15 @@ class Rendered(Struct):
 
     messages: list[Message]
     tokens: int
-    by_owner: dict[str, int]
+    owed: list[tuple[str, int]]  # to whom tokens belong, slot by slot
     overhead: int
     attachments: int
     prefix_hash: str
     _prompt: str | None = None
+
+    def tokens_of(self, owner: str) -> int:
+        """What belongs to one owner: a layer, the identity, the preset."""
+        return max(sum([tokens for name, tokens in self.owed if name == owner]), 0)
 
     @property
     def prompt(self) -> str:
@@ -53,22 +59,20 @@ class Rendered(Struct):
 
 def tidy(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[Slot]]:
     """Which slots become one message: merged by role, or made to take turns, as the recipe asks."""
-    groups: list[list[Slot]] = []
     if recipe.merge_system or recipe.alternate:
         first = [slot for slot in slots if slot.role == "system"] if recipe.merge_system else []
         rest = [slot for slot in slots if slot not in first] if first else list(slots)
         slots = [*first, *rest]
     if recipe.alternate:
         slots = _take_turns(slots, measure)
-    every, system = recipe.merge_same_role or recipe.alternate, recipe.merge_system
-    last: Role | None = None
-    for slot in slots:
-        role = slot.role
-        if role == last and (every or (system and role == "system")):
-            groups[-1].append(slot)
+    if recipe.merge_same_role or recipe.alternate:
+        return [[*group] for _, group in groupby(slots, _ROLE)]
+    groups: list[list[Slot]] = []
+    for role, group in groupby(slots, _ROLE):
+        if role == "system" and recipe.merge_system:
+            groups.append([*group])
         else:
-            groups.append([slot])
-            last = role
+            groups += ([slot] for slot in group)
     return groups
 
 
@@ -88,10 +92,10 @@ def _take_turns(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
 
 
 class Joined(Struct, frozen=True):
-    """One message, its tokens by owner, and the hash of as much of it as belongs to the stable prefix."""
+    """One message, whose its tokens are, and the hash of as much of it as belongs to the stable prefix."""
 
     message: Message
-    owners: list[tuple[str, int]]
+    owed: list[tuple[str, int]]
     tokens: int
     digest: str
     units: list[Unit]  # held, so that their ids stay taken
@@ -101,19 +105,18 @@ def render(
     slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], extra: int
 ) -> Rendered:
     """Join slots into messages and add everything up."""
-    owners = dict.fromkeys(_OWNERS, 0)
+    owed: list[tuple[str, int]] = []
     messages: list[Message] = []
     digests: list[str] = []
     total = extra + measure.model.per_reply
     additive = measure.tokenizer.additive
     untouched = True  # so far, everything belongs to the stable prefix
     for group in tidy(slots, recipe, measure):
-        whole = untouched and all(slot.stable for slot in group)
+        whole = untouched and all(map(_STABLE, group))
         joined = _kept(group, measure) if whole else _joined(group, untouched, measure)
         untouched = whole
         message = joined.message
-        for owner, tokens in joined.owners:
-            owners[owner] += tokens
+        owed += joined.owed
         total += joined.tokens + measure.model.per_message
         if joined.digest:
             digests.append(joined.digest)
@@ -126,37 +129,37 @@ def render(
     overhead = measure.model.per_message * len(messages) + measure.model.per_reply
     if not additive:
         counted = extra + overhead + recount(messages, measure.tokenizer)
-        owners["immediate"] = max(owners["immediate"] + counted - total, 0)
+        owed.append(("immediate", counted - total))
         total = counted
-    return Rendered(messages, total, owners, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
+    return Rendered(messages, total, owed, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
 
 
 def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
     """Slots as one message. `untouched`: all before it belongs to the stable prefix."""
     units: list[Unit] = []
-    owners: list[tuple[str, int]] = []
+    owed: list[tuple[str, int]] = []
     stable = tokens = 0
     for slot in group:
-        subtotal = sum([unit.tokens for unit in slot.units])
+        subtotal = sum(map(TOKENS, slot.units))
         units += slot.units
         tokens += subtotal
-        owners.append((slot.owner, subtotal))
+        owed.append((slot.owner, subtotal))
         untouched = untouched and slot.stable
         if untouched:
             stable = len(units)
     saved = units[-1].tokens - measure.bare(units[-1])
-    owners.append((group[-1].owner, -saved))
-    role, texts = group[0].role, [unit.text for unit in units]
+    owed.append((group[-1].owner, -saved))
+    role, texts = group[0].role, [*map(_TEXT, units)]
     head = "".join(texts[:stable])
     texts[-1] = texts[-1].rstrip("\n")
     content = "".join(texts)
     digest = _digest(role, head) if stable else ""
-    return Joined(Message(role, content, min(len(head), len(content))), owners, tokens - saved, digest, units)
+    return Joined(Message(role, content, min(len(head), len(content))), owed, tokens - saved, digest, units)
 
 
 def _kept(group: Sequence[Slot], measure: Measure) -> Joined:
     """The same for a message that belongs to the stable prefix: its units come again, and so does the message."""
-    key = tuple([id(unit) for slot in group for unit in slot.units])
+    key = tuple(map(id, chain.from_iterable(map(_UNITS, group))))
     known = measure.messages.get(key)
     if known is None or known.message.role != group[0].role:
         if len(measure.messages) >= _MESSAGES:

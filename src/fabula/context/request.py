@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -11,6 +11,8 @@ from fabula.context.recipes.preset import Preset
 from fabula.core.fragments import Layer
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language
+from fabula.text.readings import Readings
+from fabula.text.sightings import Sightings
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import Stretch
 
@@ -70,14 +72,32 @@ class Request(Struct, frozen=True, kw_only=True):
 class Nearby(Struct, frozen=True):
     """Text close to where the writer is: what sources look for names and subjects in.
 
-    A little more is shown at either end than is near, so that a cut word is not taken for a name.
+    It is a part of some whole, in which all these places are. A little more is shown at either end than is near, so
+    that a cut word is not taken for a name.
     """
 
-    text: str
-    cursor: int | None = None  # where in the text the cursor stands; None: all of it is near
+    whole: str
+    cursor: int | None = None  # None: all of it is near
     first: int = 0
     last: int | None = None
-    stretch: Stretch | None = None  # of which it is the end, and what follows
+    begin: int = 0
+    end: int | None = None
+    readings: Readings | None = None  # of the whole
+
+    @property
+    def text(self) -> str:
+        """All that is shown."""
+        return self.whole[self.begin : self.end]
+
+    @property
+    def before(self) -> str:
+        """What is shown before the cursor."""
+        return self.whole[self.begin : self.cursor]
+
+    @property
+    def after(self) -> str:
+        """What is near behind the cursor."""
+        return self.whole[self.cursor : self.last]
 
     def nearest(
         self, find: Callable[[str], Sequence[Hit]], means: Callable[[Hit], bool] | None = None
@@ -86,32 +106,26 @@ class Nearby(Struct, frozen=True):
 
         `find` is asked about whole paragraphs, which come again with the next request; `means` may turn a hit down.
         """
-        size, cursor = len(self.text), self.cursor
-        furthest = 1 if cursor is None else max(cursor, size - cursor, 1)
-        distances: dict[str, int] = {}
-        for at, hits in self._found(find):
-            first, last = self.first - at, (size if self.last is None else self.last) - at
-            here = None if cursor is None else cursor - at
-            for hit in hits:
-                start, end = hit.start, hit.end
-                if start < first or end > last or (means is not None and not means(hit)):
-                    continue
-                distance = 0
-                if here is not None:
-                    distance = start - here if start > here else here - end if end < here else 0
-                if distance < distances.get(hit.owner, furthest + 1):
-                    distances[hit.owner] = distance
-        return {owner: 1.0 - distance / furthest for owner, distance in distances.items()}
+        first, cursor = self.first, self.cursor
+        last = len(self.whole) if self.last is None else self.last
+        here = last if cursor is None else cursor
+        before: dict[str, int] = {}
+        after: dict[str, int] = {}
+        for seen in self._found(find, first, last):
+            (seen if means is None else seen.only(means)).note(first, here, last, before, after)
+        if cursor is None:
+            return dict.fromkeys(before, 1.0)
+        furthest = max(cursor - self.begin, (len(self.whole) if self.end is None else self.end) - cursor, 1)
+        near = {owner: 1.0 - (cursor - end) / furthest for owner, end in before.items()}
+        for owner, start in after.items():
+            nearness = 1.0 - max(start - cursor, 0) / furthest
+            if nearness > near.get(owner, -1.0):
+                near[owner] = nearness
+        return near
 
-    def _found(self, find: Callable[[str], Sequence[Hit]]) -> Iterable[tuple[int, Sequence[Hit]]]:
-        """What is found here, with where in this text that which was looked at begins."""
-        stretch = self.stretch
-        if stretch is not None and self.cursor is not None and self.last is not None:
-            origin = stretch.end - self.cursor
-            found = stretch.paragraphs.readings.found(find, origin + self.first, origin + self.last)
-            if found is not None:
-                return [(begin - origin, hits) for begin, hits in found]
-        return ((0, find(self.text)),)
+    def _found(self, find: Callable[[str], Sequence[Hit]], first: int, last: int) -> Sequence[Sightings]:
+        found = None if self.readings is None else self.readings.found(find, first, last)
+        return found or (Sightings([(self.begin, find(self.text))], first, last),)
 
 
 class Talk(Struct, frozen=True):

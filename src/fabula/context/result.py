@@ -43,7 +43,7 @@ class Result(Struct, frozen=True, kw_only=True):
         """What each layer costs, and whether something of it had to go."""
         return {
             layer: LayerReport(
-                self.rendered.by_owner[layer],
+                self.rendered.tokens_of(layer),
                 layer in self.truncated,
                 self.chunks if layer is Layer.RETRIEVED else None,
             )
@@ -73,12 +73,12 @@ class Result(Struct, frozen=True, kw_only=True):
     @property
     def identity_tokens(self) -> int:
         """What the identity prompt costs."""
-        return self.rendered.by_owner["identity"]
+        return self.rendered.tokens_of("identity")
 
     @property
     def preset_tokens(self) -> int:
         """What preset messages cost, beside the layers."""
-        return self.rendered.by_owner["preset"]
+        return self.rendered.tokens_of("preset")
 
     def why(self, name: str) -> list[Verdict]:
         """Why something of that name is, or is not, in the prompt."""

@@ -18,13 +18,14 @@ from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import Gathered, Gatherer, Line, left_by
-from fabula.context.measure import Measure
+from fabula.context.measure import SOURCE, TOKENS, Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
 from fabula.context.preset_trace import preset_verdicts
 from fabula.context.recipes import Preset, Recipe
 from fabula.context.recipes.conditions import Moment, Settled, settle
+from fabula.context.recipes.preset import conditional
 from fabula.context.render import Rendered, render
 from fabula.context.request import Ask, Request, Talk
 from fabula.context.result import Result
@@ -171,7 +172,7 @@ class Run:
 
     def _preset(self, measure: Measure, profile: Profile, identity: str) -> tuple[Preset, Settled | None]:
         """The preset as it is for this request: without the messages whose condition does not hold."""
-        waiting = self.preset.conditional
+        waiting = conditional(self.preset)
         if not waiting:
             return self.preset, None
         budget = self._budget(measure, profile, self.preset.without(waiting), identity)
@@ -352,9 +353,9 @@ class Run:
         *,
         fresh: bool,
     ) -> Continuity:
-        late_tokens = sum(piece.tokens for piece in order.late)
+        late_tokens = sum(map(TOKENS, order.late))
         shown = fitting.cut.tokens if fitting.cut is not None else 0
-        shown += sum(piece.tokens for piece in fitting.history)
+        shown += sum(map(TOKENS, fitting.history))
         return Continuity(
             prefix_hash=rendered.prefix_hash,
             document=self.place,
@@ -362,9 +363,9 @@ class Run:
             window_words=offer.window.words_at(fitting.cut.start) if offer.window and fitting.cut else 0,
             window_room=fitting.window_room,
             history_start=fitting.history[0].fragment.source if fitting.history else None,
-            retrieved=tuple([piece.fragment.source for piece in order.settled]),
-            late=tuple([piece.fragment.source for piece in order.late]),
-            retrieved_tokens=rendered.by_owner["retrieved"],
+            retrieved=tuple(map(SOURCE, order.settled)),
+            late=tuple(map(SOURCE, order.late)),
+            retrieved_tokens=rendered.tokens_of("retrieved"),
             late_spent=self.before.late_spent + late_tokens if order.late and not fresh else 0,
             resend=shown,
             idle=next_idle(order.all, self.before),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import attrgetter
 
 from msgspec import Struct, field
 
 from fabula.context.gate import Gate
 from fabula.context.groups import SEATS, Group, Known, Sifted, look_through
-from fabula.context.measure import Measure, Piece
+from fabula.context.measure import SOURCE, TOKENS, Measure, Piece
 from fabula.context.standing import Standing, once, standing, without_repeats
 from fabula.context.trace import Outcome, Reason
 from fabula.core.fragments import Fragment, Part
@@ -53,7 +54,7 @@ class Offer(Struct):
         lists, known = self.lists(), 0
         if self.standing is not None:
             lists, known = lists[len(SEATS) :], self.standing.tokens
-        return known + sum([piece.tokens for pieces in lists for piece in pieces])
+        return known + sum(map(TOKENS, chain.from_iterable(lists)))
 
 
 def shape(
@@ -63,38 +64,27 @@ def shape(
 
     What is empty, excluded or said twice is dropped here.
     """
-    offer = Offer()
+    sieve = _Sieve(gate, measure, excluded)
+    offer, out = sieve.offer, sieve.out
     seats = dict(zip(_SEATS, offer.lists(), strict=True))
-    out: list[Outcome] = []
-    unrevealed: set[int] = set()
     firm: list[Group] = []
     for group in groups:
-        known: Known | None = None
-        if type(group) is tuple and not excluded:
+        if type(group) is not tuple or excluded:
+            pieces = sieve.pieces(group)
+        else:
             known = look_through(group, gate.project_id, measure.groups)
             if known.firm:
                 firm.append(group)
                 continue
-            sifted = known.here(gate.vantage, gate.timeline)
-            if sifted is not None:
-                for piece in sifted.pieces:
-                    seats[piece.seat].append(piece)
-                out += sifted.stopped
-                continue
-        passed, stopped, marked = gate.passes(group)
-        pieces = _shaped(passed, marked, measure, excluded, offer, stopped)
+            pieces = sieve.kept_pieces(group, known)
         for piece in pieces:
             seats[piece.seat].append(piece)
-        out += stopped
-        unrevealed |= marked
-        if known is not None and not marked and len(pieces) + len(stopped) == len(group):
-            known.keep(gate.vantage, Sifted(gate.timeline, pieces, stopped))
     if firm:
         _join(offer, standing(firm, measure), out)
     else:
         _tidy(offer, out)
     offer.retrieved = _each_fact_once(offer.retrieved, out)
-    return offer, out, unrevealed
+    return offer, out, sieve.unrevealed
 
 
 def _join(offer: Offer, firm: Standing, out: list[Outcome]) -> None:
@@ -116,35 +106,68 @@ def _tidy(offer: Offer, out: list[Outcome]) -> None:
     offer.rules = without_repeats(offer.rules, offer.constraints, out)
 
 
-def _shaped(
-    fragments: Sequence[Fragment],
-    unrevealed: set[int],
-    measure: Measure,
-    excluded: frozenset[str],
-    offer: Offer,
-    out: list[Outcome],
-) -> list[Piece]:
-    """Fragments as they will look; a window among them becomes the offer's."""
-    shaped = measure.shaped
-    pieces: list[Piece] = []
-    for fragment in fragments:
-        if excluded and not excluded.isdisjoint(names_of(fragment)):
-            out.append((fragment, Reason.EXCLUDED, 0, ""))
-            continue
-        if fragment.part is _WINDOW:
+class _Sieve:
+    """Lets fragments through the gate, in their shape. A window among them becomes the offer's."""
+
+    __slots__ = ("_excluded", "_gate", "_measure", "offer", "out", "unrevealed")
+
+    def __init__(self, gate: Gate, measure: Measure, excluded: frozenset[str]) -> None:
+        self._gate = gate
+        self._measure = measure
+        self._excluded = excluded
+        self.offer = Offer()
+        self.out: list[Outcome] = []
+        self.unrevealed: set[int] = set()  # what passes though the story has not come to it, by identity
+
+    def pieces(self, group: Iterable[Fragment]) -> list[Piece]:
+        """What comes through of a group."""
+        shaped, project = self._measure.shaped, None if self._excluded else self._gate.project_id
+        pieces: list[Piece] = []
+        for fragment in group:
+            piece = shaped.get(id(fragment))
+            if piece is None or piece.fragment is not fragment:
+                piece = self._piece(fragment, None)
+            elif piece.free != project:
+                piece = self._piece(fragment, piece)
+            if piece is not None:
+                pieces.append(piece)
+        return pieces
+
+    def kept_pieces(self, group: Group, known: Known) -> list[Piece]:
+        """The same for a group of a snapshot, found again where it was sifted at this place of the story."""
+        gate, out = self._gate, self.out
+        sifted = known.here(gate.vantage, gate.timeline)
+        if sifted is None:
+            begin, marks = len(out), len(self.unrevealed)
+            pieces = self.pieces(group)
+            if len(self.unrevealed) == marks and len(pieces) + len(out) - begin == len(group):
+                known.keep(gate.vantage, Sifted(gate.timeline, pieces, out[begin:]))
+            return pieces
+        out += sifted.stopped
+        return sifted.pieces
+
+    def _piece(self, fragment: Fragment, known: Piece | None) -> Piece | None:
+        """One fragment in its shape, if it comes through. `known` is its shape where nothing need be marked."""
+        reason = self._gate.word(fragment)
+        marked = reason is Reason.NOT_REVEALED
+        if marked:
+            self.unrevealed.add(id(fragment))
+        elif reason is not None:
+            return self._stop(fragment, reason)
+        if self._excluded and not self._excluded.isdisjoint(names_of(fragment)):
+            return self._stop(fragment, Reason.EXCLUDED)
+        if fragment.part is Part.WINDOW:
             window = stretch(fragment)
-            if id(fragment) in unrevealed:
-                unrevealed.add(id(window))
-            _take_window(offer, window, measure, out)
-            continue
-        piece = shaped.get(id(fragment))
-        if piece is None or piece.fragment is not fragment or unrevealed:
-            piece = measure.piece_of(fragment, marked=id(fragment) in unrevealed)
-            if not piece.text:
-                out.append((fragment, Reason.EMPTY, 0, ""))
-                continue
-        pieces.append(piece)
-    return pieces
+            if marked:
+                self.unrevealed.add(id(window))
+            _take_window(self.offer, window, self._measure, self.out)
+            return None
+        piece = known if known is not None and not marked else self._measure.piece_of(fragment, marked=marked)
+        return piece if piece.text else self._stop(fragment, Reason.EMPTY)
+
+    def _stop(self, fragment: Fragment, reason: Reason) -> Piece | None:
+        self.out.append((fragment, reason, 0, ""))
+        return None
 
 
 def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
@@ -153,8 +176,7 @@ def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
     return fragment.source, owner, owner.rpartition(":")[2], fragment.title
 
 
-_WINDOW = Part.WINDOW
-_TEXT, _SOURCE = attrgetter("text"), attrgetter("fragment.source")
+_TEXT = attrgetter("text")
 _SEATS = ("constraints", "rules", "settings", "retrieved", "scene", "mark", "after", "desk", "history", "closing")
 
 
@@ -170,7 +192,7 @@ def _take_window(offer: Offer, found: Stretch, measure: Measure, out: list[Outco
 
 def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
     """The same fact enters once: of two with one text or one source the higher ranked, in its own place."""
-    if len(set(map(_TEXT, pieces))) == len(set(map(_SOURCE, pieces))) == len(pieces):
+    if len(set(map(_TEXT, pieces))) == len(set(map(SOURCE, pieces))) == len(pieces):
         return pieces
     texts: dict[str, Piece] = {}
     sources: dict[str, Piece] = {}

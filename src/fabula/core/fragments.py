@@ -112,6 +112,11 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
             )
 
     @property
+    def open(self) -> bool:
+        """Does it hold always and for everybody?"""
+        return self.since is None and self.until is None and self.known_to is None and not self.derived_from
+
+    @property
     def terms(self) -> tuple[Terms, ...]:
         """Its own terms and those of all it was made from, for text derived from it."""
         return (Terms(self.source, self.since, self.until, self.known_to), *self.derived_from)

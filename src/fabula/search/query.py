@@ -38,18 +38,14 @@ def query_of(ask: Ask, names: Sequence[str] = (), now: str = "") -> Query:
     if ask.text is not None:
         parts.extend(before(ask.text.paragraphs.text, ask.text.begin, ask.text.edge))
     else:
-        parts.extend((near.text[: near.cursor], NEAR[0][1]) for near in ask.near if near.cursor)
+        parts.extend((near.before, NEAR[0][1]) for near in ask.near if near.cursor)
     talk = [near.text for near in ask.near if near.cursor is None]
     if question and talk and talk[-1] == request.additional_input:
         talk.pop()
     if request.selection is not None and talk:
         parts.append((bounded(talk.pop(0)), SELECTED))
     parts.extend((bounded(said), weight) for said, weight in zip(reversed(talk), TALK, strict=False))
-    parts.extend(
-        (near.text[near.cursor : near.last], AFTER)
-        for near in ask.near
-        if near.cursor is not None and near.cursor < len(near.text)
-    )
+    parts.extend((near.after, AFTER) for near in ask.near if near.cursor is not None)
     return Query(
         parts=tuple((text, weight) for text, weight in parts if text.strip()),
         names=tuple(names),

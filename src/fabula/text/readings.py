@@ -11,6 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fabula.text.sightings import Sightings
+
 if TYPE_CHECKING:
     from fabula.text.names import Hit
 
@@ -34,19 +36,25 @@ class Readings:
         self._edges: dict[int, tuple[int, ...]] = {}
         self._found = _Found(None)
 
-    def found(self, find: Find, start: int, end: int) -> list[tuple[int, Sequence[Hit]]] | None:
-        """What is found in the blocks that hold all from `start` to `end`, each with where it begins.
-
-        None where they are too long to be read whole.
-        """
-        edges = self.blocks(start, end)
-        if edges[-1] - edges[0] > LONGEST:
-            return None
+    def found(self, find: Find, start: int, end: int) -> Sequence[Sightings] | None:
+        """What is found in blocks that hold all from `start` to `end`, and maybe more; None where they are too long."""
         kept = self._found
         if kept.find != find:
             kept = self._found = _Found(find)
+        leaf = (bisect_right(self._starts, start) - 1) // LEAF
+        seen = kept.leaves.get(leaf)
+        if seen is not None and seen.begin <= start:
+            if end <= seen.end:
+                return (seen,)
+            more = kept.leaves.get(leaf + 1)
+            if more is not None and more.begin == seen.end and end <= more.end:
+                return seen, more
+        edges = self.blocks(start, end)
+        if edges[-1] - edges[0] > LONGEST:
+            return None
         hits = kept.hits
-        return [(begin, hits[begin] if begin in hits else self._read(kept, find, begin)) for begin in edges[:-1]]
+        blocks = [(begin, hits[begin] if begin in hits else self._read(kept, find, begin)) for begin in edges[:-1]]
+        return (Sightings(blocks, edges[0], edges[-1]),)
 
     def blocks(self, start: int, end: int) -> tuple[int, ...]:
         """Where the blocks begin that hold all from `start` to `end`; last of all, where the last one ends."""
@@ -78,22 +86,29 @@ class Readings:
 
     def _read(self, kept: _Found, find: Find, begin: int) -> Sequence[Hit]:
         leaf = (bisect_right(self._starts, begin) - 1) // LEAF
-        edges = self._leaf(leaf)
+        edges, hits = self._leaf(leaf), kept.hits
         whole = (*edges, self.blocks(edges[-1], edges[-1])[-1])
         if leaf not in kept.looked or whole[-1] - whole[0] > LONGEST:
             kept.looked.add(leaf)
-            edges = (begin,)
+            return self._look(kept, find, begin)
         for edge in edges:
-            kept.hits[edge] = find(self._text[edge : self.blocks(edge, edge)[-1]])
-        return kept.hits[begin]
+            if edge not in hits:
+                self._look(kept, find, edge)
+        kept.leaves[leaf] = Sightings([(edge, hits[edge]) for edge in edges], whole[0], whole[-1])
+        return hits[begin]
+
+    def _look(self, kept: _Found, find: Find, edge: int) -> Sequence[Hit]:
+        kept.hits[edge] = found = find(self._text[edge : self.blocks(edge, edge)[-1]])
+        return found
 
 
 class _Found:
-    """What somebody found, by where each block begins, and the leaves that were looked at."""
+    """What somebody found, by where each block begins, which leaves were looked at and which are read whole."""
 
-    __slots__ = ("find", "hits", "looked")
+    __slots__ = ("find", "hits", "leaves", "looked")
 
     def __init__(self, find: Find | None) -> None:
         self.find = find
         self.hits: dict[int, Sequence[Hit]] = {}
         self.looked: set[int] = set()
+        self.leaves: dict[int, Sightings] = {}

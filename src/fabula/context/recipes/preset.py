@@ -8,6 +8,7 @@ gets all four in front of the conversation.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -56,15 +57,16 @@ class Preset(Struct, frozen=True, kw_only=True, cache_hash=True):
     id: str = ""
     title: str = ""
 
-    @property
-    def conditional(self) -> dict[str, Node]:
-        """The messages that exist only where their condition holds, by their names."""
-        return {node_name(node, at): node for at, node in enumerate(self.nodes) if node.condition is not None}
-
     def without(self, names: Collection[str]) -> Preset:
         """The same without some of its conditional messages."""
         left = (node for at, node in enumerate(self.nodes) if not node.condition or node_name(node, at) not in names)
         return replace(self, nodes=tuple(left))
+
+
+@lru_cache(maxsize=64)
+def conditional(preset: Preset) -> dict[str, Node]:
+    """The messages that exist only where their condition holds, by their names."""
+    return {node_name(node, at): node for at, node in enumerate(preset.nodes) if node.condition is not None}
 
 
 class UserProfile(Struct, frozen=True):
