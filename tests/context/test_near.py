@@ -21,7 +21,7 @@ _ENDS = (" ", " ", " ", " ", ". ", ".\n\n", ".\n\n", "。\n", "\n")
 
 def near_of(text: str, cursor: int) -> Nearby:
     desk = [window(Paragraphs(text), cursor, source="editor:cursor-window", project_id=PROJECT, reach=100_000)]
-    return nearby(Request(project_id=PROJECT), desk)[0]
+    return nearby(Request(project_id=PROJECT), desk)[0][0]
 
 
 def test_whole_paragraphs_tell_what_the_cut_text_tells() -> None:

@@ -131,7 +131,7 @@ def _fit_retrieved(
     The text grows with every request. Without that room the layer would lose a piece, and the prompt
     its cached prefix, every time; with it, only now and then. What is needed now never makes way for it.
     """
-    whole: int = sum(map(TOKENS, pieces))
+    whole = sum([piece.tokens for piece in pieces])
     if whole <= room or not pieces:
         fitting.retrieved = list(pieces)
         return whole
@@ -150,7 +150,7 @@ def _fit_retrieved(
     fitting.truncated.add(Layer.RETRIEVED)
     stays = {id(piece) for _, piece in kept}
     fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
-    return sum(map(TOKENS, fitting.retrieved))
+    return sum([piece.tokens for piece in fitting.retrieved])
 
 
 _Ranked = list[tuple[int, Piece]]
@@ -186,7 +186,7 @@ class _Heap:
         self.kept = pieces
         self.gone: list[Piece] = []
         self._heading = heading
-        self.tokens: int = sum(map(TOKENS, pieces)) + heading if pieces else 0
+        self.tokens = sum([piece.tokens for piece in pieces]) + heading if pieces else 0
 
     def shed(self, over: int, down_to: int = 0) -> int:
         """Give up to `over` tokens, without falling below `down_to` by the last one given."""

@@ -73,9 +73,7 @@ def look_through(group: Group, project_id: str, known: dict[int, Known]) -> Know
 
 
 def _holds(fragment: Fragment) -> bool:
-    return (
-        fragment.open and fragment.placement is None and seat_of(fragment) in SEATS and fragment.text.strip() != ""
-    )
+    return fragment.open and fragment.placement is None and seat_of(fragment) in SEATS and fragment.text.strip() != ""
 
 
 def _documents(fragment: Fragment) -> Iterator[str]:

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from fabula.context.standing import Standing
 
 TOKENS = attrgetter("tokens")  # of a piece or a unit
-UNIT = attrgetter("unit")  # of a piece
-SOURCE = attrgetter("fragment.source")
 _BLOCKS = 256  # rendered lists kept
-_SHAPED = 10_000  # shaped fragments kept
+_SHAPED = 5_000  # shaped fragments kept in a generation
 
 
 class Unit(Struct, frozen=True, eq=False, gc=False):
@@ -63,6 +61,7 @@ class Measure:
 
     __slots__ = (
         "_blocks",
+        "_shaped_before",
         "_units",
         "budgets",
         "groups",
@@ -81,6 +80,7 @@ class Measure:
         self.words = words
         self.model = model
         self.shaped: dict[int, Piece] = {}
+        self._shaped_before: dict[int, Piece] = {}
         self.groups: dict[int, Known] = {}
         self.standings: dict[tuple[int, ...], Standing] = {}
         self.budgets: dict[object, Budget] = {}
@@ -117,6 +117,10 @@ class Measure:
 
     def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
         """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
+        known = None if marked else self._shaped_before.get(id(fragment))
+        if known is not None and known.fragment is fragment:
+            self._keep(known)
+            return known
         text, seat, count = fragment.text.strip(), seat_of(fragment), self.tokenizer.count
         if not text:
             return Piece(fragment, "", 0)
@@ -142,10 +146,14 @@ class Measure:
             piece = Piece(fragment, text, unit.tokens + around, seat, unit)
         if not marked:
             piece.free = fragment.project_id if fragment.open else ""
-            if len(self.shaped) >= _SHAPED:
-                self.shaped.clear()
-            self.shaped[id(fragment)] = piece  # the piece holds the fragment, so its id stays taken
+            self._keep(piece)
         return piece
+
+    def _keep(self, piece: Piece) -> None:
+        """Remember a shape. Half of them go at a time: those that nobody asked for since the last time."""
+        if len(self.shaped) >= _SHAPED:
+            self._shaped_before, self.shaped = self.shaped, {}
+        self.shaped[id(piece.fragment)] = piece  # the piece holds the fragment, so its id stays taken
 
     def line(self, text: str) -> int:
         """What a text costs as a line of its own."""

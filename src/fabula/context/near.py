@@ -19,8 +19,8 @@ TALK = 4  # messages of the conversation
 _ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but not near the cursor
 
 
-def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
-    """What is near, from what the desk offers."""
+def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[tuple[Nearby, ...], Stretch | None]:
+    """What is near, from what the desk offers, and the text in which the cursor stands."""
     here: Stretch | None = None
     before = after = ""
     found: list[Nearby] = []
@@ -31,7 +31,7 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
             continue
         if part is Part.WINDOW:
             if isinstance(fragment, Stretch):
-                here = fragment
+                here = here or fragment
             else:
                 before = fragment.text
         elif part is Part.AFTER:
@@ -48,7 +48,7 @@ def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[Nearby, ...]:
         found += map(Nearby, talk[-TALK:])
     if request.additional_input:
         found.append(Nearby(request.additional_input))
-    return tuple(found)
+    return tuple(found), here
 
 
 def _around(here: Stretch, after: str) -> Nearby:

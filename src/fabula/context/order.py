@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.measure import SOURCE, Piece
+from fabula.context.measure import Piece
 from fabula.context.trace import Outcome, Reason
 from fabula.core.scale import NEEDED
 
@@ -92,7 +92,7 @@ def next_idle(told: Sequence[Piece], before: Continuity) -> dict[str, int]:
     """For how many requests each thing told has not been called for."""
     idle = before.idle
     if not idle:
-        return dict.fromkeys(map(SOURCE, told), 0)
+        return dict.fromkeys([piece.fragment.source for piece in told], 0)
     return {
         piece.fragment.source: 0 if piece.fragment.score >= NEEDED else idle.get(piece.fragment.source, -1) + 1
         for piece in told

@@ -14,7 +14,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from fabula.context.fit import Fitting
-from fabula.context.measure import UNIT, Measure, Piece, Unit
+from fabula.context.measure import Measure, Piece, Unit
 from fabula.context.recipes.preset import Node, Preset
 from fabula.context.shape import Offer
 from fabula.context.standing import units_of_rules, units_of_settings
@@ -183,15 +183,15 @@ def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
 
 
 def _headed(heading: Unit, pieces: Sequence[Piece]) -> list[Unit]:
-    return [heading, *map(UNIT, pieces)] if pieces else []
+    return [heading, *[piece.unit for piece in pieces]] if pieces else []
 
 
 def _immediate(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
     """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
     return [
-        *map(UNIT, offer.scene),
+        *[piece.unit for piece in offer.scene],
         *_window(offer, fitting, measure),
-        *map(UNIT, offer.mark),
+        *[piece.unit for piece in offer.mark],
         *_headed(measure.headings["after"], fitting.after),
         *_headed(measure.headings["desk"], fitting.desk),
     ]
@@ -219,7 +219,7 @@ def _conversation(
 ) -> list[Slot]:
     """The history with what is injected into it; late joiners and the current input at its end."""
     messages = [Slot(_speaker(piece.fragment), "immediate", [piece.unit]) for piece in fitting.history]
-    closing = [*map(UNIT, offer.closing)]
+    closing = [piece.unit for piece in offer.closing]
     if closing:
         messages.append(Slot(role, "immediate", closing))
     if not depths and not late:

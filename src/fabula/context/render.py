@@ -22,7 +22,7 @@ from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 _MESSAGES = 64  # beginnings kept
-_ROLE, _STABLE, _TEXT, _UNITS = map(attrgetter, ("role", "stable", "text", "units"))
+_ROLE, _STABLE, _UNITS = map(attrgetter, ("role", "stable", "units"))
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -149,7 +149,7 @@ def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
             stable = len(units)
     saved = units[-1].tokens - measure.bare(units[-1])
     owed.append((group[-1].owner, -saved))
-    role, texts = group[0].role, [*map(_TEXT, units)]
+    role, texts = group[0].role, [unit.text for unit in units]
     head = "".join(texts[:stable])
     texts[-1] = texts[-1].rstrip("\n")
     content = "".join(texts)

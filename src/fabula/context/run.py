@@ -18,7 +18,7 @@ from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import Gathered, Gatherer, Line, left_by
-from fabula.context.measure import SOURCE, TOKENS, Measure
+from fabula.context.measure import TOKENS, Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
@@ -101,8 +101,7 @@ class Run:
         )
         ahead = self._gather(self.sources[0], ask, measure)
         desk = [fragment for group in (self.given, *ahead.groups) for fragment in group]
-        near = nearby(request, desk)
-        text = next((fragment for fragment in desk if isinstance(fragment, Stretch)), None)
+        near, text = nearby(request, desk)
         fresh = self._fresh(text, measure)
         self.vantage = placed(self.vantage, text)
         # A layer that has outgrown its share is tidied up with a new chapter, and far beyond it at any time.
@@ -202,7 +201,7 @@ class Run:
             project=request.project_id,
             place=request.conversation_id or request.document_id,
             said=(*talk, spoken) if spoken.strip() else tuple(talk),
-            near=tuple(near.text for near in nearby(request, desk)),
+            near=tuple(near.text for near in nearby(request, desk)[0]),
             modes=frozenset(name for name in (self.recipe.name, request.skill_id, request.mode) if name),
             model=request.model,
             timed=msgspec.json.decode(left, type=dict[str, int]) if left else {},
@@ -363,8 +362,8 @@ class Run:
             window_words=offer.window.words_at(fitting.cut.start) if offer.window and fitting.cut else 0,
             window_room=fitting.window_room,
             history_start=fitting.history[0].fragment.source if fitting.history else None,
-            retrieved=tuple(map(SOURCE, order.settled)),
-            late=tuple(map(SOURCE, order.late)),
+            retrieved=tuple([piece.fragment.source for piece in order.settled]),
+            late=tuple([piece.fragment.source for piece in order.late]),
             retrieved_tokens=rendered.tokens_of("retrieved"),
             late_spent=self.before.late_spent + late_tokens if order.late and not fresh else 0,
             resend=shown,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
 
 from msgspec import Struct, field
 
 from fabula.context.gate import Gate
 from fabula.context.groups import SEATS, Group, Known, Sifted, look_through
-from fabula.context.measure import SOURCE, TOKENS, Measure, Piece
+from fabula.context.measure import Measure, Piece
 from fabula.context.standing import Standing, once, standing, without_repeats
 from fabula.context.trace import Outcome, Reason
 from fabula.core.fragments import Fragment, Part
@@ -54,7 +52,7 @@ class Offer(Struct):
         lists, known = self.lists(), 0
         if self.standing is not None:
             lists, known = lists[len(SEATS) :], self.standing.tokens
-        return known + sum(map(TOKENS, chain.from_iterable(lists)))
+        return known + sum([piece.tokens for pieces in lists for piece in pieces])
 
 
 def shape(
@@ -176,7 +174,6 @@ def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
     return fragment.source, owner, owner.rpartition(":")[2], fragment.title
 
 
-_TEXT = attrgetter("text")
 _SEATS = ("constraints", "rules", "settings", "retrieved", "scene", "mark", "after", "desk", "history", "closing")
 
 
@@ -192,7 +189,7 @@ def _take_window(offer: Offer, found: Stretch, measure: Measure, out: list[Outco
 
 def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
     """The same fact enters once: of two with one text or one source the higher ranked, in its own place."""
-    if len(set(map(_TEXT, pieces))) == len(set(map(SOURCE, pieces))) == len(pieces):
+    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
         return pieces
     texts: dict[str, Piece] = {}
     sources: dict[str, Piece] = {}

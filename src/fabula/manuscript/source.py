@@ -16,6 +16,7 @@ from fabula.text.offsets import carried_back, check_cursor, normalise
 from fabula.text.windows import LONGEST_TOKEN, Stretch, window
 
 AFTER = 500  # characters behind the cursor
+LONG_WORD = 39  # characters; where none of so many is a space, a word may be cut
 
 _SAYS: dict[Language, dict[str, str]] = {
     "en": {
@@ -131,11 +132,10 @@ def _mark(title: str, pattern: str, percent: int, project_id: str, known_to: fro
 
 def _whole_words(text: str, start: int, end: int) -> str:
     """A stretch of text that does not end in the middle of a word, where words can be told apart."""
-    piece = text[start:end]
-    if end >= len(text) or not (text[end - 1].isalnum() and text[end].isalnum()):
-        return piece
-    shorter, space, _ = piece.rpartition(" ")
-    return shorter if space and len(shorter) > len(piece) - 40 else piece
+    if end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        space = text.rfind(" ", max(end - LONG_WORD, start), end)
+        end = space if space > start else end
+    return text[start:end]
 
 
 def _stored(ask: Ask, view: View, document: Document, cursor: int) -> int | None:

@@ -66,7 +66,9 @@ class Paragraphs:
         return 0, spent
 
     def _page(self, tokenizer: Tokenizer, page: int) -> list[int]:
-        pages = self._sums.setdefault(tokenizer.name, {})
+        pages = self._sums.get(tokenizer.name)
+        if pages is None:
+            pages = self._sums[tokenizer.name] = {}
         sums = pages.get(page)
         if sums is None:
             edges = [*self.starts[page * PAGE : (page + 1) * PAGE + 1]]

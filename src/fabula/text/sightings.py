@@ -5,6 +5,7 @@ So the nearest mention of everybody is found by looking up where near begins and
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -25,8 +26,8 @@ class Sightings:
         self.end = end
         self._blocks = blocks
         self._owners = [hit.owner for _, hits in blocks for hit in hits]
-        self._starts = [at + hit.start for at, hits in blocks for hit in hits]
-        self._ends = [at + hit.end for at, hits in blocks for hit in hits]
+        self._starts = array("q", [at + hit.start for at, hits in blocks for hit in hits])
+        self._ends = array("q", [at + hit.end for at, hits in blocks for hit in hits])
 
     def only(self, means: Callable[[Hit], bool]) -> Sightings:
         """Those that mean what they seem to."""
