@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from fabula.context.measure import _SHAPED, Measure
+from fabula.context.measure import SHAPED, Measure
+from fabula.core.fragments import Fragment, Layer, Part
 from fabula.context.words import WORDS
 from fabula.text.models import find_model
 from fabula.text.tokens import Cautious
 from tests.context.builders import chunk
 
 
+LONG = "word " * 2000
+ROUND = SHAPED // len(LONG) + 1  # as many as there is room for
+
+
 def measure() -> Measure:
     return Measure(Cautious(), WORDS["en"], find_model("gpt-4o"))
+
+
+def once(number: int) -> Fragment:
+    return chunk(f"{LONG}{number}", 0.5)
 
 
 def test_what_is_asked_for_again_and_again_is_shaped_once() -> None:
     house, standing = measure(), chunk("The lamp is out.", 0.5)
     first = house.piece_of(standing, marked=False)
-    for n in range(3 * _SHAPED):
-        house.piece_of(chunk(f"Once only {n}.", 0.5), marked=False)
-        if n % (_SHAPED // 2) == 0:
+    for n in range(3 * ROUND):
+        house.piece_of(once(n), marked=False)
+        if n % (ROUND // 2) == 0:
             assert (house.shaped.get(id(standing)) or house.piece_of(standing, marked=False)) is first
-    assert len(house.shaped) <= _SHAPED
+    assert len(house.shaped) <= ROUND + 1
 
 
 def test_what_nobody_asks_for_is_forgotten() -> None:
-    house, once = measure(), chunk("The lamp is out.", 0.5)
-    first = house.piece_of(once, marked=False)
-    for n in range(2 * _SHAPED):
-        house.piece_of(chunk(f"Once only {n}.", 0.5), marked=False)
-    assert house.piece_of(once, marked=False) is not first
+    house, standing = measure(), chunk("The lamp is out.", 0.5)
+    first = house.piece_of(standing, marked=False)
+    for n in range(2 * ROUND):
+        house.piece_of(once(n), marked=False)
+    assert house.piece_of(standing, marked=False) is not first
+
+
+def test_what_follows_the_cursor_is_not_remembered() -> None:
+    house = measure()
+    after = Fragment(source="editor:after", layer=Layer.IMMEDIATE, text="And so on.", project_id="p", part=Part.AFTER)
+    assert house.piece_of(after, marked=False).text == "And so on."
+    assert not house.shaped
 
 
 def test_a_mark_is_not_remembered() -> None:

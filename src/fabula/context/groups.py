@@ -18,7 +18,7 @@ from fabula.core.story import Eyes, Timeline, Vantage
 
 SEATS = ("constraints", "rules", "settings")
 _PLACES = 256  # places of the story for which one group is kept
-_GROUPS = 1024
+_GROUPS = 4096
 Group = tuple[Fragment, ...]
 Place = tuple[Eyes, str | None, str]  # whose eyes, and in which document
 

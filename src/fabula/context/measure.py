@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TOKENS = attrgetter("tokens")  # of a piece or a unit
 _BLOCKS = 256  # rendered lists kept
-_SHAPED = 5_000  # shaped fragments kept in a generation
+SHAPED = 4_000_000  # characters of shaped fragments kept in a generation
 
 
 class Unit(Struct, frozen=True, eq=False, gc=False):
@@ -62,6 +62,7 @@ class Measure:
     __slots__ = (
         "_blocks",
         "_shaped_before",
+        "_shaped_size",
         "_units",
         "budgets",
         "groups",
@@ -81,6 +82,7 @@ class Measure:
         self.model = model
         self.shaped: dict[int, Piece] = {}
         self._shaped_before: dict[int, Piece] = {}
+        self._shaped_size = 0
         self.groups: dict[int, Known] = {}
         self.standings: dict[tuple[int, ...], Standing] = {}
         self.budgets: dict[object, Budget] = {}
@@ -150,9 +152,12 @@ class Measure:
         return piece
 
     def _keep(self, piece: Piece) -> None:
-        """Remember a shape. Half of them go at a time: those that nobody asked for since the last time."""
-        if len(self.shaped) >= _SHAPED:
-            self._shaped_before, self.shaped = self.shaped, {}
+        """Remember a shape. When there are too many, those go that nobody asked for since the last time."""
+        if piece.fragment.part is Part.AFTER:  # what follows the cursor is cut anew each time
+            return
+        self._shaped_size += len(piece.text)
+        if self._shaped_size > SHAPED:
+            self._shaped_before, self.shaped, self._shaped_size = self.shaped, {}, len(piece.text)
         self.shaped[id(piece.fragment)] = piece  # the piece holds the fragment, so its id stays taken
 
     def line(self, text: str) -> int:
