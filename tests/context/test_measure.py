@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fabula.context.measure import SHAPED, Measure
-from fabula.core.fragments import Fragment, Layer, Part
 from fabula.context.words import WORDS
+from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.models import find_model
 from fabula.text.tokens import Cautious
 from tests.context.builders import chunk
-
 
 LONG = "word " * 2000
 ROUND = SHAPED // len(LONG) + 1  # as many as there is room for
