@@ -40,7 +40,15 @@ def test_the_nearest_is_what_looking_at_each_finds() -> None:
 
 
 def test_a_hit_that_is_turned_down_is_not_seen() -> None:
-    seen = Sightings([(10, [Hit("a", "x", 0, 1), Hit("b", "x", 2, 3)])], 10, 20)
+    seen = Sightings([(10, [Hit("a", "x", 0, 1), Hit("b", "x", 2, 3), Hit("c", "x", 7, 8)])], 10, 20)
+    asked: list[str] = []
+
+    def means(hit: Hit) -> bool:
+        asked.append(hit.owner)
+        return hit.owner == "b"
+
     before: dict[str, int] = {}
-    seen.only(lambda hit: hit.owner == "b").note(0, 20, 20, before, {})
-    assert before == {"b": 13}
+    after: dict[str, int] = {}
+    seen.note(10, 12, 15, before, after, means)
+    assert (before, after) == ({}, {"b": 12})
+    assert asked == ["a", "b"]  # nobody is asked about what is not near

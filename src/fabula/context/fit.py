@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from fabula.context.budget import Budget
 from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.measure import TOKENS, Measure, Piece
+from fabula.context.measure import Measure, Piece
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules import fit_rules
 from fabula.context.shape import Offer
@@ -108,7 +108,7 @@ def fit(
 
 def _fixed(offer: Offer, measure: Measure) -> int:
     """What the immediate layer cannot do without."""
-    fixed: int = sum(map(TOKENS, (*offer.scene, *offer.mark, *offer.closing)))
+    fixed = sum([piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing)])
     if offer.window is not None:
         fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     return fixed
@@ -229,7 +229,7 @@ class _After:
         self.tokens = self._sum()
 
     def _sum(self) -> int:
-        return sum(map(TOKENS, self._kept)) + self._measure.headings["after"].tokens if self._kept else 0
+        return sum([piece.tokens for piece in self._kept]) + self._measure.headings["after"].tokens if self._kept else 0
 
     def shed(self, over: int) -> int:
         before = self.tokens

@@ -7,7 +7,6 @@ pieces: wrappers, headings and numbering are part of the pieces, and nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from fabula.context.render import Joined
     from fabula.context.standing import Standing
 
-TOKENS = attrgetter("tokens")  # of a piece or a unit
 _BLOCKS = 256  # rendered lists kept
-SHAPED = 4_000_000  # characters of shaped fragments kept in a generation
+SHAPED = 2_000_000  # characters of shaped fragments kept in a generation
 
 
 class Unit(Struct, frozen=True, eq=False, gc=False):

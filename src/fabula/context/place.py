@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -49,7 +48,6 @@ class _Injected(Struct):
 
 
 UNNAMED = "a preset message"
-_PLACEMENT = attrgetter("fragment.placement")
 _Inject = Callable[[Slot, Placement | None, int, str], bool]
 
 
@@ -93,8 +91,6 @@ def place(
 
     def staying(pieces: list[Piece], owner: str) -> list[Piece]:
         """Those that stand in their layer, once those with a place of their own have been taken out."""
-        if not any(map(_PLACEMENT, pieces)):
-            return pieces
         own = [piece for piece in pieces if piece.fragment.placement is not None]
         for at, piece in enumerate(own, start=len(preset.nodes)):
             slot = Slot(piece.fragment.role or "system", owner, [piece.unit])

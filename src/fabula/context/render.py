@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec import Struct
 
-from fabula.context.measure import TOKENS, Measure, Unit
+from fabula.context.measure import Measure, Unit
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
 from fabula.core.fragments import Role
@@ -22,7 +22,7 @@ from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
 _MESSAGES = 64  # beginnings kept
-_ROLE, _STABLE, _UNITS = map(attrgetter, ("role", "stable", "units"))
+_ROLE, _STABLE = attrgetter("role"), attrgetter("stable")
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -140,7 +140,7 @@ def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
     owed: list[tuple[str, int]] = []
     stable = tokens = 0
     for slot in group:
-        subtotal = sum(map(TOKENS, slot.units))
+        subtotal = sum([unit.tokens for unit in slot.units])
         units += slot.units
         tokens += subtotal
         owed.append((slot.owner, subtotal))
@@ -159,7 +159,7 @@ def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
 
 def _kept(group: Sequence[Slot], measure: Measure) -> Joined:
     """The same for a message that belongs to the stable prefix: its units come again, and so does the message."""
-    key = tuple(map(id, chain.from_iterable(map(_UNITS, group))))
+    key = tuple([id(unit) for slot in group for unit in slot.units])
     known = measure.messages.get(key)
     if known is None or known.message.role != group[0].role:
         if len(measure.messages) >= _MESSAGES:

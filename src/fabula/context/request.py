@@ -112,7 +112,7 @@ class Nearby(Struct, frozen=True):
         before: dict[str, int] = {}
         after: dict[str, int] = {}
         for seen in self._found(find, first, last):
-            (seen if means is None else seen.only(means)).note(first, here, last, before, after)
+            seen.note(first, here, last, before, after, means)
         if cursor is None:
             return dict.fromkeys(before, 1.0)
         furthest = max(cursor - self.begin, (len(self.whole) if self.end is None else self.end) - cursor, 1)

@@ -18,7 +18,7 @@ from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.fit import Fitting, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import Gathered, Gatherer, Line, left_by
-from fabula.context.measure import TOKENS, Measure
+from fabula.context.measure import Measure
 from fabula.context.near import nearby
 from fabula.context.order import Order, arrange, held_over, next_idle
 from fabula.context.place import place
@@ -352,9 +352,9 @@ class Run:
         *,
         fresh: bool,
     ) -> Continuity:
-        late_tokens = sum(map(TOKENS, order.late))
+        late_tokens = sum([piece.tokens for piece in order.late])
         shown = fitting.cut.tokens if fitting.cut is not None else 0
-        shown += sum(map(TOKENS, fitting.history))
+        shown += sum([piece.tokens for piece in fitting.history])
         return Continuity(
             prefix_hash=rendered.prefix_hash,
             document=self.place,

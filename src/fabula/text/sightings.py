@@ -19,28 +19,41 @@ Blocks = Sequence[tuple[int, "Sequence[Hit]"]]  # hits in their order, none insi
 class Sightings:
     """What was found in the blocks from `begin` to `end`."""
 
-    __slots__ = ("_blocks", "_ends", "_owners", "_starts", "begin", "end")
+    __slots__ = ("_ends", "_hits", "_owners", "_starts", "begin", "end")
 
     def __init__(self, blocks: Blocks, begin: int, end: int) -> None:
         self.begin = begin
         self.end = end
-        self._blocks = blocks
-        self._owners = [hit.owner for _, hits in blocks for hit in hits]
+        self._hits = [hit for _, hits in blocks for hit in hits]
+        self._owners = [hit.owner for hit in self._hits]
         self._starts = array("q", [at + hit.start for at, hits in blocks for hit in hits])
         self._ends = array("q", [at + hit.end for at, hits in blocks for hit in hits])
 
-    def only(self, means: Callable[[Hit], bool]) -> Sightings:
-        """Those that mean what they seem to."""
-        meant = [(at, [hit for hit in hits if means(hit)]) for at, hits in self._blocks]
-        return Sightings(meant, self.begin, self.end)
-
-    def note(self, first: int, here: int, last: int, before: dict[str, int], after: dict[str, int]) -> None:
+    def note(
+        self,
+        first: int,
+        here: int,
+        last: int,
+        before: dict[str, int],
+        after: dict[str, int],
+        means: Callable[[Hit], bool] | None = None,
+    ) -> None:
         """Where, from `first` to `last`, each owner's last mention before `here` ends and its next one starts.
 
-        What was noted of text further up stays, unless this is nearer.
+        What was noted of text further up stays, unless this is nearer. `means` may turn a hit down.
         """
-        starts, ends, owners = self._starts, self._ends, self._owners
+        owners: Sequence[str] = self._owners
+        starts: Sequence[int] = self._starts
+        ends: Sequence[int] = self._ends
         low, high = bisect_left(starts, first), bisect_right(ends, last)
+        if means is not None:
+            meant = [at for at in range(low, high) if means(self._hits[at])]
+            owners, starts, ends = (
+                [owners[at] for at in meant],
+                [starts[at] for at in meant],
+                [ends[at] for at in meant],
+            )
+            low, high = 0, len(meant)
         middle = max(min(bisect_right(ends, here), high), low)
         before.update(zip(owners[low:middle], ends[low:middle], strict=True))  # of one owner, the last is the nearest
         if middle < high:  # and behind the cursor the first
