@@ -159,6 +159,8 @@ def main() -> None:
     rows += python_peers(texts, LUMPY_BUDGET, slow=True)
     _table(f"one text of {LUMP:,} tokens among small ones, budget {LUMPY_BUDGET:,}", rows, LUMPY_BUDGET, first)
     figures["lumpy_used"] = used
+    if "ratio_prompt_tsx_5000" not in figures:
+        print("prompt-tsx is not installed, so there is no ratio to it; `make bench` installs the peers.")
     report(figures, as_json=options.json)
 
 

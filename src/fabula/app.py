@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import as_file, files
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,7 @@ class Fabula:
             return cls(read_project(Path(path)))  # which says what is wrong with it
         from fabula.manuscript import projects
 
-        card = projects.find(library.store, str(path))
+        card = projects.find(library.store, str(path), where="in this store, and no folder or file of that name")
         return cls(
             lambda conversation: library.view(card.id, conversation=conversation), meaning=meaning, store=library.store
         )
@@ -231,7 +232,7 @@ def read_only(path: str | Path) -> View | None:
     """What a project folder, a text file or `sample:NAME` holds; None when it is none of these."""
     name = str(path)
     if not name.startswith("sample:"):
-        return _with_skills(Path(path)) if Path(path).exists() else None
+        return _with_skills(Path(path)) if exists(path) else None
     sample = name.removeprefix("sample:")
     if sample not in sample_names():
         raise FabulaError(

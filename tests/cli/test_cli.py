@@ -162,6 +162,17 @@ def test_inspecting_shows_every_layer_and_what_stayed_out() -> None:
     assert "it enters only when pulled in by hand" in " ".join(shown.split())
 
 
+def test_inspecting_gives_each_fragment_one_line_of_name() -> None:
+    """A passage is called by its first words, whatever line breaks they hold, and not by a mark nobody can read."""
+    fragments = run_json("inspect", "sample:wugang", "-d", "ch-03", "-w", "8192")["fragments"]
+    broken = [one for one in fragments if "\n" in one["title"]]
+    assert broken
+    shown = run("inspect", "sample:wugang", "-d", "ch-03", "-w", "8192")
+    assert not [line for line in shown.splitlines() if line.startswith("　　")]
+    assert not [one for one in broken if f"#{one['source'].partition('#')[2]}" in shown]
+    assert "林远 #1" in shown
+
+
 def test_inspecting_as_json_has_a_verdict_for_every_fragment() -> None:
     answer = run_json("inspect", "sample:wugang", "-d", "ch-03", "-w", "8192")
     fragments = answer["fragments"]
@@ -192,6 +203,10 @@ def test_why_answers_for_what_is_out_and_gives_the_reason() -> None:
     assert "the story has not come to it yet" in said
 
 
+def test_why_says_what_a_rule_says() -> None:
+    assert "in  Hope Tarn never forgives or condemns in words" in run("why", "c-03", "sample:lantern_coast")
+
+
 def test_why_knows_chinese_names() -> None:
     assert "codex:entity:linyuan" in run("why", "林远", "sample:wugang", "-d", "ch-02")
 
@@ -215,6 +230,8 @@ def test_options_reach_the_request() -> None:
     assert run_json("assemble", "sample:lantern_coast", "-d", "ch-02", "--character", "mara")["vantage"] == (
         "character:mara"
     )
+    named = run_json("assemble", "sample:lantern_coast", "-d", "ch-02", "--character", "Mara Venn")
+    assert named["vantage"] == "character:mara"
     assert run_json("assemble", "sample:lantern_coast", "-d", "ch-02", "-s", "plan")["vantage"] == "author"
     told = run("assemble", "sample:lantern_coast", "-q", "-i", "Let it rain.")
     assert told.rstrip().endswith("Let it rain.")
@@ -266,7 +283,8 @@ def test_a_chinese_text_file_is_spoken_to_in_chinese(tmp_path: Path) -> None:
     ("words", "code", "says"),
     [
         (("assemble", "sample:atlantis"), Code.PROJECT_NOT_FOUND, "lantern_coast"),
-        (("assemble", "/no/such/story"), Code.PROJECT_NOT_FOUND, "/no/such/story"),
+        (("assemble", "/no/such/story"), Code.PROJECT_NOT_FOUND, "in this store, and no folder or file"),
+        (("assemble", "x" * 5000), Code.PROJECT_NOT_FOUND, "no folder or file of that name"),
         (("assemble", "sample:wugang", "-d", "ch-99"), Code.DOCUMENT_UNKNOWN, "ch-07"),
         (("assemble", "sample:wugang", "-c", "999999"), Code.CURSOR_INVALID, "999999"),
         (("assemble", "sample:wugang", "-c", "-1"), Code.CURSOR_INVALID, "-1"),
@@ -279,7 +297,7 @@ def test_a_chinese_text_file_is_spoken_to_in_chinese(tmp_path: Path) -> None:
         (("assemble", "sample:wugang", "-d", "ch-03", "--eyes", "character"), Code.REQUEST_INVALID, "character"),
         (("assemble", "sample:wugang", "--eyes", "nobody"), Code.REQUEST_INVALID, "nobody"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
 )
 def test_what_cannot_be_done_is_refused_in_one_clear_line(
     words: tuple[str, ...],
@@ -369,7 +387,8 @@ def test_a_folder_without_a_project_is_refused(
 ) -> None:
     left, said = fails(monkeypatch, capsys, "assemble", str(tmp_path))
     assert left == 2
-    assert "project.toml" in said
+    assert "There is no project.toml in the folder" in said
+    assert "Name a folder that has one, or a single text file." in said
 
 
 # A whole request as JSON

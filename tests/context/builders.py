@@ -265,6 +265,8 @@ def warned(code: Code, result: Result) -> str:
     found = [warning for warning in result.warnings if warning.startswith(f"{code.value}: ")]
     assert len(found) == 1, result.warnings
     sentence = found[0].removeprefix(f"{code.value}: ")
+    if sentence.isascii():
+        helpful(sentence)
     assert len(sentence) >= 6, f"too short to help anybody: {sentence!r}"
     return sentence
 

@@ -73,7 +73,7 @@ def test_a_document_goes_along_where_the_model_takes_files(model: str) -> None:
 
 def test_elsewhere_a_document_is_dropped_and_the_reason_is_the_model() -> None:
     result = assembled(PDF, model="qwen3")
-    assert "takes no files" in warned(Code.ATTACHMENT_DROPPED, result)
+    assert "不接收文件" in warned(Code.ATTACHMENT_DROPPED, result)
     assert verdicts(result)["attachment:deed"].reason is Reason.EMPTY
 
 

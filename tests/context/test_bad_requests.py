@@ -69,7 +69,8 @@ def test_a_window_without_room_for_anything_is_refused(window: int) -> None:
     house = engine()
     with pytest.raises(FabulaError) as caught:
         house.assemble(ask(window=window), SAME)
-    assert caught.value.code in (Code.RULES_TOO_LARGE, Code.REQUEST_INVALID)
+    assert caught.value.code is (Code.RULES_TOO_LARGE if window > 0 else Code.REQUEST_INVALID)
+    assert f"window of {window}" in caught.value.sentence
     helpful(caught.value.sentence)
     unharmed(house)
 

@@ -43,6 +43,9 @@ def house(*groups: tuple[Fragment, ...]) -> Engine:
     return Engine(feeds, recipes={"novel": recipe})
 
 
+VIEW = View(Project(id=PROJECT), STORY)
+
+
 def asked(engine: Engine, document: str, cursor: int = 10, *, timeline: Timeline = STORY, **wishes: object) -> Result:
     request = replace(Request(project_id=PROJECT, document_id=document, cursor=cursor, window=8192), **wishes)
     return engine.assemble(request, View(Project(id=PROJECT), timeline))
@@ -95,12 +98,42 @@ def test_what_the_author_must_not_reveal_is_marked_every_time() -> None:
     assert "(not to be revealed yet)" not in asked(engine, "three").prompt
 
 
+def test_a_mark_is_traced_every_time_though_two_sources_offer_the_same_group() -> None:
+    group = (replace(FACT, since=Position("three", 0)),)
+    engine = house(group, group)
+    for _ in range(3):
+        result = asked(engine, "one", eyes=Eyes.AUTHOR)
+        assert [v.reason for v in result.trace if v.source == "x:fact"] == [Reason.NOT_REVEALED, Reason.DUPLICATE]
+
+
+@pytest.mark.parametrize("layer", [Layer.RULES, Layer.SETTINGS, Layer.RETRIEVED])
+@pytest.mark.parametrize("eyes", [Eyes.AUTHOR, Eyes.READER])
+def test_a_fragment_that_is_offered_twice_enters_once(layer: Layer, eyes: Eyes) -> None:
+    twice = replace(FACT, layer=layer)
+    engine = house((replace(FACT, source="x:later", text="Later.", since=Position("three", 0)), twice), (twice,))
+    for _ in range(3):
+        result = asked(engine, "one", eyes=eyes)
+        assert result.prompt.count("The fact.") == 1
+        assert [v.reason for v in result.trace if v.source == "x:fact"] == [Reason.KEPT, Reason.DUPLICATE]
+
+
 def test_a_window_in_a_group_is_there_every_time() -> None:
     window = Fragment(
         source="x:window", layer=Layer.IMMEDIATE, text="The text so far.", project_id=PROJECT, part=Part.WINDOW
     )
     engine = house((window, replace(FACT, since=Position("one", 1))))
     for _ in range(3):
+        assert "The text so far." in asked(engine, "three").prompt
+
+
+def test_a_window_that_had_to_stand_back_once_is_there_when_it_is_the_only_one() -> None:
+    window = Fragment(
+        source="x:window", layer=Layer.IMMEDIATE, text="The text so far.", project_id=PROJECT, part=Part.WINDOW
+    )
+    engine = house((window, replace(FACT, since=Position("one", 1))))
+    other = replace(window, source="x:other", text="Another text.")
+    for _ in range(2):
+        engine.assemble(Request(project_id=PROJECT, document_id="three", cursor=10), VIEW, fragments=[other])
         assert "The text so far." in asked(engine, "three").prompt
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from fabula.context.near import REACH, nearby
 from fabula.context.request import Nearby, Request
+from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.names import Names
 from fabula.text.paragraphs import Paragraphs
 from fabula.text.readings import LONGEST
@@ -42,6 +43,23 @@ def test_in_endless_paragraphs_the_cut_text_is_looked_at() -> None:
 def test_a_name_further_than_near_is_not_near() -> None:
     text = "Otto.\n\n" + "word " * REACH + "Mara."  # nearer than that is only the paragraph of the cursor
     assert near_of(text, len(text)).nearest(NAMES.find).keys() == {"mara"}
+
+
+def test_everybody_is_named_in_the_order_of_the_text() -> None:
+    near = near_of("Otto met Mara. Captain Moor left, Otto stayed, and 林远 came.", 14)
+    for _ in range(3):
+        assert list(near.nearest(NAMES.find)) == ["otto", "mara", "moor", "lin"]
+
+
+def test_what_is_said_to_follow_takes_nothing_from_what_is_near_before() -> None:
+    text = "Otto. Mara went on, " + "word " * REACH  # all in the paragraph of the cursor
+    desk: list[Fragment] = [
+        Fragment(source="x", layer=Layer.IMMEDIATE, text="Captain Moor.", project_id=PROJECT, part=Part.AFTER),
+        window(Paragraphs(text), len(text), source="editor:cursor-window", project_id=PROJECT, reach=100_000),
+    ]
+    for order in (desk, desk[::-1]):
+        near = nearby(Request(project_id=PROJECT), order)[0][0]
+        assert near.nearest(NAMES.find).keys() == {"otto", "mara", "moor"}
 
 
 def test_a_hit_may_be_turned_down() -> None:

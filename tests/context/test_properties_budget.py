@@ -21,7 +21,7 @@ from fabula.context import (
     Settings,
     Tier,
 )
-from fabula.text.models import find_model
+from fabula.text.models import Model, find_model
 from tests.context.strategies import ALL_RECIPES, UNCUT, fragment_lists, recount, requests
 
 REFUSALS = {Code.RULES_TOO_LARGE, Code.INPUT_TOO_LARGE}
@@ -150,3 +150,75 @@ def test_a_rule_that_has_become_the_users_own_is_kept_whatever_was_left_out_befo
     second = engine.assemble(request, fragments=rules(1), continuity=first.continuity)
     included = {verdict.source for verdict in second.trace if verdict.included}
     assert {rule.source for rule in rules(1) if rule.tier == Tier.USER} <= included
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(list(Tier)), st.integers(1, 20)), min_size=1, max_size=12),
+    st.integers(300, 2500),
+)
+def test_a_users_rules_are_all_there_or_the_request_is_refused(rows: list[tuple[Tier, int]], window: int) -> None:
+    """Where they cannot fit it is said so: none of them is ever left out to make the others fit (bud-4)."""
+    rules = [
+        Fragment(
+            source=f"constraint:{at}",
+            layer=Layer.RULES,
+            part=Part.CONSTRAINT,
+            text=f"Rule {at}: " + "never call the harbour by its old name. " * words,
+            project_id="p",
+            tier=tier,
+        )
+        for at, (tier, words) in enumerate(rows)
+    ]
+    came = assembled(Request(project_id="p", model="gpt-4", window=window, reply_tokens=0), rules)
+    if isinstance(came, FabulaError):
+        assert came.code is Code.RULES_TOO_LARGE
+    else:
+        told = [rule for rule in rules if rule.text.strip() in came.prompt]
+        assert [rule for rule in rules if rule.tier == Tier.USER and rule not in told] == []
+
+
+class Foreign:
+    """A tokenizer of somebody else's that finds more in a long text than in its parts, and says so."""
+
+    name = "foreign"
+    exact = True
+    additive = False
+
+    def __init__(self, apart: int) -> None:
+        self._apart = apart  # the lower, the further the whole lies from its parts
+
+    def count(self, text: str) -> int:
+        return len(text) + len(text) ** 2 // self._apart
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9)), min_size=8, max_size=60),
+    st.integers(1500, 9000),
+    st.sampled_from((50_000, 150_000, 500_000)),
+)
+def test_the_total_holds_where_a_whole_costs_more_than_its_parts(
+    found: list[tuple[int, int]], window: int, apart: int
+) -> None:
+    """What was fitted by its parts is counted whole, and fitted again with less room until it holds (bud-5)."""
+
+    def foreign(model: Model) -> Foreign:
+        return Foreign(apart)
+
+    offered = [
+        Fragment(
+            source=f"search:{at}",
+            layer=Layer.RETRIEVED,
+            text=f"Passage {at}. " + "The water rose again. " * words,
+            project_id="p",
+            score=score / 10,
+        )
+        for at, (words, score) in enumerate(found)
+    ]
+    request = Request(project_id="p", model="gpt-4", window=window, reply_tokens=0)
+    result = Engine(tokenizer_for=foreign).assemble(request, fragments=offered)
+    assert result.warnings == ()
+    assert result.token_count <= result.budget.total
+    inside = sum(Foreign(apart).count(message.content) for message in result.messages)
+    assert result.token_count == inside + result.rendered.overhead

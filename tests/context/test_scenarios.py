@@ -1,8 +1,8 @@
 """Every scenario of the context engine specification, and the goldens of those that yield a prompt.
 
-Left to later rooms: the judge that finds a broken constraint, storing constraints (`constraints:create`)
-and budgets (`context:budget:update`, the conflict of two versions). The figures for speed are measured
-in `benchmarks/`; here 500 assemblies only have to keep their budget.
+Shown in other rooms: the judge that finds a broken constraint (`tests/test_judging.py`), constraints that are
+stored (`tests/constraints/test_service.py`), and two updates of one budget (`tests/settings/test_service.py`).
+The figures for speed are measured in `benchmarks/`; here 500 assemblies only have to keep their budget.
 """
 
 from __future__ import annotations

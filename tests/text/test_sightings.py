@@ -37,6 +37,8 @@ def test_the_nearest_is_what_looking_at_each_finds() -> None:
         behind = [(owner, start) for owner, start, end in near if end > here]
         assert before == {owner: end for owner, _, end in near if end <= here}
         assert after == {owner: min(s for o, s in behind if o == owner) for owner, _ in behind}
+        assert list(before) == list(dict.fromkeys(owner for owner, _, end in near if end <= here))
+        assert list(after) == list(dict.fromkeys(owner for owner, _ in behind))
 
 
 def test_a_hit_that_is_turned_down_is_not_seen() -> None:

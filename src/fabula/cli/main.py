@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from inspect import Parameter, Signature, signature
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +62,7 @@ MODEL = Annotated[str, typer.Option("--model", "-m", help="For which model token
 WINDOW = Annotated[int | None, typer.Option("--window", "-w", help="The model's window, if not its usual one.")]
 RECIPE = Annotated[str, typer.Option(help="How the prompt is laid out; as the skill says, by default.")]
 EYES = Annotated[str | None, typer.Option(help="author, reader or character.")]
-CHARACTER = Annotated[str | None, typer.Option(help="Through whose eyes.")]
+CHARACTER = Annotated[str | None, typer.Option(help="Through whose eyes, by name or id.")]
 TALK = Annotated[str, typer.Option("--conversation", help="The conversation to follow on from.")]
 INCLUDE = Annotated[list[str] | None, typer.Option(help="Pull in an entry by its id.")]
 EXCLUDE = Annotated[list[str] | None, typer.Option(help="Leave something out, by source or title.")]
@@ -106,7 +107,7 @@ def _asked(
         window=window,
         recipe=recipe,
         eyes=eyes,
-        character=character,
+        character=_known_as(house, character),
         conversation_id=conversation,
         include=tuple(include or ()),
         exclude=tuple(exclude or ()),
@@ -114,6 +115,15 @@ def _asked(
         attachments=_attached(attach or ()),
     )
     return house, request
+
+
+def _known_as(house: Fabula, name: str | None) -> str | None:
+    """The id of the entry that is called so."""
+    from fabula.codex.model import Codex
+
+    codex = house.view.room(Codex)
+    found = codex.called(name) if codex is not None and name else []
+    return found[0].id if len(found) == 1 else name
 
 
 def _attached(paths: Sequence[Path]) -> tuple[Attachment, ...]:
@@ -128,7 +138,7 @@ def _attached(paths: Sequence[Path]) -> tuple[Attachment, ...]:
 @contextmanager
 def _library(project: str, where: str | None) -> Iterator[Library | None]:
     """The store's projects, unless the project is a file, a folder or a sample."""
-    if project.startswith("sample:") or Path(project).exists():
+    if project.startswith("sample:") or exists(project):
         yield None
         return
     from fabula.library import Library

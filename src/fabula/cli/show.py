@@ -60,9 +60,8 @@ def show_why(name: str, verdicts: Sequence[Verdict]) -> None:
         console.print(f"Nothing called {escape(name)} was offered or known. Try `fabula inspect` for all names.")
     for verdict in verdicts:
         word = "[green]in[/]" if verdict.included else "[red]out[/]"
-        title = f"{verdict.title} " if verdict.title else ""
         console.print(
-            f"{word}  [bold]{escape(title)}[/][grey58]{escape(verdict.source)}[/]  "
+            f"{word}  [bold]{escape(_called(verdict))}[/] [grey58]{escape(verdict.source)}[/]  "
             f"{escape(verdict.sentence)}  [grey58]{verdict.reason.value}"
             + (f", {verdict.tokens} tokens" if verdict.tokens else "")
             + "[/]",
@@ -134,10 +133,10 @@ def _legend(result: Result) -> Table:
 
 
 def _verdicts(title: str, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    table = Table(box=None, header_style="grey58", pad_edge=False, padding=(0, 1))
     table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
-    table.add_column(justify="right")
-    table.add_column(justify="right")
+    table.add_column("tokens", justify="right")
+    table.add_column("score", justify="right")
     table.add_column()
     for verdict in verdicts:
         name = Text(_name(verdict))
@@ -152,11 +151,16 @@ def _verdicts(title: str, verdicts: Sequence[Verdict], colour: str = "grey58") -
 
 
 def _name(verdict: Verdict) -> str:
-    """Its title, or its own first words."""
+    """What it is called, and which of several it is."""
     number = verdict.source.partition("#")[2]
-    if verdict.title:
-        return f"{verdict.title} #{number}" if number and not verdict.title.endswith(number) else verdict.title
-    return " ".join(verdict.text.split())[:60] or verdict.source
+    counted = verdict.title and len(number) < 4 and number.isdecimal()  # not the mark of a passage
+    return f"{_called(verdict)} #{number}" if counted else _called(verdict)
+
+
+def _called(verdict: Verdict) -> str:
+    """Its title, or its own first words, on one line."""
+    words = " ".join((verdict.title or verdict.text[:200]).split())
+    return (words if len(words) <= 60 else f"{words[:59]}…") or verdict.source
 
 
 def _warnings(console: Console, result: Result) -> None:

@@ -59,9 +59,9 @@ def attach(attachments: Sequence[Attachment], project_id: str, measure: Measure,
             done.described.append(fragment)
         else:
             fits_not = bool(words) or _goes_along(item, measure)
-            why = "there is no room for it" if fits_not else _no_way(item)
+            why = measure.words.no_way["room" if fits_not else _no_way(item)]
             done.outcomes.append((fragment, Reason.NO_ROOM if fits_not else Reason.EMPTY, 0, why))
-            done.warnings.append(f"{Code.ATTACHMENT_DROPPED.value}: {item.name or item.id} was left out: {why}")
+            done.warnings.append(measure.words.warn(Code.ATTACHMENT_DROPPED, name=item.name or item.id, why=why))
     done.sent = tuple(sent)
     return done
 
@@ -74,9 +74,9 @@ def _goes_along(item: Attachment, measure: Measure) -> bool:
 
 
 def _no_way(item: Attachment) -> str:
-    if item.reference:
-        return f"this model takes no {'images' if item.kind == 'image' else 'files'}, and it has no description"
-    return "it has neither text nor description"
+    if not item.reference:
+        return "nothing"
+    return "image" if item.kind == "image" else "file"
 
 
 def _words(item: Attachment, measure: Measure) -> str:

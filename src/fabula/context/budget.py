@@ -47,7 +47,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         minimums = [share.minimum for share in shares] + [self.reply_most]
         if not all(isinstance(m, int) and not isinstance(m, bool) and m >= 0 for m in minimums):
             raise FabulaError(
-                Code.BUDGET_INVALID_MINIMUM, "Guaranteed minimums are whole numbers from 0 up. Nothing was changed."
+                Code.BUDGET_INVALID_MINIMUM, "Guaranteed minimums must be whole numbers from 0 up. Nothing was changed."
             )
 
 

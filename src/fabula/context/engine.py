@@ -130,7 +130,7 @@ class Engine:
         try:
             return run.result(measure, profile, warnings)
         except TokenizerError as failure:
-            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failure}, so counts are cautious")
+            warnings.append(measure.words.warn(Code.BUDGET_FALLBACK, why=failure))
             log.warning("%s", failure)
             fallback = Measure(Cautious(), measure.words, measure.model)
             return run.result(fallback, Profile(), warnings)
@@ -159,7 +159,7 @@ class Engine:
         except Exception as error:
             failed = f"the tokenizer failed ({type(error).__name__})"
             log.warning("%s", failed)
-            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {failed}, so counts are cautious")
+            warnings.append(WORDS[language].warn(Code.BUDGET_FALLBACK, why=failed))
             return Measure(Cautious(), WORDS[language], model)
         if len(self._measures) > 8:
             self._measures.clear()

@@ -305,14 +305,16 @@ def _settle_window(
         fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
         fitting.truncated.add(Layer.IMMEDIATE)
     elif cut.start > stretch.begin:
-        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, _left_out(window.full - cut.tokens)))
+        left_out = _left_out(window.full - cut.tokens, more=stretch.begin > stretch.paragraphs.starts[0])
+        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, left_out))
         fitting.truncated.add(Layer.IMMEDIATE)
     else:
         fitting.outcomes.append((stretch, Reason.KEPT, cut.tokens, ""))
 
 
-def _left_out(tokens: int) -> str:
-    return f"{tokens} tokens left out" if tokens < NEVER else "far more than fits"
+def _left_out(tokens: int, *, more: bool) -> str:
+    """In words; `more` where the text goes further back than anybody counted."""
+    return f"{'at least ' if more else ''}{tokens} tokens left out" if tokens < NEVER else "far more than fits"
 
 
 def _drop_repeated(fitting: Fitting) -> None:

@@ -222,5 +222,6 @@ class _Call:
 def _warning(source: Source, why: str, words: Words) -> str:
     log.warning("source %s left out: %s", source.name, why)
     code = source.failing
-    sentence = words.unavailable.get(code, words.unavailable[Code.SOURCE_UNAVAILABLE])
-    return f"{code.value}: {sentence.format(name=source.name)}"
+    if code in words.warnings:
+        return words.warn(code, name=source.name)
+    return f"{code.value}: {words.warnings[Code.SOURCE_UNAVAILABLE].format(name=source.name)}"

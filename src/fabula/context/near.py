@@ -55,16 +55,17 @@ def _around(here: Stretch, after: str) -> Nearby:
     """Around a place in a text. What is said to follow counts only where the text is over."""
     text, cursor = here.paragraphs.text, here.end
     size = len(text)
-    if after and cursor >= size:
-        return _between(text[here.begin :], after)
     first = max(min(cursor - REACH, max(here.tail_start(), cursor - PARAGRAPH)), here.begin)
+    begin = max(first - MARGIN, 0)
+    if after and cursor >= size:
+        return _between(text[begin:], after, cursor - first)
     last = min(cursor + REACH, size)
     end = min(last + MARGIN, size)
-    return Nearby(text, cursor, first, last, max(first - MARGIN, 0), end, here.paragraphs.readings)
+    return Nearby(text, cursor, first, last, begin, end, here.paragraphs.readings)
 
 
-def _between(before: str, after: str) -> Nearby:
-    """Around the place between two texts."""
-    before, after = before[-REACH - MARGIN :], after[: REACH + MARGIN]
+def _between(before: str, after: str, reach: int = REACH) -> Nearby:
+    """Around the place between two texts, of which the first is near for so many characters."""
+    before, after = before[-reach - MARGIN :], after[: REACH + MARGIN]
     cursor = len(before)
-    return Nearby(before + after, cursor, max(cursor - REACH, 0), cursor + min(len(after), REACH))
+    return Nearby(before + after, cursor, max(cursor - reach, 0), cursor + min(len(after), REACH))

@@ -75,10 +75,7 @@ def place(
         if wish.anchor is None:
             return False
         if wish.anchor not in layout.anchors:
-            placed.warnings.append(
-                f"{Code.PRESET_ANCHOR_MISSING.value}: {name} asks for the anchor {wish.anchor!r}, "
-                "which this preset does not have; it stands where it is listed"
-            )
+            placed.warnings.append(measure.words.warn(Code.PRESET_ANCHOR_MISSING, name=name, anchor=wish.anchor))
             placed.unanchored.add(name)
             return False
         beside.setdefault((wish.anchor, wish.side), []).append(_Injected(slot, wish.order, at))

@@ -40,13 +40,11 @@ def fit_rules(
     pieces = [*offer.constraints, *offer.rules]
     gone: set[int] = set()
     if cost > budget.rules_line:
-        fitting.warnings.append(
-            f"{Code.RULES_OVERBUDGET.value}: rules need {cost} tokens and their line is {budget.rules_line}"
-        )
+        fitting.warnings.append(measure.words.warn(Code.RULES_OVERBUDGET, cost=cost, line=budget.rules_line))
         gone = _sticky(pieces, before, budget.rules_line, measure) or _reduce(pieces, cost, budget.rules_line)
         cost = _cost_without(pieces, gone, measure)
     if cost > room:
-        gone |= _drop_fixed(pieces, gone, cost - room, fitting)
+        gone |= _drop_fixed(pieces, gone, cost - room, fitting, measure)
         cost = _cost_without(pieces, gone, measure)
     if cost > max(room, 0):
         raise FabulaError(
@@ -116,7 +114,7 @@ def _sticky(pieces: list[Piece], before: Continuity | None, line: int, measure: 
     return gone if _cost_without(pieces, gone, measure) <= line else None
 
 
-def _drop_fixed(pieces: list[Piece], gone: set[int], over: int, fitting: Fitting) -> set[int]:
+def _drop_fixed(pieces: list[Piece], gone: set[int], over: int, fitting: Fitting, measure: Measure) -> set[int]:
     """Fixed prompts go last, whole, and never silently; what remains over is the user's own."""
     dropped: set[int] = set()
     rest = [piece for piece in pieces if id(piece) not in gone and piece.fragment.tier < Tier.USER]
@@ -126,7 +124,5 @@ def _drop_fixed(pieces: list[Piece], gone: set[int], over: int, fitting: Fitting
         dropped.add(id(piece))
         over -= piece.tokens
         if piece.fragment.tier == Tier.FIXED:
-            fitting.warnings.append(
-                f"{Code.FIXED_PROMPT_DROPPED.value}: {piece.fragment.name} does not fit into this window"
-            )
+            fitting.warnings.append(measure.words.warn(Code.FIXED_PROMPT_DROPPED, name=piece.fragment.name))
     return dropped

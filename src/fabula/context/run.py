@@ -144,7 +144,7 @@ class Run:
             if moved:  # A window stepped, or the layer has no room left: choose it anew, in the same breath.
                 fresh, tidy = True, fitting.crowded
             talk = replace(talk, since=begins)  # what the conversation does not show may be found
-        noted += fitting.warnings + placed_warnings + self._unheard(offered)
+        noted += fitting.warnings + placed_warnings + self._unheard(offered, measure)
         outcomes += fitting.outcomes
         order.settle(fitting.kept, outcomes, unanchored)
         if fitting.rules_left_out and fitting.rules_left_out != before.rules_left_out:
@@ -225,6 +225,11 @@ class Run:
             fixed += measure.piece(measure.words.first_turn)
             runs += 1
         fixed += runs * model.per_message
+        if model.window <= 0:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                f"A window of {model.window} tokens holds nothing. Give the size of the model's window, in tokens.",
+            )
         reply = reply_reserve(model.window, profile, self.request.reply_tokens)
         if not 0 <= reply < max(model.window, 1):
             raise FabulaError(
@@ -275,23 +280,17 @@ class Run:
                 for at, piece in enumerate(offer.retrieved)
                 if at not in keep
             ]
-            noted.append(
-                f"{Code.RETRIEVED_CHUNK_LIMIT.value}: {len(offer.retrieved)} chunks were offered; "
-                f"the best {most} were kept"
-            )
+            noted.append(measure.words.warn(Code.RETRIEVED_CHUNK_LIMIT, many=len(offer.retrieved), most=most))
             offer.retrieved = [piece for at, piece in enumerate(offer.retrieved) if at in keep]
         return offer, unrevealed
 
-    def _unheard(self, offered: Sequence[Sequence[Fragment]]) -> list[str]:
+    def _unheard(self, offered: Sequence[Sequence[Fragment]], measure: Measure) -> list[str]:
         """Names pulled in by hand that nothing answered to."""
         if not self.request.include:
             return []
         heard = {name for group in offered for fragment in group for name in names_of(fragment)}
-        return [
-            f"{Code.NAME_UNKNOWN.value}: nothing called {name!r} could be pulled in; check the name, or its level"
-            for name in self.request.include
-            if name not in heard
-        ]
+        lost = [name for name in self.request.include if name not in heard]
+        return [measure.words.warn(Code.NAME_UNKNOWN, name=name) for name in lost]
 
     def _check_size(self, offer: Offer, measure: Measure, held: frozenset[str]) -> None:
         """Refuse what nobody could choose from. Text and what was told before make way instead of counting."""
@@ -303,7 +302,7 @@ class Run:
             raise FabulaError(
                 Code.INPUT_TOO_LARGE,
                 f"{size} tokens were gathered and {most} is the most one prompt is chosen from. "
-                "Narrow the search, or raise the limit. Nothing was changed.",
+                "Narrow the search, shorten what is asked, or raise the limit. Nothing was changed.",
                 tokens=size,
                 most=most,
             )

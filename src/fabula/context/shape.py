@@ -136,10 +136,14 @@ class _Sieve:
         gate, out = self._gate, self.out
         sifted = known.here(gate.vantage, gate.timeline)
         if sifted is None:
-            begin, marks = len(out), len(self.unrevealed)
+            begin, others, self.unrevealed = len(out), self.unrevealed, set()
             pieces = self.pieces(group)
-            if len(self.unrevealed) == marks and len(pieces) + len(out) - begin == len(group):
-                known.keep(gate.vantage, Sifted(gate.timeline, pieces, out[begin:]))
+            stopped = out[begin:]
+            # What becomes of a window depends on whether there is another.
+            lasting = not self.unrevealed and not any(outcome[0].part is Part.WINDOW for outcome in stopped)
+            if lasting and len(pieces) + len(stopped) == len(group):
+                known.keep(gate.vantage, Sifted(gate.timeline, pieces, stopped))
+            self.unrevealed |= others
             return pieces
         out += sifted.stopped
         return sifted.pieces
@@ -193,12 +197,12 @@ def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
         return pieces
     texts: dict[str, Piece] = {}
     sources: dict[str, Piece] = {}
-    stays: set[int] = set()
-    for piece in sorted(pieces, key=lambda piece: -piece.fragment.score):
+    stays: set[int] = set()  # by place: one fragment may have been offered twice
+    for at, piece in sorted(enumerate(pieces), key=lambda placed: -placed[1].fragment.score):
         twin = texts.get(piece.text) or sources.get(piece.fragment.source)
         if twin is None:
             texts[piece.text] = sources[piece.fragment.source] = piece
-            stays.add(id(piece))
+            stays.add(at)
         else:
             out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
-    return [piece for piece in pieces if id(piece) in stays]
+    return [piece for at, piece in enumerate(pieces) if at in stays]

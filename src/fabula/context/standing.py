@@ -87,11 +87,13 @@ def once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
     """The same rule or preference enters once, in its strongest form."""
     seen: dict[str, Piece] = {}
     for piece in pieces:
-        twin = seen.setdefault(piece.text, piece)
-        if twin is not piece:
-            if piece.fragment.tier > twin.fragment.tier:
-                seen[piece.text], piece, twin = piece, twin, piece
-            out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
+        twin = seen.get(piece.text)
+        if twin is None:
+            seen[piece.text] = piece
+            continue
+        if piece.fragment.tier > twin.fragment.tier:
+            seen[piece.text], piece, twin = piece, twin, piece
+        out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
     return pieces if len(seen) == len(pieces) else list(seen.values())
 
 

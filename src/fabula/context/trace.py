@@ -153,10 +153,11 @@ class Trace:
         return sorted((v for v in self if v.layer is layer), key=lambda v: not v.included)
 
     def find(self, name: str) -> list[Verdict]:
-        """Everything whose source or title matches a name, exact matches first."""
+        """What is called so; else what has it in its name; else what says it, as rules do that have no name."""
         wanted = name.casefold()
         exact = [v for v in self if wanted in (v.source.casefold(), v.title.casefold())]
-        return exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
+        alike = exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
+        return alike or [v for v in self if wanted and wanted in v.text.casefold()]
 
 
 def _verdict(fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Verdict:

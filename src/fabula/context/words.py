@@ -27,7 +27,12 @@ class Words(Struct, frozen=True, kw_only=True):
     first_turn: str
     image: str
     file: str
-    unavailable: Mapping[Code, str]
+    warnings: Mapping[Code, str]
+    no_way: Mapping[str, str]  # why something attached could neither be sent nor told
+
+    def warn(self, code: Code, **values: object) -> str:
+        """A warning, as results carry it: its code, what happened, and what to do."""
+        return f"{code.value}: {self.warnings[code].format(**values)}"
 
 
 _ENGLISH = Words(
@@ -50,12 +55,33 @@ _ENGLISH = Words(
     first_turn="[Begin]",
     image="[Image: {name}] {description}",
     file="[File: {name}] {description}",
-    unavailable={
-        Code.KG_UNAVAILABLE: "the codex could not be read and was left out",
-        Code.MEMORY_UNAVAILABLE: "memory could not be read and was left out",
-        Code.RETRIEVAL_UNAVAILABLE: "search did not answer and was left out",
-        Code.EDITOR_UNAVAILABLE: "the text being edited could not be read and was left out",
-        Code.SOURCE_UNAVAILABLE: "the source {name} could not be read and was left out",
+    warnings={
+        Code.KG_UNAVAILABLE: "The codex could not be read and was left out. Ask again; `fabula doctor` may tell why.",
+        Code.MEMORY_UNAVAILABLE: "Memory could not be read and was left out. Ask again; `fabula doctor` may tell why.",
+        Code.RETRIEVAL_UNAVAILABLE: "Search did not answer and was left out. Ask again; `fabula doctor` may tell why.",
+        Code.EDITOR_UNAVAILABLE: "The text being edited could not be read and was left out. Save it, and ask again.",
+        Code.SOURCE_UNAVAILABLE: "The source {name} could not be read and was left out. Ask again, or check it.",
+        Code.BUDGET_FALLBACK: "Counts are cautious and less fits, because {why}. Check it, or name another encoding.",
+        Code.RULES_OVERBUDGET: (
+            "Rules need {cost} tokens and their line is {line}, so those that may go were left out as far as need be. "
+            "Shorten or switch off some, or give rules a larger share."
+        ),
+        Code.FIXED_PROMPT_DROPPED: "{name} does not fit and was left out. Shorten it, or use a larger window.",
+        Code.RETRIEVED_CHUNK_LIMIT: (
+            "{many} chunks were offered and the best {most} were kept. Narrow the search, or raise the limit."
+        ),
+        Code.NAME_UNKNOWN: "Nothing called {name!r} could be pulled in. Check the name, or its level.",
+        Code.PRESET_ANCHOR_MISSING: (
+            "{name} asks for the anchor {anchor!r}, which this preset does not have, and stands where it is listed. "
+            "Add the anchor, or name another."
+        ),
+        Code.ATTACHMENT_DROPPED: "{name} was left out: {why}.",
+    },
+    no_way={
+        "room": "there is no room for it; use a larger window",
+        "image": "this model takes no images, and it has no description; describe it, or use another model",
+        "file": "this model takes no files, and it has no description; describe it, or use another model",
+        "nothing": "it has neither text nor description; give it one",
     },
 )
 
@@ -78,12 +104,29 @@ _CHINESE = Words(
     first_turn="[开始]",
     image="[图片：{name}] {description}",
     file="[文件：{name}] {description}",
-    unavailable={
+    warnings={
         Code.KG_UNAVAILABLE: "知识图谱数据未注入",
         Code.MEMORY_UNAVAILABLE: "记忆数据未注入",
         Code.RETRIEVAL_UNAVAILABLE: "检索结果未注入",
         Code.EDITOR_UNAVAILABLE: "编辑器内容未注入",
         Code.SOURCE_UNAVAILABLE: "来源 {name} 的数据未注入",
+        Code.BUDGET_FALLBACK: "计数改用保守估计，能放入的内容会变少（{why}）。请检查分词器，或指定别的编码。",
+        Code.RULES_OVERBUDGET: (
+            "规则需要 {cost} 个词元，上限是 {line}，可以让位的已按需省去。请精简或停用一些规则，或提高规则的份额。"
+        ),
+        Code.FIXED_PROMPT_DROPPED: "窗口放不下“{name}”，已省去。请缩短它，或使用更大的窗口。",
+        Code.RETRIEVED_CHUNK_LIMIT: "提供了 {many} 个片段，只保留最好的 {most} 个。请缩小检索范围，或提高上限。",
+        Code.NAME_UNKNOWN: "没有名为“{name}”的内容可以加入。请检查名称，或它的级别。",
+        Code.PRESET_ANCHOR_MISSING: (
+            "{name} 请求的锚点“{anchor}”不在此预设中，已留在列表原处。请添加该锚点，或改用别的锚点。"
+        ),
+        Code.ATTACHMENT_DROPPED: "“{name}”未附上：{why}。",
+    },
+    no_way={
+        "room": "窗口放不下，请使用更大的窗口",
+        "image": "该模型不接收图片，而它又没有说明；请为它写一段说明，或换用别的模型",
+        "file": "该模型不接收文件，而它又没有说明；请为它写一段说明，或换用别的模型",
+        "nothing": "它既没有正文也没有说明，请补上其一",
     },
 )
 

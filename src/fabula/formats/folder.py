@@ -10,6 +10,7 @@ A single `.md` or `.txt` file is a project too: its headings become chapters.
 from __future__ import annotations
 
 import re
+from os.path import exists
 from pathlib import Path
 
 import msgspec
@@ -36,7 +37,7 @@ _WIDE = re.compile(r"[\u3400-\u9fff]")
 
 def read_project(path: Path) -> View:
     """The view of a project folder or file."""
-    if not path.exists():
+    if not exists(path):
         raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {path}. Name a project folder or a text file.")
     return _read_folder(path) if path.is_dir() else _read_file(path)
 
@@ -54,7 +55,24 @@ def _read_file(path: Path) -> View:
     return _view(Project(id=path.stem, title=path.stem, language=language), Manuscript(tuple(documents)), {})
 
 
+def _lacks(root: Path, name: str) -> bool:
+    """Is there no such file? One that may not be looked at is another matter."""
+    try:
+        (root / name).stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _read_folder(root: Path) -> View:
+    if _lacks(root, "project.toml"):
+        raise FabulaError(
+            Code.PROJECT_INVALID,
+            f"There is no project.toml in the folder {root.name or root}, so it is no project. Name a folder that has "
+            "one, or a single text file. Nothing was changed.",
+        )
     head = read_toml(root / "project.toml", root)
     if head.text("language", "en") not in ("en", "zh"):
         refuse(head.where, "`language` must be en or zh")

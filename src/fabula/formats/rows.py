@@ -135,7 +135,7 @@ def read_text(path: Path) -> str:
             refuse(path.name, f"it is larger than {MOST_BYTES // 1_000_000} MB")
         return normalise(path.read_text("utf-8-sig"))
     except UnicodeDecodeError:
-        refuse(path.name, "it is not UTF-8 text")
+        refuse(path.name, "it is not UTF-8 text: save it so, or use `fabula import`, which reads others")
     except OSError as error:
         refuse(path.name, f"it could not be read ({error.strerror})")
 

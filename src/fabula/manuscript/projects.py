@@ -128,8 +128,8 @@ def extent(store: Store, project_id: str) -> tuple[int, int]:
         return reading.count(documents), reading.total(documents, func.length(documents.c.text))
 
 
-def find(store: Store, name: str) -> Card:
-    """The project of that id or title."""
+def find(store: Store, name: str, *, where: str = "in this store") -> Card:
+    """The project of that id or title; `where` says where it was looked for, if it is nowhere."""
     cards = everything(store)
     found = [card for card in cards if card.id == name] or [card for card in cards if card.title == name]
     if len(found) == 1:
@@ -140,7 +140,7 @@ def find(store: Store, name: str) -> Card:
             f"Several projects are called {name!r}: use an id ({', '.join(card.id for card in found)}).",
         )
     known = ", ".join(card.title for card in cards[:12]) or "none yet"
-    raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is no project {name!r} in this store. There are: {known}.")
+    raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is no project {name!r} {where}. There are: {known}.")
 
 
 def snapshot(reading: Reading) -> tuple[Project, Direction, str | None]:

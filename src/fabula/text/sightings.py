@@ -56,6 +56,6 @@ class Sightings:
             low, high = 0, len(meant)
         middle = max(min(bisect_right(ends, here), high), low)
         before.update(zip(owners[low:middle], ends[low:middle], strict=True))  # of one owner, the last is the nearest
-        if middle < high:  # and behind the cursor the first
+        if middle < high:  # and behind the cursor the first; they are named in the order in which they are met
             behind = dict(zip(owners[middle:high][::-1], starts[middle:high][::-1], strict=True))
-            after.update(behind | after)
+            after.update(dict.fromkeys(owners[middle:high], 0) | behind | after)
