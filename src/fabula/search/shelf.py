@@ -81,6 +81,7 @@ class Shelf:
         self.talks = talks
         self.made: Made | None = None
         self.at_once = at_once
+        self._counted: tuple[Made | None, int] | None = None  # an index, and how many characters are new to it
         self._maker: _Maker = before._maker if before is not None and before.project_id == project_id else _Maker()
 
     def look(self) -> Made | None:
@@ -88,7 +89,10 @@ class Shelf:
         if self.made is not None:
             return self.made
         maker = self._maker
-        if self._new(maker.made) <= self.at_once:
+        made, counted = maker.made, self._counted
+        if counted is None or counted[0] is not made:
+            counted = self._counted = made, self._new(made)
+        if counted[1] <= self.at_once:
             with maker.busy:
                 return self._finish(None)
         failure, maker.failure = maker.failure, None
