@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -222,3 +223,34 @@ def test_the_total_holds_where_a_whole_costs_more_than_its_parts(
     assert result.token_count <= result.budget.total
     inside = sum(Foreign(apart).count(message.content) for message in result.messages)
     assert result.token_count == inside + result.rendered.overhead
+
+
+class Joining:
+    """A tokenizer by which a message costs a little more than the lines it is made of."""
+
+    name = "joining"
+    exact = True
+    additive = False
+
+    def __init__(self, more: int) -> None:
+        self._more = more
+
+    def count(self, text: str) -> int:
+        return len(text.split()) + (self._more if "\n" in text.strip() else 0)
+
+
+@pytest.mark.parametrize("more", [1, 2, 3, 5, 8])
+def test_the_total_holds_to_the_token_where_messages_cost_a_little_more(more: int) -> None:
+    """Lines of one token fill the room to the last one, so that every token too many would show (bud-5)."""
+    text = Fragment(
+        source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text="word\n" * 9000, project_id="p", score=1.0
+    )
+    spare = set()
+    for window in range(3000, 3040):
+        request = Request(project_id="p", model="gpt-4", window=window, reply_tokens=0)
+        result = Engine(tokenizer_for=lambda model: Joining(more)).assemble(request, fragments=[text])
+        assert result.token_count <= result.budget.total
+        inside = sum(Joining(more).count(message.content) for message in result.messages)
+        assert result.token_count == inside + result.rendered.overhead
+        spare.add(window - result.token_count)
+    assert min(spare) <= 2 * more + 4  # it was as near as that
