@@ -27,8 +27,8 @@ def test_what_is_asked_for_again_and_again_is_shaped_once() -> None:
     for n in range(3 * ROUND):
         house.piece_of(once(n), marked=False)
         if n % (ROUND // 2) == 0:
-            assert (house.shaped.get(id(standing)) or house.piece_of(standing, marked=False)) is first
-    assert len(house.shaped) <= ROUND + 1
+            assert (house.shaped.young.get(id(standing)) or house.piece_of(standing, marked=False)) is first
+    assert len(house.shaped.young) <= ROUND + 1
 
 
 def test_what_nobody_asks_for_is_forgotten() -> None:
@@ -43,11 +43,11 @@ def test_what_follows_the_cursor_is_not_remembered() -> None:
     house = measure()
     after = Fragment(source="editor:after", layer=Layer.IMMEDIATE, text="And so on.", project_id="p", part=Part.AFTER)
     assert house.piece_of(after, marked=False).text == "And so on."
-    assert not house.shaped
+    assert not house.shaped.young
 
 
 def test_a_mark_is_not_remembered() -> None:
     house, fact = measure(), chunk("The lamp is out.", 0.5)
     plain = house.piece_of(fact, marked=False)
     assert house.piece_of(fact, marked=True).text != plain.text
-    assert house.shaped[id(fact)] is plain
+    assert house.shaped.young[id(fact)] is plain

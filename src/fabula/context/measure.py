@@ -15,6 +15,7 @@ from fabula.context.budget import Budget
 from fabula.context.words import Words
 from fabula.core.fragments import Fragment, Layer, Part
 from fabula.text.models import Model
+from fabula.text.remembered import Generations
 from fabula.text.tokens import Tokenizer
 from fabula.text.windows import GAP
 
@@ -59,8 +60,6 @@ class Measure:
 
     __slots__ = (
         "_blocks",
-        "_shaped_before",
-        "_shaped_size",
         "_units",
         "budgets",
         "groups",
@@ -78,9 +77,7 @@ class Measure:
         self.tokenizer = tokenizer
         self.words = words
         self.model = model
-        self.shaped: dict[int, Piece] = {}
-        self._shaped_before: dict[int, Piece] = {}
-        self._shaped_size = 0
+        self.shaped = Generations[int, Piece](SHAPED)
         self.groups: dict[int, Known] = {}
         self.standings: dict[tuple[int, ...], Standing] = {}
         self.budgets: dict[object, Budget] = {}
@@ -117,7 +114,7 @@ class Measure:
 
     def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
         """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
-        known = None if marked else self._shaped_before.get(id(fragment))
+        known = None if marked else self.shaped.older(id(fragment))
         if known is not None and known.fragment is fragment:
             self._keep(known)
             return known
@@ -150,13 +147,9 @@ class Measure:
         return piece
 
     def _keep(self, piece: Piece) -> None:
-        """Remember a shape. When there are too many, those go that nobody asked for since the last time."""
-        if piece.fragment.part is Part.AFTER:  # what follows the cursor is cut anew each time
-            return
-        self._shaped_size += len(piece.text)
-        if self._shaped_size > SHAPED:
-            self._shaped_before, self.shaped, self._shaped_size = self.shaped, {}, len(piece.text)
-        self.shaped[id(piece.fragment)] = piece  # the piece holds the fragment, so its id stays taken
+        """Remember a shape, unless it cannot come again: what follows the cursor is cut anew each time."""
+        if piece.fragment.part is not Part.AFTER:
+            self.shaped.keep(id(piece.fragment), piece, len(piece.text))  # it holds the fragment: its id stays taken
 
     def line(self, text: str) -> int:
         """What a text costs as a line of its own."""

@@ -119,7 +119,7 @@ class _Sieve:
 
     def pieces(self, group: Iterable[Fragment]) -> list[Piece]:
         """What comes through of a group."""
-        shaped, project = self._measure.shaped, None if self._excluded else self._gate.project_id
+        shaped, project = self._measure.shaped.young, None if self._excluded else self._gate.project_id
         pieces: list[Piece] = []
         for fragment in group:
             piece = shaped.get(id(fragment))
