@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.names import longest
-from fabula.text.mentions import mentions
-from fabula.text.names import Names, Rules
+from fabula.text.names.disambiguation import mentions
+from fabula.text.names.matcher import Names, Rules
 
 
 def people(path: Path) -> dict[str, tuple[str, ...]]:

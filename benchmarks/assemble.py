@@ -15,13 +15,13 @@ from statistics import median
 
 from benchmarks.figures import arguments, loop_ms, milliseconds, percentile, report, show, timed
 from benchmarks.novels import PROJECT, chapters, project, sentences
-from fabula.app import all_sources
 from fabula.context import Ask, Called, Engine, Fragment, Layer, Limits, Recipe, Request, Settings
 from fabula.context.recipes import NOVEL
 from fabula.context.render import prefix_hash
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
-from fabula.text.tokens import encoding
+from fabula.text.tokens.tokenizer import encoding
+from fabula.workspace.project import all_sources
 
 MODEL, WINDOW = "gpt-4o", 8192
 ROUNDS = 4  # each workload is run so often, at other cursors every time; the calmest round counts

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import arguments, percentile, report, show
-from fabula.search.dense import PACKAGE, local
-from fabula.search.pool import Laid, Pool
+from fabula.search.embeddings.dense import PACKAGE, local
+from fabula.search.embeddings.vector_pool import Laid, Pool
 
 WORDS = (
     "the a of and in was his her by to harbour lantern keeper letter storm winter debt promise brother ship captain "

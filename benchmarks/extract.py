@@ -17,9 +17,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.figures import arguments, report, show
-from fabula.text.extract import propose
+from fabula.text.extraction.extract import propose
+from fabula.text.extraction.proposals import Proposal
 from fabula.text.offsets import normalise
-from fabula.text.proposals import Proposal
 
 FIRST = 30
 

@@ -20,7 +20,7 @@ from statistics import median
 
 from benchmarks.figures import arguments, milliseconds, report, show, timed
 from fabula.context import Engine, Fragment, Layer, Limits, Project, Request, Result, Settings, View
-from fabula.text.tokens import encoding
+from fabula.text.tokens.tokenizer import encoding
 
 PROJECT = "bench"
 LUMPY_BUDGET, LUMP = 2600, 2500

@@ -19,12 +19,12 @@ from random import Random
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.novels import chapters
-from fabula.app import Fabula
 from fabula.core.view import Language
 from fabula.manuscript.model import Manuscript
-from fabula.memory.learner import Heuristics
 from fabula.memory.model import Fate, Outcome
+from fabula.memory.proposals import Heuristics
 from fabula.text.sentences import sentence_starts
+from fabula.workspace.project import Fabula
 
 OFFERS = 60  # passages a writer is offered
 WRITERS = 10  # of each kind and language

@@ -12,10 +12,10 @@ from statistics import median
 
 from benchmarks.figures import arguments, report, show, timed
 from fabula.jobs import leases
-from fabula.jobs.after_saving import follow
+from fabula.jobs.cancellation import Stop
 from fabula.jobs.model import Job, Kind, Outcome
-from fabula.jobs.stop import Stop
 from fabula.jobs.tables import jobs
+from fabula.jobs.triggers.documents import follow
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 

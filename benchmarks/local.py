@@ -15,12 +15,12 @@ import time
 from msgspec.structs import replace
 
 from benchmarks.figures import arguments, report, show
-from fabula.app import Fabula
 from fabula.context.request import Request
-from fabula.llm.asking import ask
-from fabula.llm.local import BUNDLED, Local
 from fabula.llm.model import Call, Ended, Text
-from fabula.llm.places import SLOW
+from fabula.llm.provider_config import SLOW
+from fabula.llm.providers.local import BUNDLED, Local
+from fabula.llm.retry import ask
+from fabula.workspace.project import Fabula
 
 TOKENS = 48
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from benchmarks.figures import arguments, percentile, report, show
 from fabula.lorebook.activation import activate
-from fabula.lorebook.chance import Queue
 from fabula.lorebook.model import Activation, Said, Scene, Timed
-from fabula.lorebook.ours import FABULA
-from fabula.lorebook.reading import read_book, read_settings
+from fabula.lorebook.own_rules import FABULA
+from fabula.lorebook.parsing import read_book, read_settings
+from fabula.lorebook.random_source import Queue
 
 
 class Words:

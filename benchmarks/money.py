@@ -20,10 +20,10 @@ from benchmarks.novels import chapters
 from benchmarks.prefix import novel, talk, write
 from fabula.context import Result
 from fabula.context.render import Message
-from fabula.llm.marks import blocks
 from fabula.llm.model import Usage
-from fabula.llm.money import PRICES, cost_of
-from fabula.text.tokens import encoding
+from fabula.llm.pricing import PRICES, cost_of
+from fabula.llm.providers.cache_breakpoints import blocks
+from fabula.text.tokens.tokenizer import encoding
 
 LEAST, STEP, LOOK_BACK = 1024, 128, 20
 LEAST_MARKED = {"claude-haiku-4-5": 4096}

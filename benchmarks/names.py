@@ -20,7 +20,7 @@ from rich.progress import track
 from rjieba import Jieba
 
 from benchmarks.figures import arguments, report, show
-from fabula.text.names import Case, Names, Rules
+from fabula.text.names.matcher import Case, Names, Rules
 
 Spans = set[tuple[int, int]]
 Finder = Callable[[str], Spans]

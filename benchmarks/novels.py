@@ -10,15 +10,15 @@ from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
 
-from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry
 from fabula.constraints.model import Constraint, Constraints, Origin
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of
+from fabula.search.corpus import Shelf
 from fabula.text.offsets import normalise
+from fabula.workspace.project import Fabula
+from fabula.workspace.search_corpus import shelf_of
 
 PROJECT = "bench"
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Ý][a-zà-ÿ]{2,}(?: [A-ZÀ-Ý][a-zà-ÿ]{2,})?")

@@ -20,15 +20,15 @@ from msgspec import Struct, convert
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.novels import chapters
-from fabula.app import Fabula
 from fabula.context import Result
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Document, Manuscript
+from fabula.search.corpus import Shelf
 from fabula.search.model import Passage
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of
 from fabula.text.terms import terms
-from fabula.text.tokens import encoding
+from fabula.text.tokens.tokenizer import encoding
+from fabula.workspace.project import Fabula
+from fabula.workspace.search_corpus import shelf_of
 
 ROOM = 2000  # tokens
 WINDOW = 32_768

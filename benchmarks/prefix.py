@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.novels import PROJECT, chapters, names, sentences
-from fabula.app import all_sources
 from fabula.codex.model import Codex, Entry
 from fabula.constraints.model import Constraint, Constraints
 from fabula.context import NOTHING, Engine, Limits, Reason, Request, Result, Settings
@@ -26,9 +25,10 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of
-from fabula.text.tokens import encoding
+from fabula.search.corpus import Shelf
+from fabula.text.tokens.tokenizer import encoding
+from fabula.workspace.project import all_sources
+from fabula.workspace.search_corpus import shelf_of
 
 MODEL = "gpt-4o"
 REQUESTS, WORDS, NAMES = 200, 230, 400

@@ -24,13 +24,13 @@ from msgspec import Struct
 from rich.progress import track
 
 from benchmarks.figures import arguments, report, show
-from fabula.search.dense import local
-from fabula.search.index import Index
+from fabula.search.embeddings.dense import local
+from fabula.search.embeddings.passage_vectors import Vectors
+from fabula.search.index.index import Index
 from fabula.search.model import Passage, Query, Thread
-from fabula.search.vectors import Vectors
-from fabula.text.roots import root
+from fabula.text.stemmer import root
 from fabula.text.terms import is_character, terms
-from fabula.text.tokens import encoding
+from fabula.text.tokens.tokenizer import encoding
 
 BUDGETS = (500, 1000, 2000, 4000)
 K1, B = 1.2, 0.75

@@ -11,12 +11,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import arguments, report, show, timed
-from fabula.conversation import service
+from fabula.conversation import edits as service
 from fabula.conversation.model import Message
-from fabula.conversation.recap_model import Material, Rules
-from fabula.conversation.recaps import refresh
+from fabula.conversation.recaps.model import Material, Rules
+from fabula.conversation.recaps.update import refresh
 from fabula.conversation.tables import conversations
-from fabula.jobs.after_saying import follow
+from fabula.jobs.triggers.messages import follow
 from fabula.manuscript import projects
 from fabula.store.store import Store
 

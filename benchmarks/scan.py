@@ -11,7 +11,7 @@ from random import Random
 from statistics import median
 
 from benchmarks.figures import arguments, milliseconds, report, show, timed
-from fabula.text.names import Names
+from fabula.text.names.matcher import Names
 
 SYLLABLES = tuple("kalomiraventorseldarinabelostwyern"[n : n + 2] for n in range(0, 34, 2))
 CHINESE = "林远江陈慕白沈云舟顾青柳如烟秦岳苏晚叶孤城楚天阔程野方寸许知行"

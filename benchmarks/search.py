@@ -21,13 +21,13 @@ from benchmarks.figures import arguments, percentile, report, show
 from benchmarks.novels import chapters
 from fabula.core.story import Eyes, Position, Timeline, Vantage
 from fabula.manuscript.model import Document, Manuscript
-from fabula.search import cache
+from fabula.search.corpus import Made, Shelf
 from fabula.search.find import Stand, allowed, find
+from fabula.search.index import disk_cache as cache
 from fabula.search.model import Query
 from fabula.search.query import before
-from fabula.search.shelf import Made, Shelf
 from fabula.search.source import MOST
-from fabula.searchable import texts_of
+from fabula.workspace.search_corpus import texts_of
 
 NOVELS = ("war_and_peace", "红楼梦")
 QUERIES, UPDATES = 400, 40

@@ -18,18 +18,18 @@ from statistics import median
 from benchmarks.assemble import requests
 from benchmarks.figures import arguments, milliseconds, percentile, report, show, timed
 from benchmarks.novels import PROJECT, chapters, project, sentences
-from fabula.app import all_sources
 from fabula.context import Engine
-from fabula.conversation import service as conversation
+from fabula.conversation import edits as conversation
 from fabula.conversation.model import Message
 from fabula.core.view import View
-from fabula.library import Library, copy_in
 from fabula.manuscript import documents
 from fabula.manuscript.model import Manuscript
-from fabula.search.shelf import Shelf
-from fabula.store.load import load
-from fabula.store.save import save
+from fabula.search.corpus import Shelf
+from fabula.store.save.loading import load
+from fabula.store.save.saving import save
 from fabula.store.store import Store
+from fabula.workspace.project import all_sources
+from fabula.workspace.views import Library, copy_in
 
 SAID = 50_000
 ENTRIES = 5_000

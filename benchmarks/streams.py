@@ -21,14 +21,14 @@ from multiprocessing.connection import Connection
 from tests.llm.server import Exchange, Server, chunk, serving
 
 from benchmarks.figures import arguments, percentile, report, show
-from fabula.app import Fabula
 from fabula.context.render import Message
-from fabula.llm.asking import ask
 from fabula.llm.model import Call, Text
-from fabula.llm.places import Place
-from fabula.llm.providers import provider_at
-from fabula.writing import Finished, Writer
-from fabula.writing_terms import Judging, Terms
+from fabula.llm.provider_config import Place
+from fabula.llm.providers.factory import provider_at
+from fabula.llm.retry import ask
+from fabula.workspace.project import Fabula
+from fabula.workspace.writing import Finished, Writer
+from fabula.workspace.writing_options import Judging, Terms
 
 KEY = "FABULA_BENCH_KEY"
 STREAMS, PIECES, ROUNDS = 200, 50, 5

@@ -18,16 +18,17 @@ from msgspec.structs import replace as changed
 from benchmarks.assemble import warm
 from benchmarks.figures import arguments, percentile, report, show
 from benchmarks.novels import chapters, names, project
-from fabula.app import all_sources
 from fabula.context import Engine
 from fabula.context.recipes import NOVEL
 from fabula.core.view import View
-from fabula.manuscript import documents, projects, synopses
-from fabula.manuscript.draft import Book, Draft
+from fabula.manuscript import documents, projects
+from fabula.manuscript.drafts import Book, Draft
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.synopses import editing as synopses
 from fabula.store.store import Store
-from fabula.text.cast import Cast
-from fabula.text.summarise import extract
+from fabula.text.names.main_characters import Cast
+from fabula.text.summaries import extract
+from fabula.workspace.project import all_sources
 
 Texts = Sequence[tuple[str, str]]
 

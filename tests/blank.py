@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from fabula.store.connect import FILE
+from fabula.store.connections import FILE
 from fabula.store.store import Store
 
 

@@ -14,7 +14,7 @@ from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from fabula.store.connect import is_address
+from fabula.store.connections import is_address
 from fabula.store.store import Store
 from tests.blank import lay
 

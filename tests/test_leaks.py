@@ -13,12 +13,12 @@ from functools import cache
 
 import pytest
 
-from fabula.app import Fabula, read_only, sample_names
 from fabula.context import Eyes, Layer, Position, Result
-from fabula.library import Library, copy_in
 from fabula.manuscript.model import Document
 from fabula.store.store import Store
-from tests.test_samples import KEEPER, SECRETS, manuscript, oracle, people, revealed
+from fabula.workspace.project import Fabula, read_only, sample_names
+from fabula.workspace.views import Library, copy_in
+from tests.workspace.test_samples import KEEPER, SECRETS, manuscript, oracle, people, revealed
 
 ASKED = {
     "lantern_coast": "Who put out the lamp at Harrow, and why? What was in the log and the clock case?",

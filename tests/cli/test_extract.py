@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fabula.codex import service as codex
+from fabula.codex import edits as codex
 from fabula.manuscript import projects
-from fabula.settings import service as settings
+from fabula.settings import edits as settings
 from fabula.store.store import Store
 from tests.cli.test_projects import Desk
-from tests.text.test_extract import RIVER, SEA
+from tests.text.extraction.test_extract import RIVER, SEA
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import threading
 
 import pytest
 
-from fabula.jobs import service
+from fabula.jobs import queue as service
 from fabula.jobs.model import State
 from fabula.jobs.tables import breakers, jobs
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 from tests.cli.test_codex import Room, room
-from tests.jobs.desk import FAR_AHEAD, eventually
+from tests.jobs.fake_jobs import FAR_AHEAD, eventually
 
 __all__ = ["room"]
 

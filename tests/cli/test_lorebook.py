@@ -10,7 +10,7 @@ import pytest
 
 from tests.blank import lay
 from tests.cli.test_projects import Desk
-from tests.formats.lore import V1, V2, chunk, hidden, picture, put
+from tests.formats.lore.files import V1, V2, chunk, hidden, picture, put
 
 WORLD: dict[str, Any] = {
     "entries": {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.manuscript import projects
-from fabula.memory import service as memory
+from fabula.memory import edits as memory
 from fabula.store.store import OWNER, Store
 from tests.cli.test_projects import Desk
 

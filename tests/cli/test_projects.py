@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from fabula.cli.main import main
-from fabula.memory import service as memory
-from fabula.store.connect import FILE
+from fabula.memory import edits as memory
+from fabula.store.connections import FILE
 from fabula.store.doctor import LOOKS
 from fabula.store.store import OWNER, Store
 

@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from fabula.conversation import service
+from fabula.conversation import edits as service
 from fabula.conversation.model import Message
-from fabula.conversation.recap_model import Material, Rules
-from fabula.conversation.recaps import refresh
+from fabula.conversation.recaps.model import Material, Rules
+from fabula.conversation.recaps.update import refresh
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from tests.cli.test_codex import Room, room

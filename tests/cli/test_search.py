@@ -10,7 +10,7 @@ import pytest
 
 from fabula.cli.search import marks
 from fabula.core.errors import Code
-from fabula.search import cache
+from fabula.search.index import disk_cache as cache
 from tests.cli.test_projects import Desk
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code
-from fabula.search import dense
+from fabula.search.embeddings import dense
 from tests.cli.test_projects import Desk
-from tests.search.test_meaning import Thesaurus
+from tests.search.embeddings.test_embedder import Thesaurus
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fabula.codex import service
-from fabula.codex.checks import LONGEST_NAME, MOST_NAMES
+from fabula.codex import edits as service
 from fabula.codex.model import Codex, Entry
+from fabula.codex.validation import LONGEST_NAME, MOST_NAMES
 from fabula.core.errors import Code
 from fabula.store.store import Store
-from fabula.text.names import Case, Rules
-from tests.codex.test_service import WILL, coast, entry, refusal
+from fabula.text.names.matcher import Case, Rules
+from tests.codex.test_edits import WILL, coast, entry, refusal
 
 __all__ = ["coast"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry, Level, Wish
 from fabula.context.trace import Reason
 from fabula.core.story import Position
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Manuscript
+from fabula.workspace.project import Fabula
 from tests.manuscript.stories import PROJECT, ask, chapter
 
 

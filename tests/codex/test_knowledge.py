@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from fabula.app import Fabula
-from fabula.codex import knowledge, service
+from fabula.codex import edits as service
+from fabula.codex import knowledge
 from fabula.codex.knowledge import Knowing
 from fabula.codex.model import Codex, Entry, Knowledge, Progression
 from fabula.context.trace import Reason
 from fabula.core.story import Eyes, Position
 from fabula.core.view import Project, View
-from fabula.library import Library
 from fabula.manuscript import documents, projects
 from fabula.manuscript.model import Document, Manuscript
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 from tests.manuscript.stories import PROJECT, ask, everything, reason
 
 TEXT = "Mara came."

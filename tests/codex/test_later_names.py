@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.codex import progressions, service
+from fabula.codex import edits as service
+from fabula.codex import progressions
 from fabula.codex.model import Codex, Entry, Progression
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes, Position

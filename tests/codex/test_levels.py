@@ -9,8 +9,8 @@ import pytest
 from fabula.codex.model import Entry, Level, Relation
 from fabula.context.trace import Reason
 from fabula.conversation.model import Message
-from fabula.core.fragments import Layer
-from fabula.core.scale import DETECTED, PULLED_IN
+from fabula.core.fragment import Layer
+from fabula.core.relevance import DETECTED, PULLED_IN
 from tests.manuscript.stories import ask, chapter, everything, filler, reason, sources, story
 
 

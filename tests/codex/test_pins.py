@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fabula.app import Fabula
-from fabula.codex import pins, service
+from fabula.codex import edits as service
+from fabula.codex import pins
 from fabula.codex.model import Codex, Entry, Level, Progression, Relation, Wish
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
-from fabula.core.fragments import Layer
-from fabula.core.scale import PULLED_IN
+from fabula.core.fragment import Layer
+from fabula.core.relevance import PULLED_IN
 from fabula.core.story import Position
 from fabula.core.view import Project, View
-from fabula.library import Library
 from fabula.manuscript import documents, projects
 from fabula.manuscript.model import Manuscript
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 from tests.codex.test_levels import CAST, EVERYONE, entry
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, reason, sources
 

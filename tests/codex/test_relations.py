@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.codex.model import Entry, Level, Relation
 from fabula.codex.source import CodexSource
 from fabula.context.engine import Engine
 from fabula.context.result import Result
 from fabula.core.story import Position
+from fabula.workspace.project import all_sources
 from tests.manuscript.stories import ask, chapter, sources, story
 
 

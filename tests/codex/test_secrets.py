@@ -7,16 +7,16 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry, Level, Progression, Relation, Wish
 from fabula.constraints.model import Constraint, Constraints
-from fabula.core.fragments import Fragment, Layer, Terms
+from fabula.core.fragment import Fragment, Layer, Terms
 from fabula.core.story import Eyes, Position, Timeline
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory, Note
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of
+from fabula.search.corpus import Shelf
+from fabula.workspace.project import Fabula
+from fabula.workspace.search_corpus import shelf_of
 from tests.manuscript.stories import PROJECT, everything
 
 CHAPTERS = 6

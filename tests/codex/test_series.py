@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import Fabula
-from fabula.codex import knowledge, service
+from fabula.codex import edits as service
+from fabula.codex import knowledge
 from fabula.codex.knowledge import Knowing
 from fabula.codex.model import Codex, Entry, Level, Progression, Relation
 from fabula.codex.series import extended, together
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.library import RELATION_DEPTH, Library
 from fabula.manuscript import documents, projects, series
-from fabula.settings import service as settings
+from fabula.settings import edits as settings
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import RELATION_DEPTH, Library
 
 MARA = Entry(
     id="mara",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.app import Fabula
-from fabula.codex import knowledge, pins, progressions, service
+from fabula.codex import edits as service
+from fabula.codex import knowledge, pins, progressions
 from fabula.codex import snapshot as rows
 from fabula.codex.knowledge import Knowing
 from fabula.codex.model import Codex, Progression, Wish
 from fabula.core.story import Moment, Position, Timeline
 from fabula.manuscript import projects
 from fabula.store.store import Store
-from tests.codex.test_service import MARA, WILL, P
+from fabula.workspace.project import Fabula
+from tests.codex.test_edits import MARA, WILL, P
 
 TIMELINE = Timeline([Moment(f"ch-{n}") for n in range(1, 10)])
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.constraints.checks import Violation, check_text, checkable
-from fabula.constraints.lengths import length
 from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
+from fabula.constraints.sentence_length import length
 from fabula.core.story import Moment, Position, Timeline
 from fabula.core.view import Language
 

@@ -9,7 +9,7 @@ import pytest
 from fabula.constraints.model import MOST, Constraint, Constraints, Kind, Origin
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 from fabula.core.story import Position
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, reason, sources, story
 

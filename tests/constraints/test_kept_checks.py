@@ -10,16 +10,16 @@ from alembic.config import Config
 from msgspec.structs import replace
 from sqlalchemy import Engine, MetaData, text
 
-from fabula.codex import service as codex
+from fabula.codex import edits as codex
 from fabula.codex.model import Entry, Progression
-from fabula.constraints import service
+from fabula.constraints import edits as service
 from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import projects
-from fabula.store import migrate
-from fabula.store.load import load
-from fabula.store.save import save
+from fabula.store import upgrade as migrate
+from fabula.store.save.loading import load
+from fabula.store.save.saving import save
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
 

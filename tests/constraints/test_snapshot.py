@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fabula.app import Fabula
-from fabula.constraints import service
+from fabula.constraints import edits as service
 from fabula.constraints import snapshot as rows
 from fabula.constraints.model import MOST, Constraint, Constraints
 from fabula.constraints.tables import constraints
 from fabula.manuscript import projects
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
 
 P = "coast"
 

@@ -15,7 +15,6 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.codex.model import Codex, Entry, Level
 from fabula.constraints.model import Constraint, Constraints, Kind, Origin
 from fabula.context import (
@@ -39,9 +38,10 @@ from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Note, Preference
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of
-from fabula.text.models import find_model
+from fabula.search.corpus import Shelf
+from fabula.text.tokens.models import find_model
+from fabula.workspace.project import all_sources
+from fabula.workspace.search_corpus import shelf_of
 
 PROJECT = "yuan"
 WINDOW = 8192  # leaves 6144 for the prompt, as in the specification's scenarios

@@ -32,7 +32,7 @@ from fabula.context import (
     Result,
     Tier,
 )
-from fabula.core.fragments import Role
+from fabula.core.fragment import Role
 
 PROJECT = "p"
 MODELS = ("gpt-4o", "gpt-4", "claude-sonnet-4", "llama-2-7b", "qwen3-8b")

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.constraints.model import Constraint, Constraints
 from fabula.context import (
     Attachment,
@@ -34,7 +33,8 @@ from fabula.context import (
 )
 from fabula.context.render import recount
 from fabula.manuscript.model import Document, Manuscript
-from fabula.text.models import Model
+from fabula.text.tokens.models import Model
+from fabula.workspace.project import all_sources
 from tests.context.bad import GOOD, SAME, good, refuses, unharmed
 from tests.context.builders import (
     PROJECT,

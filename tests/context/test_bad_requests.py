@@ -15,7 +15,7 @@ from fabula.context import (
     Request,
     View,
 )
-from fabula.context.wire import read_request
+from fabula.context.json_request import read_request
 from fabula.manuscript.model import Document
 from fabula.text.offsets import from_utf16
 from tests.context.bad import GOOD, SAME, good, refuses, unharmed

@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.context import (
     Called,
     Code,
@@ -32,6 +31,7 @@ from fabula.context import (
 )
 from fabula.context.request import Ask
 from fabula.manuscript.model import Document
+from fabula.workspace.project import all_sources
 from tests.context.bad import GOOD, SAME, good, unharmed
 from tests.context.builders import (
     PROJECT,

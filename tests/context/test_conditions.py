@@ -16,7 +16,7 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.view import Project, View
 from tests.conversation.test_history import said as spoken
 from tests.manuscript.stories import ask, chapter, story

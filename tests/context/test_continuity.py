@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from fabula.app import Fabula
 from fabula.codex.model import Entry, Level
 from fabula.context import (
     NOTHING,
@@ -22,6 +21,7 @@ from fabula.context import (
     vantage_of,
 )
 from fabula.manuscript.model import Document
+from fabula.workspace.project import Fabula
 from tests.context.builders import (
     ENTRIES,
     PROJECT,

@@ -27,8 +27,8 @@ from fabula.context import (
     Vantage,
     View,
 )
+from fabula.context.json_request import result_json
 from fabula.context.recipes import CHAT, NOVEL
-from fabula.context.wire import result_json
 
 P = "p"
 

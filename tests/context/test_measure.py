@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fabula.context.measure import SHAPED, Measure
-from fabula.context.words import WORDS
-from fabula.core.fragments import Fragment, Layer, Part
-from fabula.text.models import find_model
-from fabula.text.tokens import Cautious
+from fabula.context.phrases import WORDS
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.text.tokens.models import find_model
+from fabula.text.tokens.tokenizer import Cautious
 from tests.context.builders import chunk
 
 LONG = "word " * 2000

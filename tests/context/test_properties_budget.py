@@ -22,7 +22,7 @@ from fabula.context import (
     Settings,
     Tier,
 )
-from fabula.text.models import Model, find_model
+from fabula.text.tokens.models import Model, find_model
 from tests.context.strategies import ALL_RECIPES, UNCUT, fragment_lists, recount, requests
 
 REFUSALS = {Code.RULES_TOO_LARGE, Code.INPUT_TOO_LARGE}

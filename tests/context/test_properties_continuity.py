@@ -23,8 +23,8 @@ from fabula.context import (
     Timeline,
     View,
 )
-from fabula.core.scale import KEPT, NEEDED
-from fabula.text.paragraphs import Paragraphs
+from fabula.core.relevance import KEPT, NEEDED
+from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import window
 from tests.context.strategies import PROJECT, tag, tags_in, together
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.text.offsets import normalise
-from fabula.text.paragraphs import Paragraphs
-from fabula.text.tokens import encoding
+from fabula.text.tokens.paragraphs import Paragraphs
+from fabula.text.tokens.tokenizer import encoding
 from fabula.text.windows import GAP, window
 from tests.context.strategies import PROJECT, long_texts, plain_count, texts
 

@@ -21,7 +21,7 @@ from fabula.context import (
     Timeline,
     View,
 )
-from fabula.context.words import WORDS
+from fabula.context.phrases import WORDS
 from tests.context.strategies import PROJECT, tag, tags_in, together
 
 CHAPTERS = ("one", "two", "three", "four")

@@ -25,8 +25,8 @@ from fabula.context import (
     Tier,
     Verdict,
 )
-from fabula.context.words import WORDS
-from fabula.text.paragraphs import Paragraphs
+from fabula.context.phrases import WORDS
+from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import window
 from tests.context.strategies import PROJECT, engine, long_texts, plain_count, scores, tag, tame_texts, texts
 

@@ -17,7 +17,6 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import Fabula
 from fabula.codex.model import Entry, Level
 from fabula.constraints.model import Constraint, Kind, Origin
 from fabula.context import (
@@ -44,10 +43,11 @@ from fabula.context import (
 )
 from fabula.context.engine import DEFAULTS
 from fabula.context.request import Ask
-from fabula.core.fragments import LAYERS
+from fabula.core.fragment import LAYERS
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Note, Preference
-from fabula.text.models import Model
+from fabula.text.tokens.models import Model
+from fabula.workspace.project import Fabula
 from tests.context.builders import (
     PREFERENCES,
     PROJECT,
@@ -536,7 +536,7 @@ def tokenizer_failing() -> list[Result]:
 
 
 def _sources() -> list[Source]:
-    from fabula.app import all_sources
+    from fabula.workspace.project import all_sources
 
     return list(all_sources())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from fabula.conversation import service
-from fabula.conversation.kept_recaps import listed
+from fabula.conversation import edits as service
 from fabula.conversation.model import Message
-from fabula.conversation.recap_model import Kept, Material, Refreshed, Rules
-from fabula.conversation.recaps import refresh
+from fabula.conversation.recaps.editing import listed
+from fabula.conversation.recaps.model import Kept, Material, Refreshed, Rules
+from fabula.conversation.recaps.update import refresh
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store

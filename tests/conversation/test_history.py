@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabula.context.trace import Reason
 from fabula.conversation.model import Conversations, Message
-from fabula.core.fragments import Layer, Part
+from fabula.core.fragment import Layer, Part
 from tests.manuscript.stories import ask, chapter, everything, sources, story
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Row, Table
 
-from fabula.app import Fabula
-from fabula.conversation import service
+from fabula.conversation import edits as service
 from fabula.conversation import snapshot as rows
 from fabula.conversation.model import MOST, Conversations, Kind, Message
 from fabula.conversation.tables import messages
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.store.transaction import Reading
-from tests.conversation.test_service import P, reply, user
+from fabula.workspace.project import Fabula
+from tests.conversation.test_edits import P, reply, user
 
 BOTH = frozenset({"talk", "other"})
 

@@ -7,14 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.jobs import guards, leases, upkeep
+from fabula.jobs import guards, leases
+from fabula.jobs import maintenance as upkeep
 from fabula.jobs.model import Kind, Money, State
 from fabula.jobs.tables import breakers, months
-from fabula.jobs.times import month_of, next_month, seconds_between
-from fabula.settings import service as settings
+from fabula.jobs.timestamps import month_of, next_month, seconds_between
+from fabula.settings import edits as settings
 from fabula.settings.tables import settings as settings_table
 from fabula.store.store import Store
-from tests.jobs.desk import (
+from tests.jobs.fake_jobs import (
     FAR_AHEAD,
     KIND,
     LONG_AGO,

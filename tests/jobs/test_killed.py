@@ -11,11 +11,11 @@ from subprocess import Popen
 
 import pytest
 
-from fabula.jobs import service
+from fabula.jobs import queue as service
 from fabula.jobs.model import State
 from fabula.jobs.worker import Worker
 from fabula.store.store import Store
-from tests.jobs.desk import KIND, PROJECT, ask, begin, eventually, kind_of, notes
+from tests.jobs.fake_jobs import KIND, PROJECT, ask, begin, eventually, kind_of, notes
 from tests.jobs.workers import LEASE, start
 
 HALF_WAY = {"sqlite": 50, "postgres": 20}

@@ -12,13 +12,14 @@ import pytest
 from sqlalchemy import event, text
 
 from fabula.core.errors import Code, FabulaError
-from fabula.jobs import leases, upkeep
+from fabula.jobs import leases
+from fabula.jobs import maintenance as upkeep
 from fabula.jobs.model import Kind, State
 from fabula.jobs.tables import jobs
-from fabula.jobs.times import seconds_between
+from fabula.jobs.timestamps import seconds_between
 from fabula.manuscript import projects
 from fabula.store.store import Store
-from tests.jobs.desk import (
+from tests.jobs.fake_jobs import (
     KIND,
     LONG_AGO,
     PROJECT,

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.jobs import guards, service
+from fabula.jobs import guards
+from fabula.jobs import queue as service
+from fabula.jobs.cancellation import Stop
 from fabula.jobs.model import Job, Kind, Outcome, State
-from fabula.jobs.stop import Stop
 from fabula.jobs.worker import Worker
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
-from tests.jobs.desk import KIND, PROJECT, ask, begin, card, eventually, kind_of, notes, noting
+from tests.jobs.fake_jobs import KIND, PROJECT, ask, begin, card, eventually, kind_of, notes, noting
 
 rubbish: Any = Outcome
 SOON = 0.02  # seconds between looks, so that nobody waits for a test

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import psycopg
 
+from fabula.jobs.cancellation import Stop
 from fabula.jobs.model import Handler, Job, Kind, Outcome
-from fabula.jobs.stop import Stop
 from fabula.jobs.worker import Worker
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
-from tests.jobs.desk import KIND, noting
+from tests.jobs.fake_jobs import KIND, noting
 
 WARM = (psycopg,)  # imported before the forks, so that a child is at work at once
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ import pytest
 
 from fabula.context.render import Message
 from fabula.core.errors import FabulaError
-from fabula.llm.asking import ask
 from fabula.llm.model import Call, Ended, Event, Text
-from fabula.llm.places import Patience, Place
-from fabula.llm.providers import provider_at
+from fabula.llm.provider_config import Patience, Place
+from fabula.llm.providers.factory import provider_at
+from fabula.llm.retry import ask
 from tests.llm.server import Server
 
 QUICK = Patience(connect_seconds=2, silence_seconds=2, whole_seconds=20, tries=3, first_delay=0.01)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fabula.core.errors import Code
-from fabula.llm.places import Patience
+from fabula.llm.provider_config import Patience
 from tests.llm.calls import CALL, answered, end_of, openai_at, place_at, refused, text_of
 from tests.llm.server import Exchange, Script, Server, begins, chunk, openai_says, says, usage_chunk
 

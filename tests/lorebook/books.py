@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fabula.lorebook.activation import activate
-from fabula.lorebook.chance import Queue
-from fabula.lorebook.exact import EXACT
 from fabula.lorebook.model import Activation, Book, Reason, Said, Scene, Settings, Timed
-from fabula.lorebook.ours import FABULA
-from fabula.lorebook.reading import read_book
+from fabula.lorebook.own_rules import FABULA
+from fabula.lorebook.parsing import read_book
+from fabula.lorebook.random_source import Queue
 from fabula.lorebook.rules import Rules
+from fabula.lorebook.sillytavern_rules import EXACT
 
 BOTH = (EXACT, FABULA)
 

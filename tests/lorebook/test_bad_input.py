@@ -9,7 +9,7 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.lorebook.model import LoreEntry, Reason, Timed
-from fabula.lorebook.reading import read_book, read_settings, read_timed
+from fabula.lorebook.parsing import read_book, read_settings, read_timed
 from fabula.lorebook.rules import Rules
 from tests.lorebook.books import BOTH, book, chat, constant, keyed, reasons, scan
 

@@ -6,9 +6,9 @@ import pytest
 
 from fabula.lorebook.activation import allowed
 from fabula.lorebook.model import Reason, Scene, Settings
-from fabula.lorebook.ours import FABULA
+from fabula.lorebook.own_rules import FABULA
 from fabula.lorebook.rules import Rules, Tally
-from fabula.text.tokens import encoding
+from fabula.text.tokens.tokenizer import encoding
 from tests.lorebook.books import BOTH, active, book, chat, constant, keyed, reasons, scan
 
 

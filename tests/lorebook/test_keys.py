@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fabula.lorebook.exact import EXACT
 from fabula.lorebook.model import Reason, Said, Scene
-from fabula.lorebook.ours import FABULA
+from fabula.lorebook.own_rules import FABULA
 from fabula.lorebook.rules import Rules
+from fabula.lorebook.sillytavern_rules import EXACT
 from tests.lorebook.books import BOTH, active, book, chat, keyed, reasons, scan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.lorebook.model import Reason
-from fabula.lorebook.ours import FABULA
+from fabula.lorebook.own_rules import FABULA
 from fabula.lorebook.rules import Rules
 from tests.lorebook.books import BOTH, active, book, chat, constant, keyed, reasons, scan
 

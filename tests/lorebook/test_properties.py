@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.lorebook.model import EXPLAINED, Activation, Reason, Timed
-from fabula.lorebook.ours import FABULA
-from fabula.lorebook.reading import read_timed
+from fabula.lorebook.own_rules import FABULA
+from fabula.lorebook.parsing import read_timed
 from fabula.lorebook.rules import Rules
 from tests.lorebook.books import BOTH, Words, book, chat, scan
 

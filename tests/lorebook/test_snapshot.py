@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import Fabula
-from fabula.formats.lorebooks import parse
-from fabula.library import Library
-from fabula.lorebook import service, snapshot
-from fabula.lorebook.service import Lorebook
-from fabula.lorebook.shelf import Lorebooks
+from fabula.formats.lore.read_write import parse
+from fabula.lorebook import edits as service
+from fabula.lorebook import snapshot
+from fabula.lorebook.books import Lorebooks
+from fabula.lorebook.edits import Lorebook
 from fabula.manuscript import projects
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 
 P = "coast"
 ISLES = Lorebook(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.context import (
     NOTHING,
     Continuity,
@@ -27,12 +26,13 @@ from fabula.context.request import Ask
 from fabula.context.trace import OVERRODE, Verdict
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code
-from fabula.core.scale import DETECTED, KEPT, PULLED_IN
+from fabula.core.relevance import DETECTED, KEPT, PULLED_IN
+from fabula.lorebook.books import Lorebooks, Shelved, timed_of
 from fabula.lorebook.model import About, Settings, Timed
-from fabula.lorebook.seat import our_order
-from fabula.lorebook.shelf import Lorebooks, Shelved, timed_of
+from fabula.lorebook.placement import our_order
 from fabula.lorebook.source import LorebookSource, called
 from fabula.manuscript.model import Document, Manuscript
+from fabula.workspace.project import all_sources
 from tests.lorebook.books import book, constant, keyed
 
 P = "coast"

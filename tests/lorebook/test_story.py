@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fabula.app import all_sources
 from fabula.context import NOTHING, Engine, Project, Reason, Request, View
 from fabula.context.trace import Verdict
 from fabula.core.story import Eyes
+from fabula.lorebook.books import Lorebooks, Shelved, timed_of
 from fabula.lorebook.model import Settings
-from fabula.lorebook.shelf import Lorebooks, Shelved, timed_of
 from fabula.manuscript.model import Document, Manuscript
+from fabula.workspace.project import all_sources
 from tests.lorebook.books import book, constant, keyed
 
 P = "coast"

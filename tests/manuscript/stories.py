@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fabula.app import Fabula
 from fabula.codex.model import Codex, Entry
 from fabula.constraints.model import Constraint, Constraints
 from fabula.context.result import Result
@@ -14,8 +13,9 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory
-from fabula.search.shelf import Shelf
-from fabula.searchable import shelf_of, talks_of
+from fabula.search.corpus import Shelf
+from fabula.workspace.project import Fabula
+from fabula.workspace.search_corpus import shelf_of, talks_of
 
 PROJECT = "story"
 

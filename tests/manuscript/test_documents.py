@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
-from fabula.manuscript.draft import Book, Draft, Kind
+from fabula.manuscript.drafts import Book, Draft, Kind
 from fabula.manuscript.tables import documents as rows
 from fabula.manuscript.tables import marks
 from fabula.manuscript.tree import in_order

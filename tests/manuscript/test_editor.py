@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 from fabula.manuscript.model import Document
 from tests.manuscript.stories import ask, chapter, filler, reason, sources, story
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.manuscript import documents, outline, projects, synopses, tables
+from fabula.manuscript import documents, outline, projects, tables
+from fabula.manuscript.synopses import editing as synopses
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 from fabula.manuscript.model import Direction
 from tests.manuscript.stories import ask, chapter, sources, story
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from fabula.manuscript import documents, outline, projects, snapshot, synopses
-from fabula.manuscript.draft import Kind
+from fabula.manuscript import documents, outline, projects, snapshot
+from fabula.manuscript.drafts import Kind
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.synopses import editing as synopses
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.core.fragments import Layer
-from fabula.core.scale import EPISODE
+from fabula.core.fragment import Layer
+from fabula.core.relevance import EPISODE
 from fabula.memory.model import Memory, Note, Preference
 from tests.manuscript.stories import PROJECT, ask, chapter, sources, story
 

@@ -9,12 +9,12 @@ from alembic.config import Config
 from sqlalchemy import text
 
 import fabula
-from fabula.memory import service
+from fabula.memory import edits as service
 from fabula.memory.model import Origin, Scope
 from fabula.memory.outcomes import recorded
-from fabula.store.migrate import HEAD, current
 from fabula.store.schema import METADATA, all_tables
 from fabula.store.store import Store
+from fabula.store.upgrade import HEAD, current
 
 ROWS = (
     "INSERT INTO projects (project_id, title) VALUES ('old', 'Old')",

@@ -90,11 +90,11 @@ def test_what_a_constraint_says_is_left_to_the_constraint() -> None:
 
 @pytest.mark.parametrize("rules", [(), (Constraint(id="x", text="No dreams."),)])
 def test_settings_are_the_same_tuple_every_time(rules: tuple[Constraint, ...]) -> None:
-    from fabula.app import all_sources
     from fabula.context.request import Ask, Request
-    from fabula.core.fragments import Layer
+    from fabula.core.fragment import Layer
     from fabula.core.story import Vantage
-    from fabula.text.tokens import encoding
+    from fabula.text.tokens.tokenizer import encoding
+    from fabula.workspace.project import all_sources
 
     house = story(chapter(1, "One."), memory=remembering(Preference("a", "Likes sea.")), constraints=rules)
     (memory,) = (source for source in all_sources() if source.name == "memory")

@@ -7,7 +7,7 @@ from fabula.core.story import Position
 from fabula.memory.model import Memory, Note, Preference, Scope
 from fabula.memory.outcomes import recalled
 from fabula.memory.preview import preview
-from fabula.memory.sitting import NOT_BEGUN
+from fabula.memory.working_memory import NOT_BEGUN
 from tests.manuscript.stories import PROJECT, ask, chapter, story
 
 MEMORY = Memory(

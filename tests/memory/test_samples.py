@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.app import Fabula
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.library import Library
 from fabula.manuscript import documents, projects
-from fabula.memory import samples, service
+from fabula.memory import edits as service
+from fabula.memory import samples
 from fabula.memory.model import SAMPLES, Kind, Memory, Note, Scope, State
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 from tests.manuscript.stories import PROJECT, ask, chapter, reason, sources, story
 
 TEXT = "The lamp was the first thing. It stood in the window, and nobody had lit it. Then she came in."

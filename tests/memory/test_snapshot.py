@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import Fabula
 from fabula.core.story import Position
 from fabula.core.view import Project
-from fabula.library import Library
 from fabula.manuscript import projects
-from fabula.memory import service
+from fabula.memory import edits as service
 from fabula.memory import snapshot as rows
 from fabula.memory.model import Kind, Memory, Origin, Preference, Remembered, Scope, State
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 
 COAST = Project(id="coast")
 

@@ -8,12 +8,12 @@ from functools import cache
 from itertools import pairwise
 from random import Random
 
-from fabula.app import Fabula
 from fabula.core.view import Language
 from fabula.manuscript.model import Manuscript
-from fabula.memory.learner import Heuristics
 from fabula.memory.model import Fate, Outcome
+from fabula.memory.proposals import Heuristics
 from fabula.text.sentences import sentence_starts
+from fabula.workspace.project import Fabula
 
 SAMPLES: dict[Language, str] = {"en": "lantern_coast", "zh": "wugang"}
 Change = Callable[[str, Random], str | None]  # None rejects

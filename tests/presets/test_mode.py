@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fabula.app import Fabula
 from fabula.context.recipes import Condition, Node, Preset
-from fabula.conversation import service as talks
-from fabula.library import Library
+from fabula.conversation import edits as talks
 from fabula.manuscript import projects
-from fabula.presets import service
+from fabula.presets import edits as service
 from fabula.store.store import Store
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
 
 P = "coast"
 

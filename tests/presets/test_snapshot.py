@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from fabula.context.recipes import Preset
 from fabula.manuscript import projects
-from fabula.presets import service
+from fabula.presets import edits as service
 from fabula.presets import snapshot as rows
 from fabula.store.store import Store
-from tests.presets.test_service import PRESET, P
+from tests.presets.test_edits import PRESET, P
 
 
 def load(store: Store, before: Preset | None = None) -> Preset | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fabula.core.story import Eyes, Moment, Position, Timeline, Vantage
+from fabula.search.corpus import TALK, Made, Shelf, Talks
 from fabula.search.find import Stand, allowed, find, tellable
+from fabula.search.index.passages import Text
 from fabula.search.model import Passage, Query, Thread
-from fabula.search.passages import Text
-from fabula.search.shelf import TALK, Made, Shelf, Talks
 from tests.manuscript.stories import filler
 from tests.text.strings import prose
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fabula.context.request import Ask, Nearby, Request
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 from fabula.core.story import Vantage
 from fabula.search.model import Query
 from fabula.search.query import AFTER, BEFORE, INSTRUCTION, LONGEST, NEAR, QUESTION, SELECTED, TALK, before, query_of
-from fabula.text.paragraphs import Paragraphs
-from fabula.text.tokens import encoding
+from fabula.text.tokens.paragraphs import Paragraphs
+from fabula.text.tokens.tokenizer import encoding
 from fabula.text.windows import window
 
 ROOM = dict.fromkeys(Layer, 1000)

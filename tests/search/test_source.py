@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fabula.app import Fabula, all_sources
 from fabula.context.budget import Limits
 from fabula.context.continuity import NOTHING
 from fabula.context.engine import Engine, Settings
@@ -19,13 +18,14 @@ from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation.model import Message
 from fabula.core.errors import Code
-from fabula.core.fragments import Layer
-from fabula.core.scale import PASSAGE
+from fabula.core.fragment import Layer
+from fabula.core.relevance import PASSAGE
 from fabula.core.view import View
 from fabula.manuscript.model import Document
+from fabula.search.corpus import Shelf, Talks
 from fabula.search.model import Thread
-from fabula.search.shelf import Shelf, Talks
 from fabula.search.source import SearchSource
+from fabula.workspace.project import Fabula, all_sources
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, filler, sources, story
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fabula.context.budget import Profile
 from fabula.manuscript import projects
-from fabula.settings import service
+from fabula.settings import edits as service
 from fabula.settings import snapshot as rows
 from fabula.store.store import Store
-from tests.settings.test_service import LEAN, P
+from tests.settings.test_edits import LEAN, P
 
 
 def load(store: Store, before: Profile | None = None) -> Profile | None:

@@ -10,7 +10,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Eyes
 from fabula.skills.files import MOST, Skills, built_in, in_folder, read_skill
 from fabula.skills.model import Answer
-from fabula.skills.own import own_skills, project_skills
+from fabula.skills.project_skills import own_skills, project_skills
 
 GOOD = """
 answer = "insert"

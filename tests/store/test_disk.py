@@ -14,7 +14,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store.backup import FOLDER, backups
-from fabula.store.connect import FILE
+from fabula.store.connections import FILE
 from fabula.store.store import Store
 from tests.store.workers import outcome
 

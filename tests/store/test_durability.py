@@ -19,7 +19,7 @@ from sqlalchemy import text
 from fabula.conversation.tables import conversations, messages
 from fabula.manuscript import projects
 from fabula.manuscript.tables import documents
-from fabula.store.connect import BUSY_SECONDS, FILE
+from fabula.store.connections import BUSY_SECONDS, FILE
 from fabula.store.store import Store
 from tests.store.workers import TOGETHER, begin, start
 

@@ -20,7 +20,7 @@ from sqlalchemy import make_url, text
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
-from fabula.store.connect import CONNECT_SECONDS
+from fabula.store.connections import CONNECT_SECONDS
 from fabula.store.store import Store
 
 if TYPE_CHECKING:

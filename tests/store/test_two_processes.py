@@ -94,7 +94,7 @@ def test_a_writer_that_waits_too_long_is_told_that_the_store_is_busy(
     address: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(store, "p")
-    monkeypatch.setattr("fabula.store.connect.BUSY_SECONDS", 1)
+    monkeypatch.setattr("fabula.store.connections.BUSY_SECONDS", 1)
     hasty = Store.open(address)
     with store.write(project="p") as tx:
         documents.add(tx, "Slow")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabula.text.kin import kin
-from fabula.text.roots import root
+from fabula.text.stemmer import root
+from fabula.text.synonyms import kin
 from fabula.text.terms import counted, is_character, is_lent, lent, terms
 
 

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from fabula.core.fragments import Fragment, Layer, Part
-from fabula.text.paragraphs import HUGE, Paragraphs
+from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.sentences import sentence_starts
-from fabula.text.tokens import Cautious, Tokenizer, encoding
+from fabula.text.tokens.paragraphs import HUGE, Paragraphs
+from fabula.text.tokens.tokenizer import Cautious, Tokenizer, encoding
 from fabula.text.windows import GAP, Stretch, shorten, stretch, window
 from tests.text.strings import CHINESE, ENGLISH, prose
 

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from fabula.cli.runs import plain
 from fabula.core.errors import FabulaError
 from fabula.skills.judge import Verdict
-from fabula.writing import Again, Broken, Finished, Piece, Step
+from fabula.workspace.writing import Again, Broken, Finished, Piece, Step
 
 
 class Answers:

@@ -130,7 +130,7 @@ def add(
     """Add an entry."""
     import msgspec
 
-    from fabula.codex import service
+    from fabula.codex import edits as service
     from fabula.codex.model import Entry
 
     with writing(project, store) as tx:
@@ -153,7 +153,7 @@ def edit(
     **said: Any,
 ) -> None:
     """Change what is given; lists are replaced, details added to (NAME= takes one away)."""
-    from fabula.codex import service
+    from fabula.codex import edits as service
 
     with changing(project, store, entry) as (tx, found, _):
         own = service.get(tx, found.id).entry
@@ -164,7 +164,7 @@ def edit(
 
 def remove(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
     """Take an entry away, with what becomes of it, its pins and how others stand to it."""
-    from fabula.codex import service
+    from fabula.codex import edits as service
 
     with writing(project, store) as tx:
         found = find_entry(tx, entry)
@@ -181,7 +181,7 @@ def relate(
     store: STORE = None,
 ) -> None:
     """Say how one entry stands to another."""
-    from fabula.codex import service
+    from fabula.codex import edits as service
     from fabula.codex.model import Relation
 
     with changing(project, store, entry, other) as (tx, found, (to,)):

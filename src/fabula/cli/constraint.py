@@ -82,7 +82,7 @@ def add(
     """Add a constraint; it is in force in the next prompt."""
     import msgspec
 
-    from fabula.constraints import service
+    from fabula.constraints import edits as service
     from fabula.constraints.checks import checkable
     from fabula.constraints.model import Constraint
     from fabula.core.ids import new_id
@@ -108,7 +108,7 @@ def edit(
     **said: Any,
 ) -> None:
     """Change what is given."""
-    from fabula.constraints import service
+    from fabula.constraints import edits as service
 
     with writing(project, store) as tx:
         service.update(tx, constraint, _fields(tx, said) | ({} if text is None else {"text": text}))
@@ -118,7 +118,7 @@ def edit(
 
 def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> None:
     """Take a constraint out of force."""
-    from fabula.constraints import service
+    from fabula.constraints import edits as service
 
     with writing(project, store) as tx:
         service.delete(tx, constraint)

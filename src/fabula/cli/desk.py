@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @contextmanager
 def looking(project: str, store: str | None) -> Iterator[View]:
     """A project to be looked at: of the store, a folder, a file or a sample."""
-    from fabula.app import read_only
-    from fabula.library import Library
     from fabula.manuscript import projects
+    from fabula.workspace.project import read_only
+    from fabula.workspace.views import Library
 
     view = read_only(project)
     if view is not None:

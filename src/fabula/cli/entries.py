@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def find_entry(reading: Reading, name: str) -> Entry:
     """The stored entry of that id or name."""
-    from fabula.codex import service
+    from fabula.codex import edits as service
 
     return called([kept.entry for kept in service.listed(reading)], name)
 
@@ -27,11 +27,11 @@ def changing(project: str, store: str | None, name: str, *others: str) -> Iterat
 
     An entry that only the series of a book has gets one in the book, which says nothing of its own yet.
     """
-    from fabula.codex import service
+    from fabula.codex import edits as service
     from fabula.codex.model import Codex, Entry
     from fabula.codex.tables import entries
-    from fabula.library import Library
     from fabula.manuscript import projects
+    from fabula.workspace.views import Library
 
     with open_store(store) as opened:
         card = projects.find(opened, project)

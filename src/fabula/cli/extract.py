@@ -18,7 +18,7 @@ from fabula.core.errors import Code, FabulaError
 if TYPE_CHECKING:
     from fabula.store.store import Store
     from fabula.store.transaction import Reading, Writing
-    from fabula.text.proposals import Proposal
+    from fabula.text.extraction.proposals import Proposal
 
 DISMISSED = "extract.dismissed"
 
@@ -38,7 +38,7 @@ def extract(
 ) -> None:
     """Propose codex entries from the manuscript; accept or dismiss them by name."""
     from fabula.manuscript import projects
-    from fabula.text.extract import propose
+    from fabula.text.extraction.extract import propose
 
     chosen, unwanted = accept or [], dismiss or []
     with open_store(store) as opened:
@@ -75,14 +75,14 @@ def _texts(reading: Reading) -> list[tuple[str, str]]:
 def _known(store: Store, project: str) -> list[str]:
     """What is in the codex of a book or its series, under any name it has at any time."""
     from fabula.codex.model import Codex
-    from fabula.library import Library
+    from fabula.workspace.views import Library
 
     codex = Library(store).view(project).room(Codex)
     return [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
 
 
 def _dismissed(reading: Reading) -> list[str]:
-    from fabula.settings import service
+    from fabula.settings import edits as service
 
     setting = service.get(reading, DISMISSED)
     names = setting.value if setting is not None else []
@@ -105,7 +105,7 @@ def _called(found: Iterable[Proposal], names: Sequence[str]) -> list[Proposal]:
 
 
 def _accept(tx: Writing, proposals: Iterable[Proposal]) -> None:
-    from fabula.codex import service
+    from fabula.codex import edits as service
     from fabula.codex.model import Entry
 
     for proposal in proposals:
@@ -113,7 +113,7 @@ def _accept(tx: Writing, proposals: Iterable[Proposal]) -> None:
 
 
 def _dismiss(tx: Writing, names: Iterable[str]) -> None:
-    from fabula.settings import service
+    from fabula.settings import edits as service
 
     before = _dismissed(tx)
     after = list(dict.fromkeys([*before, *names]))

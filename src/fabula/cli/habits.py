@@ -16,8 +16,8 @@ from fabula.cli.projects import JSON, PROJECT, STORE, open_store
 from fabula.cli.remembered import desk, line, memory_json, one_line, read, refused, report, scope_of, shelf
 
 if TYPE_CHECKING:
-    from fabula.app import Fabula
     from fabula.context.request import Request
+    from fabula.workspace.project import Fabula
 
 
 def record(
@@ -59,9 +59,9 @@ def record(
 def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Look over what you accepted, rejected and rewrote, and propose what it shows."""
     from fabula.core.ids import now
-    from fabula.memory import service
-    from fabula.memory.learn import learn as take_in
-    from fabula.memory.learn import weigh
+    from fabula.memory import edits as service
+    from fabula.memory.learning import learn as take_in
+    from fabula.memory.learning import weigh
     from fabula.memory.model import Scope
 
     with shelf(project, store) as reading:
@@ -141,7 +141,7 @@ def profile(
     """What you say of yourself; it stands where presets put the profile."""
     from msgspec import to_builtins
 
-    from fabula.memory import service
+    from fabula.memory import edits as service
     from fabula.store.store import OWNER
 
     with open_store(store) as opened:

@@ -42,7 +42,8 @@ def list_jobs(
     as_json: JSON = False,
 ) -> None:
     """Jobs, which kinds have to wait because they keep failing, and the month's money."""
-    from fabula.jobs import guards, service
+    from fabula.jobs import guards
+    from fabula.jobs import queue as service
     from fabula.manuscript import projects
 
     states = _states(state)
@@ -70,9 +71,9 @@ def run(
     store: STORE = None,
 ) -> None:
     """Do what is due, of all projects of the store."""
-    from fabula.background.kinds import kinds_of
     from fabula.jobs.worker import Worker
-    from fabula.library import Library
+    from fabula.workspace.handlers.job_kinds import kinds_of
+    from fabula.workspace.views import Library
 
     with open_store(store) as opened:
         worker = Worker(opened, kinds_of(Library(opened)), threads=threads)
@@ -92,7 +93,7 @@ def retry(
     store: STORE = None,
 ) -> None:
     """Run a job again, or at once, whatever it waits for."""
-    from fabula.jobs import service
+    from fabula.jobs import queue as service
     from fabula.jobs.model import State
     from fabula.manuscript import projects
 
@@ -110,7 +111,7 @@ def cancel(
     store: STORE = None,
 ) -> None:
     """Give a job up; one that is running is told to stop."""
-    from fabula.jobs import service
+    from fabula.jobs import queue as service
     from fabula.jobs.model import State
     from fabula.manuscript import projects
 
@@ -173,7 +174,7 @@ def _chosen(key: str | None, everything: bool, found: list[str], option: str) ->
 
 def _counted(store: Store) -> Counter[str]:
     """How many jobs of all projects stand how."""
-    from fabula.jobs import service
+    from fabula.jobs import queue as service
 
     found: Counter[str] = Counter()
     for project in store.project_ids():

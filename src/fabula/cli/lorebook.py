@@ -18,9 +18,9 @@ from fabula.core.errors import FabulaError
 
 if TYPE_CHECKING:
     from fabula.core.story import Position, Timeline
+    from fabula.lorebook.books import Lorebooks, Question
+    from fabula.lorebook.edits import Lorebook
     from fabula.lorebook.model import Activation, LoreEntry
-    from fabula.lorebook.service import Lorebook
-    from fabula.lorebook.shelf import Lorebooks, Question
 
 RULES = Annotated[str, typer.Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")]
 
@@ -50,8 +50,8 @@ def bring_in(
     """Bring a lorebook in, or a card with the one it carries."""
     from msgspec.structs import replace
 
-    from fabula.formats.lorebooks import parse, read_lorebook
-    from fabula.lorebook import service
+    from fabula.formats.lore.read_write import parse, read_lorebook
+    from fabula.lorebook import edits as service
 
     book = read_lorebook(path)
     # The store refuses rules that it does not know, by name.
@@ -71,7 +71,7 @@ def bring_in(
 
 def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """The lorebooks of a project."""
-    from fabula.lorebook import service
+    from fabula.lorebook import edits as service
     from fabula.manuscript import projects
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
@@ -102,7 +102,7 @@ def show(project: PROJECT, book: lorebook_edit.BOOK, store: STORE = None, as_jso
     """The entries of a lorebook."""
     import msgspec
 
-    from fabula.formats.lorebooks import parse
+    from fabula.formats.lore.read_write import parse
 
     found = _kept(project, book, store)
     read = parse(found)
@@ -129,13 +129,13 @@ def try_out(
     as_json: JSON = False,
 ) -> None:
     """Which entries would a text call up, and why (not)?"""
-    from fabula.formats.lorebooks import parse
+    from fabula.formats.lore.read_write import parse
+    from fabula.lorebook.books import Lorebooks, Question
+    from fabula.lorebook.edits import listed
     from fabula.lorebook.model import Said, Scene
-    from fabula.lorebook.service import listed
-    from fabula.lorebook.shelf import Lorebooks, Question
     from fabula.lorebook.snapshot import shelved
     from fabula.manuscript import projects, snapshot
-    from fabula.text.tokens import encoding
+    from fabula.text.tokens.tokenizer import encoding
 
     with open_store(store) as opened:
         ident = projects.find(opened, project).id
@@ -177,7 +177,7 @@ def take_out(
     store: STORE = None,
 ) -> None:
     """Write a lorebook or card as it came, or as world info."""
-    from fabula.formats.lorebooks import as_world_info, write_lorebook
+    from fabula.formats.lore.read_write import as_world_info, write_lorebook
 
     found = _kept(project, book, store)
     warnings: tuple[str, ...] = ()
@@ -198,9 +198,9 @@ def to_codex(
     """Turn a lorebook into codex entries; the book itself is kept, and no longer used unless --keep is given."""
     from msgspec.structs import replace
 
-    from fabula.codex import service as codex
-    from fabula.formats.lore_codex import codex_entries, lost_as_entries
-    from fabula.lorebook import service
+    from fabula.codex import edits as codex
+    from fabula.formats.lore.to_codex import codex_entries, lost_as_entries
+    from fabula.lorebook import edits as service
 
     with writing(project, store) as tx:
         found = lorebook_edit.find(tx, book)
@@ -241,7 +241,7 @@ def _as_reader(
 
     from fabula.context.trace import EXPLAINED
     from fabula.core.story import Eyes, Vantage
-    from fabula.lorebook.lore import title_of
+    from fabula.lorebook.scan_order import title_of
 
     if here is None or timeline is None:
         return [], question
@@ -262,7 +262,7 @@ def _as_reader(
 
 def _many(book: Lorebook) -> int | None:
     """How many entries a book has; None where it cannot be read."""
-    from fabula.formats.lorebooks import parse
+    from fabula.formats.lore.read_write import parse
 
     try:
         return len(parse(book).book.entries)

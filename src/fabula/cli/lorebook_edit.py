@@ -11,7 +11,7 @@ from fabula.cli.projects import PROJECT, STORE
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.lorebook.service import Lorebook
+    from fabula.lorebook.edits import Lorebook
     from fabula.store.transaction import Reading, Writing
 
 BOOK = Annotated[str, typer.Argument(help="A lorebook of the project, by its id or name.")]
@@ -32,8 +32,8 @@ def new(
     """Make an empty lorebook."""
     from msgspec.structs import replace
 
-    from fabula.formats.worldinfo import WORLD_INFO
-    from fabula.lorebook.service import Lorebook, put
+    from fabula.formats.lore.world_info import WORLD_INFO
+    from fabula.lorebook.edits import Lorebook, put
 
     made = Lorebook(name=name, book={"name": name, "entries": {}}, format=WORLD_INFO.name, rules="fabula")
     with writing(project, store) as tx:
@@ -44,7 +44,7 @@ def new(
 
 def add(project: PROJECT, book: BOOK, fields: FIELDS, store: STORE = None) -> None:
     """Add an entry."""
-    from fabula.formats import lorebooks
+    from fabula.formats.lore import read_write as lorebooks
 
     with writing(project, store) as tx:
         made, uid = lorebooks.add(found := find(tx, book), **_values(fields))
@@ -54,7 +54,7 @@ def add(project: PROJECT, book: BOOK, fields: FIELDS, store: STORE = None) -> No
 
 def edit(project: PROJECT, book: BOOK, entry: ENTRY, fields: FIELDS, store: STORE = None) -> None:
     """Change some fields of an entry; everything else stays as it came."""
-    from fabula.formats.lorebooks import patch
+    from fabula.formats.lore.read_write import patch
 
     with writing(project, store) as tx:
         found = find(tx, book)
@@ -64,7 +64,7 @@ def edit(project: PROJECT, book: BOOK, entry: ENTRY, fields: FIELDS, store: STOR
 
 def drop(project: PROJECT, book: BOOK, entry: ENTRY, store: STORE = None) -> None:
     """Take an entry out of a lorebook."""
-    from fabula.formats import lorebooks
+    from fabula.formats.lore import read_write as lorebooks
 
     with writing(project, store) as tx:
         found = find(tx, book)
@@ -86,7 +86,7 @@ def when(
     """Say where in the story an entry may be told, and who may know it."""
     from msgspec.structs import replace
 
-    from fabula.formats.lorebooks import parse, patch
+    from fabula.formats.lore.read_write import parse, patch
     from fabula.lorebook.model import Story
 
     with writing(project, store) as tx:
@@ -123,7 +123,7 @@ def use(
 
 def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
     """Take a lorebook away."""
-    from fabula.lorebook import service
+    from fabula.lorebook import edits as service
 
     with writing(project, store) as tx:
         found = find(tx, book)
@@ -133,7 +133,7 @@ def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
 
 def find(reading: Reading, name: str) -> Lorebook:
     """A lorebook by its id, or by its name where only one has it."""
-    from fabula.lorebook.service import listed
+    from fabula.lorebook.edits import listed
 
     books = listed(reading)
     found = [book for book in books if book.id == name] or [book for book in books if book.name == name]
@@ -145,7 +145,7 @@ def find(reading: Reading, name: str) -> Lorebook:
 
 
 def _keep(tx: Writing, before: Lorebook, after: Lorebook) -> None:
-    from fabula.lorebook import service
+    from fabula.lorebook import edits as service
 
     service.put(tx, after, expected=before.version)
 

@@ -41,9 +41,9 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import now
 
 if TYPE_CHECKING:
-    from fabula.app import Fabula
     from fabula.context.request import Attachment, Request
-    from fabula.library import Library
+    from fabula.workspace.project import Fabula
+    from fabula.workspace.views import Library
 
 app = typer.Typer(
     add_completion=False,
@@ -93,7 +93,7 @@ def _asked(
     asked: ASKED = None,
 ) -> tuple[Fabula, Request]:
     """The project and the request that a command line describes."""
-    from fabula.app import Fabula
+    from fabula.workspace.project import Fabula
 
     house = Fabula.open(project, library=library)
     if asked is not None:
@@ -130,7 +130,7 @@ def _attached(paths: Sequence[Path]) -> tuple[Attachment, ...]:
     """Files that go along with a request."""
     if not paths:
         return ()
-    from fabula.llm.attached import attachment
+    from fabula.llm.providers.attachments import attachment
 
     return tuple(attachment(path) for path in paths)
 
@@ -141,7 +141,7 @@ def _library(project: str, where: str | None) -> Iterator[Library | None]:
     if project.startswith("sample:") or exists(project):
         yield None
         return
-    from fabula.library import Library
+    from fabula.workspace.views import Library
 
     with projects.open_store(where) as store:
         yield Library(store)
@@ -149,7 +149,7 @@ def _library(project: str, where: str | None) -> Iterator[Library | None]:
 
 def _read_up(house: Fabula) -> None:
     """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
-    from fabula.search.shelf import Shelf
+    from fabula.search.corpus import Shelf
 
     view = house.view
     shelf = view.room(Shelf)
@@ -193,7 +193,7 @@ def assemble(
     """Assemble the prompt for a place in the story."""
     result = house.assemble(request, sitting=house.sitting(now()))
     if as_json:
-        from fabula.context.wire import result_json
+        from fabula.context.json_request import result_json
 
         _print_json(result_json(result))
     elif quiet:
@@ -210,7 +210,7 @@ def inspect(house: Fabula, request: Request, as_json: JSON = False) -> None:
     """Look inside: every fragment, in or out, and why."""
     result = house.inspect(request, sitting=house.sitting(now()))
     if as_json:
-        from fabula.context.wire import inspection_json
+        from fabula.context.json_request import inspection_json
 
         _print_json(inspection_json(result))
     else:
@@ -230,7 +230,7 @@ def why(
     """Why is this (not) in the prompt?"""
     verdicts = house.inspect(request, sitting=house.sitting(now())).why(name)
     if as_json:
-        from fabula.context.wire import verdict_json
+        from fabula.context.json_request import verdict_json
 
         _print_json({"name": name, "verdicts": [verdict_json(verdict) for verdict in verdicts]})
     else:
@@ -244,7 +244,7 @@ def why(
 @app.command()
 def samples() -> None:
     """The sample stories that come along."""
-    from fabula.app import Fabula, sample_names
+    from fabula.workspace.project import Fabula, sample_names
 
     for name in sample_names():
         house = Fabula.open(f"sample:{name}")

@@ -54,7 +54,7 @@ def list_memories(
     as_json: JSON = False,
 ) -> None:
     """Everything remembered: ✓ confirmed, ? proposed, ✗ dismissed, z resting; and what contradicts what."""
-    from fabula.memory import service
+    from fabula.memory import edits as service
     from fabula.memory.model import Scope
 
     with shelf(project, store) as reading:
@@ -86,7 +86,7 @@ def remember(
     as_json: JSON = False,
 ) -> None:
     """Remember this. It is sure from the start, and joins what says the same already."""
-    from fabula.memory import service
+    from fabula.memory import edits as service
     from fabula.memory.model import Kind
     from fabula.memory.outcomes import as_episode
 
@@ -114,7 +114,7 @@ def confirm(
 ) -> None:
     """Say yes to a proposal, or yes again to what is fading."""
     from fabula.core.ids import now
-    from fabula.memory import service
+    from fabula.memory import edits as service
 
     scope = scope_of(user)
     with desk(project, store) as tx:
@@ -128,7 +128,7 @@ def confirm(
 
 def dismiss(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None, as_json: JSON = False) -> None:
     """Say no to a proposal; it does not come back on the same evidence."""
-    from fabula.memory import service
+    from fabula.memory import edits as service
 
     with desk(project, store) as tx:
         made = service.dismiss(tx, memory, scope=scope_of(user))
@@ -146,7 +146,7 @@ def edit(
     as_json: JSON = False,
 ) -> None:
     """Change what is given."""
-    from fabula.memory import service
+    from fabula.memory import edits as service
 
     with desk(project, store) as tx:
         values: dict[str, Any] = {"text": text, "confidence": confidence}
@@ -160,7 +160,7 @@ def edit(
 
 def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None) -> None:
     """Forget it for good, with all it was learnt from."""
-    from fabula.memory import service
+    from fabula.memory import edits as service
 
     with desk(project, store) as tx:
         service.forget(tx, memory, scope=scope_of(user))
@@ -168,7 +168,7 @@ def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = 
 
 
 def _make_rule(tx: Writing, memory: Remembered) -> None:
-    from fabula.constraints import service
+    from fabula.constraints import edits as service
     from fabula.constraints.model import Constraint, Kind, Origin
     from fabula.core.ids import now
 

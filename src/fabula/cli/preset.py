@@ -15,7 +15,7 @@ from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.context.recipes import Recipe
-    from fabula.presets.picture import Row
+    from fabula.presets.layout import Row
 
 NAME = Annotated[str, typer.Argument(help="A preset of the project, by its id or name.")]
 RECIPE = Annotated[str, typer.Option(help="On whose layout it is shown: novel, chat, character-chat.")]
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """The presets of a project."""
     from fabula.manuscript import projects
-    from fabula.presets import service
+    from fabula.presets import edits as service
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
         every = service.listed(reading)
@@ -74,8 +74,9 @@ def show(
     from fabula.context.recipes import Preset
     from fabula.manuscript import projects
     from fabula.memory.snapshot import load_profile
-    from fabula.presets import service, snapshot
-    from fabula.presets.picture import picture
+    from fabula.presets import edits as service
+    from fabula.presets import snapshot
+    from fabula.presets.layout import picture
     from fabula.store.store import OWNER
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id, user=OWNER) as reading:
@@ -98,7 +99,8 @@ def get(project: PROJECT, name: NAME = "", store: STORE = None) -> None:
 
     from fabula.context.recipes import Preset
     from fabula.manuscript import projects
-    from fabula.presets import service, snapshot
+    from fabula.presets import edits as service
+    from fabula.presets import snapshot
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
         found = service.find(reading, name).preset if name else snapshot.load(reading)
@@ -115,7 +117,7 @@ def put(
     """Keep a preset."""
     from msgspec.structs import replace
 
-    from fabula.presets import service
+    from fabula.presets import edits as service
 
     given = service.read(_read(path))
     with writing(project, store) as tx:
@@ -132,7 +134,7 @@ def use(
     store: STORE = None,
 ) -> None:
     """Make a preset the active one, or none."""
-    from fabula.presets import service
+    from fabula.presets import edits as service
 
     with writing(project, store) as tx:
         chosen = None if name == "-" else service.find(tx, name).preset
@@ -142,7 +144,7 @@ def use(
 
 def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
     """Take a preset away."""
-    from fabula.presets import service
+    from fabula.presets import edits as service
 
     with writing(project, store) as tx:
         gone = service.find(tx, name).preset
@@ -154,7 +156,8 @@ def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSO
     """Every anchor a message may name: the built-in ones, then the preset's own."""
     from fabula.context.recipes import Preset, available_anchors
     from fabula.manuscript import projects
-    from fabula.presets import service, snapshot
+    from fabula.presets import edits as service
+    from fabula.presets import snapshot
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
         found = service.find(reading, name).preset if name else snapshot.load(reading)

@@ -89,9 +89,9 @@ def bring_in(
     store: STORE = None,
 ) -> None:
     """Bring a manuscript in."""
-    from fabula.codex import service as codex
+    from fabula.codex import edits as codex
     from fabula.core.ids import new_id
-    from fabula.formats.manuscripts import read_book
+    from fabula.formats.manuscripts.read_write import read_book
     from fabula.manuscript import documents, projects
 
     folder = path.parent if path.name == "project.toml" else path
@@ -125,7 +125,7 @@ def take_out(
     store: STORE = None,
 ) -> None:
     """Write a manuscript in another format."""
-    from fabula.formats.manuscripts import write_book
+    from fabula.formats.manuscripts.read_write import write_book
     from fabula.manuscript import documents, projects
 
     with open_store(store) as opened, bar(f"Writing {path.name}"):
@@ -144,8 +144,8 @@ def save(
 ) -> None:
     """Save a project as one file, with the person's own profile, memories and settings."""
     from fabula.manuscript import projects
-    from fabula.store.save import save as write_save
-    from fabula.store.save_write import slug
+    from fabula.store.save.saving import save as write_save
+    from fabula.store.save.writer import slug
     from fabula.store.store import OWNER
 
     with open_store(store) as opened:
@@ -166,7 +166,7 @@ def load(
 ) -> None:
     """Load a save, whole or not at all; your own profile, memories and settings are added to, never replaced."""
     from fabula.manuscript import projects
-    from fabula.store.load import load as read_save
+    from fabula.store.save.loading import load as read_save
     from fabula.store.store import OWNER
 
     with open_store(store) as opened:
@@ -183,7 +183,7 @@ def load(
 
 def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_json: JSON = False) -> None:
     """Would this save load? Changes nothing."""
-    from fabula.store.load import verify as check_save
+    from fabula.store.save.loading import verify as check_save
 
     with bar(f"Reading {path.name}") as progress:
         report = check_save(path, progress=progress)
@@ -234,7 +234,7 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
 @contextmanager
 def open_store(where: str | None, *, as_it_is: bool = False) -> Iterator[Store]:
     """A store that is closed again; what follows from changes is queued with them."""
-    from fabula.jobs.following import follow
+    from fabula.jobs.triggers.connect import follow
     from fabula.store.store import Store
 
     store = Store.open(where, as_it_is=as_it_is)
@@ -259,8 +259,8 @@ def bar(title: str) -> Iterator[Callable[[int, int], None]]:
 
 def _copied(store: Store, start: str, title: str) -> str:
     """A project folder, a text file or a sample, as a new project of the store; its id."""
-    from fabula.app import read_only
-    from fabula.library import copy_in
+    from fabula.workspace.project import read_only
+    from fabula.workspace.views import copy_in
 
     with bar(f"Reading {start}"):
         view = read_only(start)

@@ -18,7 +18,7 @@ from fabula.cli.runs import plain
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.conversation.recap_model import Kept
+    from fabula.conversation.recaps.model import Kept
     from fabula.store.transaction import Reading
 
 TALK = Annotated[str, typer.Argument(help="A conversation, by its id.")]
@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 def list_recaps(project: PROJECT, conversation: TALK, store: STORE = None, as_json: JSON = False) -> None:
     """Summaries and recaps of a conversation: which rounds, by whom, and whether that is still true."""
-    from fabula.conversation import kept_recaps
+    from fabula.conversation.recaps import editing as kept_recaps
     from fabula.manuscript import projects
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
@@ -68,8 +68,8 @@ def edit(
     as_json: JSON = False,
 ) -> None:
     """Write a summary or a recap by hand; it is never written over by itself."""
-    from fabula.conversation import kept_recaps
-    from fabula.jobs.recap_settings import rules_of
+    from fabula.conversation.recaps import editing as kept_recaps
+    from fabula.jobs.triggers.recap_settings import rules_of
 
     said = sys.stdin.read() if text == "-" else text
     with writing(project, store) as tx:
@@ -90,7 +90,7 @@ def delete(
     as_json: JSON = False,
 ) -> None:
     """Take a summary or a recap away; it comes back only when all are made anew."""
-    from fabula.conversation import kept_recaps
+    from fabula.conversation.recaps import editing as kept_recaps
 
     with writing(project, store) as tx:
         _check(tx, conversation, item)
@@ -109,7 +109,7 @@ def reorder(
     as_json: JSON = False,
 ) -> None:
     """Put the recaps in another order."""
-    from fabula.conversation import kept_recaps
+    from fabula.conversation.recaps import editing as kept_recaps
 
     with writing(project, store) as tx:
         kept_recaps.reorder(tx, conversation, items)
@@ -121,7 +121,7 @@ def reorder(
 
 def rebuild(project: PROJECT, conversation: TALK, store: STORE = None, as_json: JSON = False) -> None:
     """Ask for all of them to be made anew, but for what was written by hand; until then everything stays."""
-    from fabula.jobs import after_saying
+    from fabula.jobs.triggers import messages as after_saying
 
     with writing(project, store) as tx:
         key = after_saying.rebuild(tx, conversation)
@@ -133,8 +133,8 @@ def rebuild(project: PROJECT, conversation: TALK, store: STORE = None, as_json: 
 
 def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """When recaps are made and how long they may be; `fabula setting set` changes that."""
-    from fabula.conversation.recap_model import SETTINGS
-    from fabula.jobs import recap_settings
+    from fabula.conversation.recaps.model import SETTINGS
+    from fabula.jobs.triggers import recap_settings
     from fabula.manuscript import projects
 
     with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
@@ -150,7 +150,7 @@ def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> No
 
 def _check(reading: Reading, conversation: str, item: str) -> None:
     """This belongs to that conversation."""
-    from fabula.conversation import kept_recaps
+    from fabula.conversation.recaps import editing as kept_recaps
 
     known = [one.id for one in kept_recaps.listed(reading, conversation)]
     if item not in known:

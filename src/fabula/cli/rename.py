@@ -22,7 +22,7 @@ def rename(
     """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first."""
     from msgspec import to_builtins
 
-    from fabula import rename as renaming
+    from fabula.workspace.rename import rename as renaming
 
     with writing(project, store) as tx:
         places = renaming.preview(tx, old, new, history=history)
@@ -44,7 +44,7 @@ def undo_rename(
     store: STORE = None,
 ) -> None:
     """Take a rename back, if nothing it touched has changed since."""
-    from fabula import rename as renaming
+    from fabula.workspace.rename import rename as renaming
 
     with writing(project, store) as tx:
         back = renaming.undo(tx, ident or None)

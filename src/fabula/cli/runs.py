@@ -15,8 +15,8 @@ from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.llm.runs import Run, Spent
-    from fabula.settling import Taken
     from fabula.store.store import Store
+    from fabula.workspace.accepting import Taken
 
 RUN = Annotated[str, typer.Argument(help="The run's id, or the beginning of it, or: last.")]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -195,7 +195,7 @@ def accept_run(
     store: STORE = None,
 ) -> None:
     """Take an answer into the document, as it is or as you changed it."""
-    from fabula import settling
+    from fabula.workspace import accepting as settling
 
     text = None if file is None else _edited(file)
 
@@ -216,7 +216,7 @@ def _edited(file: Path) -> str:
 
 def reject_run(project: PROJECT, run: RUN, store: STORE = None) -> None:
     """Leave an answer."""
-    from fabula import settling
+    from fabula.workspace import accepting as settling
 
     def leave(opened: Store, ident: str, run_id: str) -> None:
         settling.reject(opened, ident, run_id)

@@ -54,9 +54,9 @@ def search(
     have it elsewhere.
     """
     from fabula.core.ids import now
-    from fabula.look_up import look_up
-    from fabula.search import cache
-    from fabula.search.chosen import AUTO, OFF, Chosen, Way
+    from fabula.search.embeddings.choice import AUTO, OFF, Chosen, Way
+    from fabula.search.index import disk_cache as cache
+    from fabula.workspace.search import look_up
 
     if where:
         print(cache.folder())
@@ -93,7 +93,7 @@ def search(
 
 
 def _row(view: View, found: Found, wanted: str) -> dict[str, object]:
-    from fabula.search.shelf import TALK
+    from fabula.search.corpus import TALK
 
     passage, document = found.passage, not found.thread.startswith(TALK)
     return {

@@ -30,7 +30,7 @@ def list_settings(project: PROJECT, store: STORE = None, as_json: JSON = False) 
     """Everything that is set, of the project and of you; the project's goes before yours."""
     from msgspec import to_builtins
 
-    from fabula.settings import service
+    from fabula.settings import edits as service
 
     with shelf(project, store) as reading:
         found = {scope: service.listed(reading, scope=scope) for scope in (_scope(False), _scope(True))}
@@ -52,8 +52,8 @@ def set_value(
     store: STORE = None,
 ) -> None:
     """Set something; it takes effect at once."""
-    from fabula.settings import service
-    from fabula.writing_terms import check_setting
+    from fabula.settings import edits as service
+    from fabula.workspace.writing_options import check_setting
 
     wanted = _read(value)
     check_setting(name, wanted, person=user)
@@ -65,7 +65,7 @@ def set_value(
 
 def unset(project: PROJECT, name: NAME, user: USER = False, store: STORE = None) -> None:
     """Leave a setting to the house again."""
-    from fabula.settings import service
+    from fabula.settings import edits as service
 
     with desk(project, store) as tx:
         if user or not _understood(tx, name, None):
@@ -75,10 +75,11 @@ def unset(project: PROJECT, name: NAME, user: USER = False, store: STORE = None)
 
 def _understood(tx: Writing, name: str, value: Any) -> bool:
     """Set through whoever understands it, where somebody does: it is checked there, and what hangs on it is told."""
-    from fabula.conversation.recap_model import SETTINGS
-    from fabula.jobs import guards, recap_settings
-    from fabula.settings import service
-    from fabula.skills import own
+    from fabula.conversation.recaps.model import SETTINGS
+    from fabula.jobs import guards
+    from fabula.jobs.triggers import recap_settings
+    from fabula.settings import edits as service
+    from fabula.skills import project_skills as own
 
     if value is None and service.get(tx, name) is None:
         return False

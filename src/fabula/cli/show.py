@@ -10,13 +10,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from fabula.app import Fabula
 from fabula.codex.model import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
-from fabula.core.fragments import LAYERS
+from fabula.core.fragment import LAYERS
 from fabula.core.story import Eyes
+from fabula.workspace.project import Fabula
 
 _COLOURS = {
     "identity": "grey58",

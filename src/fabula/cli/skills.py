@@ -55,7 +55,7 @@ def list_skills(
 
 def _shelf(project: str | None, store: str | None) -> Skills:
     from fabula.skills.files import Skills, built_in
-    from fabula.skills.own import own_skills
+    from fabula.skills.project_skills import own_skills
 
     if project is None:
         return own_skills()
@@ -65,7 +65,7 @@ def _shelf(project: str | None, store: str | None) -> Skills:
 
 def _change(project: str, store: str | None, add: Path | None, remove: str | None) -> None:
     from fabula.skills.files import text_of
-    from fabula.skills.own import keep, leave
+    from fabula.skills.project_skills import keep, leave
 
     text = None if add is None else text_of(add)
     with writing(project, store) as tx:

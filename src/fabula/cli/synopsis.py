@@ -19,8 +19,8 @@ from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.core.view import View
-    from fabula.manuscript.synopses import Kept, Refreshed
-    from fabula.text.cast import Cast
+    from fabula.manuscript.synopses.editing import Kept, Refreshed
+    from fabula.text.names.main_characters import Cast
 
 ANY_PROJECT = Annotated[str, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
 CHAPTER = Annotated[str, typer.Argument(help="A chapter, by its id or title.")]
@@ -78,8 +78,9 @@ def make(
     as_json: JSON = False,
 ) -> None:
     """Make the synopses that are missing or stale, of the chapters' own sentences."""
-    from fabula.library import Library
-    from fabula.manuscript import projects, synopses
+    from fabula.manuscript import projects
+    from fabula.manuscript.synopses import editing as synopses
+    from fabula.workspace.views import Library
 
     with open_store(store) as opened:
         card = projects.find(opened, project)
@@ -109,7 +110,7 @@ def edit(
     as_json: JSON = False,
 ) -> None:
     """Write a chapter's synopsis by hand; it is never written over by itself."""
-    from fabula.manuscript import synopses
+    from fabula.manuscript.synopses import editing as synopses
 
     said = sys.stdin.read() if text == "-" else text
     with writing(project, store) as tx:
@@ -127,7 +128,7 @@ def edit(
 
 def clear(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
     """Take a chapter's synopsis away; prompts tell the chapter in its own sentences again."""
-    from fabula.manuscript import synopses
+    from fabula.manuscript.synopses import editing as synopses
 
     with writing(project, store) as tx:
         kept = _called(synopses.listed(tx), [chapter])[0]
@@ -137,10 +138,10 @@ def clear(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
 
 def _all(view: View, cast: Cast | None = None) -> list[Kept]:
     """Every chapter of a view and how it is told."""
-    from fabula.manuscript.chapters import ABOVE
     from fabula.manuscript.model import Manuscript
-    from fabula.manuscript.synopses import kept_of
-    from fabula.manuscript.tellings import Tellings
+    from fabula.manuscript.synopses.chapters import ABOVE
+    from fabula.manuscript.synopses.editing import kept_of
+    from fabula.manuscript.synopses.plan import Tellings
 
     story = view.room(Manuscript)
     chapters = (
@@ -153,8 +154,8 @@ def _all(view: View, cast: Cast | None = None) -> list[Kept]:
 def _derived(view: View, chapter: str) -> str:
     """What a prompt tells of a chapter."""
     from fabula.manuscript.model import Manuscript
-    from fabula.manuscript.tellings import Tellings
-    from fabula.people import cast_of
+    from fabula.manuscript.synopses.plan import Tellings
+    from fabula.workspace.characters import cast_of
 
     story = view.room(Manuscript)
     return "" if story is None else Tellings.of(story, cast_of(view)).by_id[chapter].told.text
@@ -164,9 +165,9 @@ def _cast(view: View) -> Cast:
     """The characters of the codex, or, where there are none, those whom the text shows."""
     from fabula.codex.model import Codex
     from fabula.manuscript.model import Manuscript
-    from fabula.people import cast_of
-    from fabula.text.cast import Cast
-    from fabula.text.extract import propose
+    from fabula.text.extraction.extract import propose
+    from fabula.text.names.main_characters import Cast
+    from fabula.workspace.characters import cast_of
 
     codex, story = view.room(Codex), view.room(Manuscript)
     if story is None or (codex is not None and any(entry.type == "character" for entry in codex.entries)):
@@ -177,7 +178,7 @@ def _cast(view: View) -> Cast:
 
 
 def _nobody() -> Cast:
-    from fabula.text.cast import NOBODY
+    from fabula.text.names.main_characters import NOBODY
 
     return NOBODY
 

@@ -18,10 +18,10 @@ from fabula.cli.runs import run_called, taken
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.app import Fabula
     from fabula.context.request import Request
-    from fabula.writing import Finished
-    from fabula.writing_terms import Chosen
+    from fabula.workspace.project import Fabula
+    from fabula.workspace.writing import Finished
+    from fabula.workspace.writing_options import Chosen
 
 PROVIDER = Annotated[
     str | None, typer.Option("--provider", "-p", help="openai, anthropic, ollama, local, clipboard … or one of yours.")
@@ -54,7 +54,7 @@ def write(
     """Let a model write at a place in the story."""
     from msgspec.structs import replace
 
-    from fabula.writing_terms import chosen, sized
+    from fabula.workspace.writing_options import chosen, sized
 
     who = chosen(house.store, request.project_id, provider=provider, model=_named(context, request), base_url=base_url)
     if judge is not None:
@@ -77,7 +77,7 @@ def write(
         print("\nStopped; what came is kept.", file=sys.stderr)
         raise typer.Exit(130) from None
     if accept and house.store is not None and ends and ends[0].run_id:
-        from fabula.settling import accept as take
+        from fabula.workspace.accepting import accept as take
 
         print(taken(take(house.store, request.project_id, ends[0].run_id)), file=sys.stderr)
 
@@ -85,8 +85,8 @@ def write(
 async def _written(house: Fabula, request: Request, who: Chosen, variants: int) -> list[Finished]:
     from fabula.cli.answers import Answers
     from fabula.core.ids import now
-    from fabula.llm.providers import provider_at
-    from fabula.writing import Writer
+    from fabula.llm.providers.factory import provider_at
+    from fabula.workspace.writing import Writer
 
     provider = provider_at(who.place)
     writer = Writer(house, provider, store=house.store, terms=who.terms)
@@ -135,7 +135,7 @@ def _again(house: Fabula, run: str, asked: Request) -> Request:
     """The request of an earlier run, whose answer is left; in other words, where there are some."""
     from msgspec.structs import replace
 
-    from fabula.settling import again
+    from fabula.workspace.accepting import again
 
     if house.store is None:
         raise FabulaError(Code.REQUEST_INVALID, "Only a project of the store has runs: fabula new --from …")

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fabula.core.story import Position
-from fabula.text.names import Rules
+from fabula.text.names.matcher import Rules
 
 
 class Level(StrEnum):

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from fabula.codex.checks import check_since, refused
 from fabula.codex.model import Entry
 from fabula.codex.tables import entries, knowledge, progressions
+from fabula.codex.validation import check_since, refused
 from fabula.core.ids import sound_id
 from fabula.core.story import Position
 from fabula.store.transaction import Reading, Writing, missing

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from fabula.codex.entry import Entry, Knowledge, Level, Pins, Progression, Relation, Wish
-from fabula.codex.portrait import portrait, progress
-from fabula.codex.roll import Roll
-from fabula.core.fragments import Fragment, Layer, Terms, Tier
+from fabula.codex.entry_text import portrait, progress
+from fabula.codex.name_index import Roll
+from fabula.core.fragment import Fragment, Layer, Terms, Tier
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
-from fabula.text.names import Names
+from fabula.text.names.matcher import Names
 
 __all__ = ["Codex", "Entry", "Knowledge", "Level", "Pins", "Progression", "Relation", "Wish"]
 

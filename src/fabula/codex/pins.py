@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fabula.codex.checks import refused
 from fabula.codex.model import Pins, Wish
 from fabula.codex.snapshot import pins_at
 from fabula.codex.tables import entries, pins
+from fabula.codex.validation import refused
 from fabula.core.ids import sound_id
 from fabula.store.transaction import Reading, Writing, missing
 

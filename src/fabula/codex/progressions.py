@@ -14,10 +14,10 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.codex import knowledge
-from fabula.codex.checks import checked_step, refused
 from fabula.codex.model import Entry, Progression
 from fabula.codex.snapshot import step_of
 from fabula.codex.tables import entries, progressions
+from fabula.codex.validation import checked_step, refused
 from fabula.core.ids import new_id
 from fabula.store.transaction import Reading, Writing
 

@@ -13,12 +13,12 @@ import msgspec
 from sqlalchemy import Row, Table
 
 from fabula.codex.model import Codex, Entry, Knowledge, Level, Pins, Progression, Relation, Wish
-from fabula.codex.roll import Roll
+from fabula.codex.name_index import Roll
 from fabula.codex.tables import entries, knowledge, pins, progressions, relations
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.store.transaction import Reading
-from fabula.text.names import Rules
+from fabula.text.names.matcher import Rules
 
 FEW = 500  # up to so many are asked for by name; of more, everything is read
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from fabula.codex.model import Codex, Entry, Level, Wish
-from fabula.codex.roll import order
+from fabula.codex.name_index import order
 from fabula.context.gate import judge
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer
-from fabula.core.scale import DETECTED, KEPT, PULLED_IN, within
+from fabula.core.fragment import Fragment, Layer
+from fabula.core.relevance import DETECTED, KEPT, PULLED_IN, within
 from fabula.core.view import View
-from fabula.text.names import Hit
+from fabula.text.names.matcher import Hit
 
 _STEPS = 4  # nearness is told apart in quarters, so that fragments can be shared between requests
 _SCORES = tuple(within(DETECTED, step / _STEPS) for step in range(_STEPS + 1))

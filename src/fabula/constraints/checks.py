@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from fabula.constraints.banned import apart, finder, occurrences
-from fabula.constraints.lengths import length, sentences
+from fabula.constraints.banned_words import apart, finder, occurrences
 from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
-from fabula.constraints.person import out_of_person, without_person
-from fabula.constraints.quotes import narration
-from fabula.constraints.sayings import understood
+from fabula.constraints.narrative_person import out_of_person, without_person
+from fabula.constraints.quotation import narration
+from fabula.constraints.rule_parser import understood
+from fabula.constraints.sentence_length import length, sentences
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part, Tier
+from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.story import Position
 
 MOST = 500

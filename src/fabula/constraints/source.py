@@ -8,7 +8,7 @@ from fabula.constraints.model import Constraints
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment
+from fabula.core.fragment import Fragment
 from fabula.core.view import View
 
 

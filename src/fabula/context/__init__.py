@@ -11,7 +11,7 @@ from fabula.context.result import LayerReport, Result
 from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import vantage_of
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part, Placement, Terms, Tier
+from fabula.core.fragment import Fragment, Layer, Part, Placement, Terms, Tier
 from fabula.core.story import Eyes, Moment, Position, Timeline, Vantage
 from fabula.core.view import Project, View
 

@@ -15,7 +15,7 @@ from fabula.context.measure import Measure
 from fabula.context.request import Attachment
 from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part
 
 
 class Attached(Struct):

@@ -11,7 +11,7 @@ from math import isfinite
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import LAYERS, Layer
+from fabula.core.fragment import LAYERS, Layer
 
 
 class Share(Struct, frozen=True):

@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from fabula.context.admission import Turns, Turnstile
+from fabula.context.assembly import Run
 from fabula.context.budget import Limits, Profile
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.gather import Gatherer, Line, Source
 from fabula.context.measure import Measure
+from fabula.context.phrases import WORDS
 from fabula.context.recipes import NOVEL, RECIPES, Preset, Recipe, UserProfile, prepare
 from fabula.context.request import Request
 from fabula.context.result import Result
-from fabula.context.run import Run
-from fabula.context.turnstile import Turns, Turnstile
-from fabula.context.words import WORDS
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment
+from fabula.core.fragment import Fragment
 from fabula.core.view import Language, Project, View
-from fabula.text.models import Model, find_model
-from fabula.text.tokens import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerError
+from fabula.text.tokens.models import Model, find_model
+from fabula.text.tokens.tokenizer import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerError
 
 log = logging.getLogger("fabula.context")
 

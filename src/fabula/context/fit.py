@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from fabula.context.budget import Budget
+from fabula.context.candidates import Offer
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.measure import Measure, Piece
 from fabula.context.recipes.model import Recipe
-from fabula.context.rules import fit_rules
-from fabula.context.shape import Offer
+from fabula.context.rules_line import fit_rules
 from fabula.context.trace import Outcome, Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Layer
-from fabula.core.scale import NEEDED
-from fabula.text.paragraphs import NEVER
+from fabula.core.fragment import Layer
+from fabula.core.relevance import NEEDED
+from fabula.text.tokens.paragraphs import NEVER
 from fabula.text.windows import Cut, shorten
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Terms
+from fabula.core.fragment import Fragment, Terms
 from fabula.core.story import Eyes, Timeline, Vantage
 
 log = logging.getLogger("fabula.context")

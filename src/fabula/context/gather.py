@@ -18,11 +18,11 @@ from typing import Protocol, cast
 from msgspec import Struct
 
 from fabula.context.budget import Limits
+from fabula.context.phrases import Words
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
-from fabula.context.words import Words
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment
+from fabula.core.fragment import Fragment
 from fabula.core.view import View
 
 log = logging.getLogger("fabula.context")

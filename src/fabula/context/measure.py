@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from fabula.context.budget import Budget
-from fabula.context.words import Words
-from fabula.core.fragments import Fragment, Layer, Part
-from fabula.text.models import Model
-from fabula.text.remembered import Generations
-from fabula.text.tokens import Tokenizer
+from fabula.context.phrases import Words
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.text.bounded_cache import Generations
+from fabula.text.tokens.models import Model
+from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import GAP
 
 if TYPE_CHECKING:
-    from fabula.context.groups import Known
+    from fabula.context.gate_cache import Known
     from fabula.context.render import Joined
-    from fabula.context.standing import Standing
+    from fabula.context.static_fragments import Standing
 
 _BLOCKS = 256  # rendered lists kept
 SHAPED = 2_000_000  # characters of shaped fragments kept in a generation

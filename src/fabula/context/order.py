@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from fabula.context.continuity import NOTHING, Continuity
 from fabula.context.measure import Piece
 from fabula.context.trace import Outcome, Reason
-from fabula.core.scale import NEEDED
+from fabula.core.relevance import NEEDED
 
 OFTEN = frozenset({"relevant", "search", "history"})  # kinds that change with every choice
 

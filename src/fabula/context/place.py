@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
+from fabula.context.candidates import Offer
 from fabula.context.fit import Fitting
 from fabula.context.measure import Measure, Piece, Unit
 from fabula.context.recipes.preset import Node, Preset
-from fabula.context.shape import Offer
-from fabula.context.standing import units_of_rules, units_of_settings
+from fabula.context.static_fragments import units_of_rules, units_of_settings
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Placement, Role
+from fabula.core.fragment import Fragment, Placement, Role
 from fabula.text.windows import GAP
 
 

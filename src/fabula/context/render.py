@@ -17,8 +17,8 @@ from msgspec import Struct
 from fabula.context.measure import Measure, Unit
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
-from fabula.core.fragments import Role
-from fabula.text.tokens import Tokenizer
+from fabula.core.fragment import Role
+from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import GAP
 
 _MESSAGES = 64  # beginnings kept

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from fabula.context.recipes.preset import Preset
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 from fabula.core.story import Eyes, Position, Vantage
 from fabula.core.view import Language
-from fabula.text.readings import Readings
-from fabula.text.sightings import Sightings
-from fabula.text.tokens import Tokenizer
+from fabula.text.names.mention_cache import Readings
+from fabula.text.names.mention_columns import Sightings
+from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import Stretch
 
 if TYPE_CHECKING:
-    from fabula.text.names import Hit
+    from fabula.text.names.matcher import Hit
 
 
 class Principal(Struct, frozen=True):

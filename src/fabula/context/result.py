@@ -10,9 +10,9 @@ from fabula.context.budget import Budget
 from fabula.context.continuity import Continuity
 from fabula.context.render import Message, Rendered
 from fabula.context.trace import Trace, Verdict
-from fabula.core.fragments import LAYERS, Layer
+from fabula.core.fragment import LAYERS, Layer
 from fabula.core.story import Vantage
-from fabula.text.models import Model
+from fabula.text.tokens.models import Model
 
 
 class LayerReport(Struct, frozen=True):

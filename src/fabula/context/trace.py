@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from fabula.core.fragments import Fragment, Layer
+from fabula.core.fragment import Fragment, Layer
 
 
 class Reason(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fabula.core.fragments import Fragment, Layer, Part, Role
+from fabula.core.fragment import Fragment, Layer, Part, Role
 
 MOST = 1000  # messages of one conversation that a snapshot holds: the newest
 

@@ -15,7 +15,7 @@ from sqlalchemy import Row
 
 from fabula.conversation.tables import participants
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import whole
+from fabula.core.fragment import whole
 from fabula.core.ids import now
 from fabula.store.transaction import Reading, Writing
 

@@ -8,7 +8,7 @@ from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment
+from fabula.core.fragment import Fragment
 from fabula.core.view import View
 
 

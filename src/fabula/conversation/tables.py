@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
 
 from fabula.conversation.model import Kind
-from fabula.core.fragments import Role
+from fabula.core.fragment import Role
 from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
 
 ROOM = "conversation"

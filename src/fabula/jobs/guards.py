@@ -13,8 +13,8 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs.model import Breaker, Kind, Money, State
 from fabula.jobs.tables import breakers, jobs, months
-from fabula.jobs.times import later, month_of, next_month
-from fabula.settings import service as settings
+from fabula.jobs.timestamps import later, month_of, next_month
+from fabula.settings import edits as settings
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading, Writing
 

@@ -24,7 +24,7 @@ from fabula.core.ids import new_id
 from fabula.jobs import guards
 from fabula.jobs.model import Job, Kind, Lease, State
 from fabula.jobs.tables import PLAIN, jobs
-from fabula.jobs.times import later
+from fabula.jobs.timestamps import later
 from fabula.store.store import Store
 from fabula.store.transaction import Writing
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from fabula.core.errors import Code
-from fabula.jobs.stop import Stop
+from fabula.jobs.cancellation import Stop
 from fabula.store.transaction import Writing
 
 

@@ -17,10 +17,12 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.jobs import ending, leases, upkeep
-from fabula.jobs.ending import Run, Trouble
+from fabula.jobs import execution as ending
+from fabula.jobs import leases
+from fabula.jobs import maintenance as upkeep
+from fabula.jobs.cancellation import Stop
+from fabula.jobs.execution import Run, Trouble
 from fabula.jobs.model import Kind, Lease
-from fabula.jobs.stop import Stop
 from fabula.jobs.tables import jobs
 from fabula.store.store import Store
 

@@ -16,7 +16,7 @@ from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now
 from fabula.llm.model import Usage
-from fabula.llm.money import Cost
+from fabula.llm.pricing import Cost
 from fabula.llm.tables import runs
 from fabula.store.transaction import Reading, Writing
 

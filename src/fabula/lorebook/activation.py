@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from fabula.lorebook.chance import Chance
-from fabula.lorebook.exact import EXACT
-from fabula.lorebook.gate import Gate, Kind, Pass
+from fabula.lorebook.entry_check import Gate, Kind, Pass
 from fabula.lorebook.groups import Candidate, Contest
 from fabula.lorebook.keys import Finder
-from fabula.lorebook.lore import Lore, expand, listed
 from fabula.lorebook.model import Activation, Book, Number, Reason, Ref, Said, Scene, Settings, Timed, Verdict
-from fabula.lorebook.place import place
+from fabula.lorebook.random_source import Chance
 from fabula.lorebook.rules import Rules
-from fabula.lorebook.timed import Running, running, started
-from fabula.text.tokens import Tokenizer
+from fabula.lorebook.scan_order import Lore, expand, listed
+from fabula.lorebook.sillytavern_rules import EXACT
+from fabula.lorebook.text_positions import place
+from fabula.lorebook.timed_effects import Running, running, started
+from fabula.text.tokens.tokenizer import Tokenizer
 
 ASKED, FEWEST = 200_000, 50  # entries asked in a scan; passes that are always allowed
 DEFAULTS, NOWHERE, NOTHING = Settings(), Scene(), Timed()

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from fabula.lorebook.chance import Chance
-from fabula.lorebook.lore import Lore
 from fabula.lorebook.model import Number, Reason, Ref
-from fabula.lorebook.timed import Running
+from fabula.lorebook.random_source import Chance
+from fabula.lorebook.scan_order import Lore
+from fabula.lorebook.timed_effects import Running
 
 WEIGHT = 100
 _COMMA = re.compile(r",\s*")

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from fabula.text.patterns import WHITE, Allowance, Pattern, Searched, TooMuchWorkError, pattern
+from fabula.text.js_regex import WHITE, Allowance, Pattern, Searched, TooMuchWorkError, pattern
 from fabula.text.whole_words import occurrences
 
 Stands = Callable[[str, str], bool]  # (text, key): does the key occur as a word of its own?

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from fabula.lorebook.groups import Contest, Settled
 from fabula.lorebook.keys import Stands
-from fabula.lorebook.lore import Lore
 from fabula.lorebook.model import Reason
-from fabula.text.tokens import Tokenizer
+from fabula.lorebook.scan_order import Lore
+from fabula.text.tokens.tokenizer import Tokenizer
 
 
 class Budget(Protocol):

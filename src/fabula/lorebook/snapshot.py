@@ -11,9 +11,9 @@ from collections.abc import Callable, Set
 from typing import Protocol
 
 from fabula.core.errors import FabulaError
+from fabula.lorebook.books import Lorebooks, Shelved
+from fabula.lorebook.edits import Lorebook, listed
 from fabula.lorebook.model import About, Book, Settings
-from fabula.lorebook.service import Lorebook, listed
-from fabula.lorebook.shelf import Lorebooks, Shelved
 from fabula.store.transaction import Reading
 
 

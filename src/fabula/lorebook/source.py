@@ -17,17 +17,17 @@ from fabula.context.recipes import NOVEL
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer, Terms
-from fabula.core.scale import DETECTED, KEPT, PULLED_IN, within
+from fabula.core.fragment import Fragment, Layer, Terms
+from fabula.core.relevance import DETECTED, KEPT, PULLED_IN, within
 from fabula.core.view import View
-from fabula.lorebook.exact import EXACT
-from fabula.lorebook.lore import title_of
+from fabula.lorebook.books import Lorebooks, Question, leave, source_of
 from fabula.lorebook.model import EXPLAINED, Activation, Ref, Said, Scene
 from fabula.lorebook.model import Reason as Why
 from fabula.lorebook.model import Verdict as Answer
-from fabula.lorebook.ours import FABULA
-from fabula.lorebook.seat import Seat, anchors_of, seat
-from fabula.lorebook.shelf import Lorebooks, Question, leave, source_of
+from fabula.lorebook.own_rules import FABULA
+from fabula.lorebook.placement import Seat, anchors_of, seat
+from fabula.lorebook.scan_order import title_of
+from fabula.lorebook.sillytavern_rules import EXACT
 
 REACH = 8000  # characters before the cursor that count as the message
 _ANYWHERE = Terms("")

@@ -13,12 +13,13 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
-from fabula.manuscript import outline, revisions, synopses
-from fabula.manuscript.draft import Book, Draft, Kind
+from fabula.manuscript import outline, revisions
+from fabula.manuscript.drafts import Book, Draft, Kind
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.synopses import editing as synopses
 from fabula.manuscript.tables import documents, marks
 from fabula.manuscript.tree import children
-from fabula.store.places import carry
+from fabula.store.anchors import carry
 from fabula.store.transaction import Reading, Writing
 from fabula.text.offsets import Edit, difference, normalise
 

@@ -10,8 +10,8 @@ from itertools import accumulate
 
 from fabula.core.story import Eyes, Moment, Timeline
 from fabula.core.view import Language
-from fabula.manuscript.draft import Kind
-from fabula.text.paragraphs import Paragraphs
+from fabula.manuscript.drafts import Kind
+from fabula.text.tokens.paragraphs import Paragraphs
 
 
 @dataclass(frozen=True)

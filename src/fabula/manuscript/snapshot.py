@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fabula.manuscript.draft import Kind
+from fabula.manuscript.drafts import Kind
 from fabula.manuscript.model import Document, Manuscript
 from fabula.manuscript.outline import beats_of
-from fabula.manuscript.synopses import rows_of, told_of
+from fabula.manuscript.synopses.editing import rows_of, told_of
 from fabula.manuscript.tables import documents
 from fabula.manuscript.tree import in_order
 from fabula.store.transaction import Reading

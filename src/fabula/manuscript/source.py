@@ -9,7 +9,7 @@ from functools import lru_cache
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part, Tier
+from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.text.offsets import carried_back, check_cursor, normalise

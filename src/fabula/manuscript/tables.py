@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy import Column, Float, Index, Integer, Text
 
 from fabula.core.errors import Code
-from fabula.manuscript.draft import Kind
+from fabula.manuscript.drafts import Kind
 from fabula.manuscript.model import Direction
 from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
 from fabula.store.tables import projects

@@ -15,7 +15,7 @@ from ahocorasick_rs import AhoCorasick
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer
+from fabula.core.fragment import Fragment, Layer
 from fabula.core.story import Eyes, Position
 from fabula.core.view import View
 from fabula.memory.model import LEVELS, Memory

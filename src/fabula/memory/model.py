@@ -13,12 +13,12 @@ from typing import Literal
 from msgspec import Struct
 
 from fabula.context.trace import Reason, Verdict
-from fabula.core.fragments import Fragment, Layer, Part
-from fabula.core.scale import EPISODE, within
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.relevance import EPISODE, within
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.sameness import Meanings
-from fabula.memory.speech import spoken
+from fabula.memory.deduplicate import Meanings
+from fabula.memory.dialogue_share import spoken
 
 SAMPLES = 3  # style samples in one prompt
 LEVELS = 4  # of relevance, so that an episode's fragment is one of a few and is measured once

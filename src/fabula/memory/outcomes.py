@@ -16,15 +16,15 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id, now, sound_id
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.learner import voters
 from fabula.memory.model import Fate, Outcome, Remembered
+from fabula.memory.proposals import voters
 from fabula.memory.rows import place_of
 from fabula.memory.tables import outcomes
 from fabula.memory.topics import topic_of
 from fabula.store.tables import projects
 from fabula.store.transaction import Reading, Writing
 from fabula.text.offsets import normalise
-from fabula.text.short import short
+from fabula.text.shorten import short
 
 MOST = 500  # outcomes of a project
 LONGEST = 20_000  # characters of a text

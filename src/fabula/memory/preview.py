@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
-from fabula.core.fragments import Layer
+from fabula.core.fragment import Layer
 
 Sort = Literal["preference", "style sample", "episode", "working", "conversation"]
 _SORTS: dict[str, Sort] = {"style": "style sample", "working": "working", "talk": "conversation"}

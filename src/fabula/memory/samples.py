@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.memory import service
+from fabula.memory import edits as service
 from fabula.memory.model import Kind, Remembered, Scope
 from fabula.store.transaction import Writing
 

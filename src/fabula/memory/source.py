@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Fragment, Layer
+from fabula.core.fragment import Fragment, Layer
 from fabula.core.view import View
+from fabula.memory.deduplicate import Meanings
+from fabula.memory.dialogue_share import TALK, spoken
 from fabula.memory.model import Memory, Scene
-from fabula.memory.sameness import Meanings
-from fabula.memory.speech import TALK, spoken
 
 Group = tuple[Fragment, ...]
 Ruled = Callable[[View], Group]

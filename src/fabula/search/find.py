@@ -10,8 +10,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.story import Eyes, Position, Timeline, Vantage
+from fabula.search.corpus import TALK, Made
 from fabula.search.model import Hit, Passage, Query
-from fabula.search.shelf import TALK, Made
 
 _BITS = 1024  # of a passage's mark
 _ALIKE = 0.2  # of the bits of two marks may differ in passages that are nearly alike

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from fabula.context.request import Ask
+from fabula.search.index.passages import SIZE, WIDE, paragraphs_back
 from fabula.search.model import Query
-from fabula.search.passages import SIZE, WIDE, paragraphs_back
 
 NEAR = ((500, 1.0), (1500, 0.7), (3000, 0.4))  # how far before the cursor a paragraph ends, and what it weighs
 BEFORE = 0.1  # of its weight keeps what stands before the scene

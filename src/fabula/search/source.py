@@ -13,15 +13,15 @@ from fabula.context.gate import judge
 from fabula.context.request import Ask
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragments import Because, Fragment, Layer
-from fabula.core.scale import PASSAGE, within
+from fabula.core.fragment import Because, Fragment, Layer
+from fabula.core.relevance import PASSAGE, within
 from fabula.core.view import Language, View
-from fabula.search.chosen import Chosen, Way
+from fabula.search.corpus import TALK, Made, Shelf
 from fabula.search.dates import day_of
+from fabula.search.embeddings.choice import Chosen, Way
 from fabula.search.find import Stand, allowed, apart, find, tellable, words_of
 from fabula.search.model import Hit, Passage, Query
 from fabula.search.query import query_of
-from fabula.search.shelf import TALK, Made, Shelf
 
 log = logging.getLogger("fabula.search")
 

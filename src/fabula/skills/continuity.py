@@ -15,7 +15,7 @@ from fabula.codex.model import Codex, Entry
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language, View
 from fabula.skills.deaths import says_dead
-from fabula.text.strangers import strangers
+from fabula.text.names.unknown import strangers
 
 _SPEECH_EN = (
     r"says?|said|asks?|asked|answers?|answered|replie[sd]|whispers?|whispered|shouts?|shouted|cries|cried|murmurs?|"

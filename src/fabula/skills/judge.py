@@ -23,7 +23,7 @@ from fabula.core.story import Position
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction
 from fabula.skills.continuity import hints
-from fabula.skills.shaped import TEXT, list_of, rows_in
+from fabula.skills.structured_answer import TEXT, list_of, rows_in
 
 Policy = Literal["off", "flag", "regenerate"]
 MOST_FINDINGS = 50

@@ -9,7 +9,7 @@ from typing import Any
 from fabula.context.request import Ask
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Fragment, Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.skills.files import Skills, built_in

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabula.store.faults import in_words
+from fabula.store.database_errors import in_words
 
 FOLDER = "backups"
 KEPT = 10

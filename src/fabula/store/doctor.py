@@ -13,10 +13,10 @@ from sqlalchemy import func, select, text
 
 from fabula.core.errors import Code, FabulaError
 from fabula.store.backup import FOLDER, backups
-from fabula.store.faults import in_words
-from fabula.store.migrate import HEAD, current
+from fabula.store.database_errors import in_words
 from fabula.store.store import Store
 from fabula.store.tables import changes, heads
+from fabula.store.upgrade import HEAD, current
 
 TIGHT = 1 << 30  # bytes of free disk below which to worry
 

@@ -11,16 +11,16 @@ from sqlalchemy import Connection, Engine, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.across import Across
+from fabula.store.all_projects import Across
 from fabula.store.backup import back_up_daily
-from fabula.store.connect import FILE, data_folder, is_address, postgres_engine, sqlite_engine
-from fabula.store.faults import in_doubt, in_words, lost_connection
-from fabula.store.following import Following
-from fabula.store.heads import Heads, ServerHeads, SqliteHeads
-from fabula.store.migrate import migrate
+from fabula.store.connections import FILE, data_folder, is_address, postgres_engine, sqlite_engine
+from fabula.store.database_errors import in_doubt, in_words, lost_connection
+from fabula.store.hooks import Following
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import heads, projects
 from fabula.store.transaction import Reading, Writing
+from fabula.store.upgrade import migrate
+from fabula.store.versions import Heads, ServerHeads, SqliteHeads
 
 log = logging.getLogger("fabula.store")
 

@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, Una
 from sqlalchemy.sql.selectable import SelectBase
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import whole
+from fabula.core.fragment import whole
 from fabula.core.ids import now
 from fabula.store.schema import OwnerKind, about
 from fabula.store.tables import changes, heads

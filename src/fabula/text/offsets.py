@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import whole
+from fabula.core.fragment import whole
 
 
 def normalise(text: str) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from fabula.text.extract_words_en import SHORT, SPEECH
+from fabula.text.extraction.english_words import SHORT, SPEECH
 from fabula.text.sentences import sentence_starts
 
 LONGEST = 600  # characters that are kept together for a speech's sake

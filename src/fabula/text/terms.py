@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import chain
 from operator import add
 
-from fabula.text.roots import root
+from fabula.text.stemmer import root
 
 EXACT = "="  # before a word as it is written
 _WIDE_FIRST = "\u2e80"  # from here on: writing without spaces, and Hangul, whose words change at their ends

@@ -11,10 +11,10 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from fabula.core.fragments import Fragment, Layer, Part
-from fabula.text.paragraphs import Paragraphs
+from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.sentences import sentence_starts
-from fabula.text.tokens import Tokenizer
+from fabula.text.tokens.paragraphs import Paragraphs
+from fabula.text.tokens.tokenizer import Tokenizer
 
 GAP = "\n\n"  # stands behind every piece, and is counted with it
 WORTH_FILLING = 40  # tokens left by whole paragraphs from which on sentences are tried

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabula.context.recipes.model import Recipe
 from fabula.context.recipes.preset import Node, Preset
-from fabula.core.fragments import Role
+from fabula.core.fragment import Role
 
 
 def _places(*places: tuple[str, Role]) -> Preset:

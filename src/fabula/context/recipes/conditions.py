@@ -18,8 +18,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from fabula.text.patterns import Allowance, Pattern, Searched, TooMuchWorkError
-from fabula.text.patterns import pattern as read_pattern
+from fabula.text.js_regex import Allowance, Pattern, Searched, TooMuchWorkError
+from fabula.text.js_regex import pattern as read_pattern
 from fabula.text.whole_words import as_a_word
 
 LONGEST_KEYWORD = 200

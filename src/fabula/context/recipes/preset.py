@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.context.recipes.conditions import Condition
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragments import Layer, Role
+from fabula.core.fragment import Layer, Role
 
 BUILT_IN = ("chat_history", "user_profile", "character", *(layer.value for layer in Layer))
 NodeType = Literal["message", "chat_history", "user_profile", "placeholder"]

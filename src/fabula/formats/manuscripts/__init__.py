@@ -1,0 +1,1 @@
+"""Manuscripts, read and written in the formats of other programs (man-6)."""

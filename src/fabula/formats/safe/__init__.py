@@ -1,0 +1,1 @@
+"""Bounded readers for files that somebody else made."""

@@ -1,0 +1,1 @@
+"""Triggers: which jobs a change in the store queues."""

@@ -1,0 +1,1 @@
+"""Providers: one module for each kind of model server."""

@@ -1,0 +1,1 @@
+"""Embeddings: search by meaning, with a local model or an embeddings endpoint."""

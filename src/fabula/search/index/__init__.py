@@ -1,0 +1,1 @@
+"""The search index: passages and an inverted index over their words."""

@@ -1,0 +1,1 @@
+"""Saves: a whole project as one readable file (sav-2)."""

@@ -1,0 +1,1 @@
+"""Extraction: propose codex entries from a manuscript (cdx-7)."""

@@ -1,0 +1,1 @@
+"""Names: find known names in running text (cdx-3)."""

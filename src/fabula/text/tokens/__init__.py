@@ -1,0 +1,1 @@
+"""Tokens: exact counts with the target model's own vocabulary (bud-2)."""

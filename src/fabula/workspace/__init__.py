@@ -1,0 +1,1 @@
+"""The workspace: the use cases that every interface calls."""

@@ -1,0 +1,32 @@
+"""Retrieved things of different kinds share one scale (bud-10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.core.relevance import DETECTED, EPISODE, KEPT, NEEDED, PASSAGE, PULLED_IN, RECAP, SYNOPSIS, within
+
+
+def test_the_table_is_that_of_the_specification() -> None:
+    assert PULLED_IN == 1.0
+    assert DETECTED == (0.8, 0.95)
+    assert RECAP == 0.75
+    assert SYNOPSIS == (0.6, 0.75)
+    assert PASSAGE == (0.3, 0.7)
+    assert EPISODE == (0.2, 0.5)
+
+
+def test_what_is_only_kept_stands_below_everything_that_is_called_for() -> None:
+    assert KEPT < SYNOPSIS[0] < DETECTED[0] < PULLED_IN
+    assert KEPT < NEEDED == DETECTED[0]
+
+
+@pytest.mark.parametrize("scale", [DETECTED, SYNOPSIS, PASSAGE, EPISODE])
+def test_nearness_fills_a_range_and_never_leaves_it(scale: tuple[float, float]) -> None:
+    low, high = scale
+    assert within(scale, 0.0) == low
+    assert within(scale, 1.0) == pytest.approx(high)
+    assert within(scale, -3.0) == low
+    assert within(scale, 7.0) == pytest.approx(high)
+    scores = [within(scale, step / 10) for step in range(11)]
+    assert scores == sorted(scores)

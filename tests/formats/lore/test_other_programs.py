@@ -1,0 +1,128 @@
+"""Books of RisuAI, NovelAI and Agnai: kept whole, read by our rules, what is lost is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.core.errors import Code, FabulaError
+from fabula.formats.lore.field_maps import Dialect, Read
+from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU
+from fabula.formats.lore.read_write import as_world_info, parse, patch, read_lorebook
+from fabula.lorebook.edits import Lorebook
+from tests.formats.lore.files import EXTRAS, round_trip, same
+from tests.lorebook.books import chat, scan
+
+RISU_ROW = {"key": "Mara, light", "secondkey": "", "insertorder": 100, "comment": "Mara", "content": "Keeps it."}
+NOVELAI_ROW = {"text": "Keeps it.", "displayName": "Mara", "keys": ["Mara"], "enabled": True, "forceActivation": False}
+AGNAI_ROW = {"name": "Mara", "entry": "Keeps it.", "keywords": ["Mara"], "priority": 0, "weight": 3, "enabled": True}
+
+
+def risu(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "risu", "ver": 1, "data": list(rows)}
+
+
+def novelai(*rows: dict[str, Any], **book: Any) -> dict[str, Any]:
+    return {"lorebookVersion": 6, "entries": list(rows), **book}
+
+
+def agnai(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "memory", "name": "Isles", "entries": list(rows)}
+
+
+def read(raw: dict[str, Any]) -> Read:
+    return parse(Lorebook(name="b", book=raw))
+
+
+MAKERS = [(RISU, risu, RISU_ROW), (NOVELAI, novelai, NOVELAI_ROW), (AGNAI, agnai, AGNAI_ROW)]
+
+
+@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+@given(book=EXTRAS, rows=st.lists(EXTRAS, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+def test_every_field_comes_back_known_or_not(
+    dialect: Dialect, make: Any, row: dict[str, Any], book: dict[str, Any], rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    raw = {**make(*({**row, **extra} for extra in rows)), **book}
+    assert same(round_trip(raw, tmp_path), raw)
+    found = read_lorebook(tmp_path / "in.json")
+    assert (found.format, found.rules) == (dialect.name, "fabula")
+
+
+@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+def test_a_mention_calls_it_up_and_an_edit_is_patched_in(dialect: Dialect, make: Any, row: dict[str, Any]) -> None:
+    book = Lorebook(name="b", book=make({**row, "odd": {"deep": [1]}}))
+    assert scan(parse(book).book, chat("Mara came"), match_whole_words=True).activated == (0,)
+    edited = patch(book, 0, content="New.", key=["Tom", "Tim"])
+    entry = parse(edited).book.entries[0]
+    assert (entry.content, entry.key) == ("New.", ("Tom", "Tim"))
+    back = patch(edited, 0, content="Keeps it.", key=list(parse(book).book.entries[0].key or ()))
+    assert same(back.book, book.book)
+
+
+@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+def test_a_field_of_the_wrong_type_is_refused_by_name(dialect: Dialect, make: Any, row: dict[str, Any]) -> None:
+    for field in dialect.fields:
+        outer, _, inner = field.theirs.partition(".")
+        odd: Any = {"odd": [1]}
+        with pytest.raises(FabulaError) as refusal:
+            read(make({**row, outer: {inner: odd} if inner else odd}))
+        assert refusal.value.code is Code.LOREBOOK_INVALID
+        assert field.theirs in refusal.value.sentence
+
+
+def test_risu_patterns_folders_and_chances_are_understood() -> None:
+    found = read(
+        risu(
+            {**RISU_ROW, "useRegex": True, "key": "a, b+"},
+            {**RISU_ROW, "mode": "folder"},
+            {**RISU_ROW, "activationPercent": 30, "alwaysActive": True},
+        )
+    )
+    pattern, folder, chance = found.book.entries
+    assert pattern.key == ("/a, b+/",)
+    assert folder.disable
+    assert (chance.constant, chance.probability, chance.use_probability) == (True, 30, True)
+    assert any("Folders" in warning for warning in found.warnings)
+
+
+def test_novelai_prefixes_categories_and_cascades_are_understood() -> None:
+    config = {"prefix": "[ ", "suffix": " ]\n", "budgetPriority": 400, "reservedTokens": 50, "insertionPosition": -4}
+    found = read(
+        novelai(
+            {**NOVELAI_ROW, "contextConfig": config, "category": "c1"},
+            {**NOVELAI_ROW, "nonStoryActivatable": True, "keys": ["a & b"], "searchRange": 4000},
+            categories=[{"id": "c1", "enabled": False}, {"id": "c2"}, 3],
+        )
+    )
+    one, two = found.book.entries
+    assert (one.content, one.order, one.disable, one.exclude_recursion) == ("[ Keeps it. ]", 400, True, True)
+    assert (two.disable, two.exclude_recursion) == (False, False)
+    said = " ".join(found.warnings)
+    for feature in ("search range", "by lines", "Reserved", "&"):
+        assert feature in said
+
+
+def test_agnai_wildcards_match_whole_words() -> None:
+    book = read(agnai({**AGNAI_ROW, "keywords": ["book*"]}, {**AGNAI_ROW, "keywords": ["?ook"], "priority": 4}))
+
+    def found(text: str) -> tuple[int, ...]:
+        return scan(book.book, chat(text), match_whole_words=True).activated
+
+    assert set(found("two books")) == {0}
+    assert set(found("a book, booking")) == {0, 1}
+    assert found("an ebook") == ()
+    assert any("priority" in warning for warning in book.warnings)
+    assert read(agnai({**AGNAI_ROW, "keywords": ["*"]})).book.entries[0].constant
+
+
+def test_another_format_becomes_world_info_only_when_asked_and_says_what_it_costs() -> None:
+    book = Lorebook(name="b", format="novelai", book=novelai({**NOVELAI_ROW, "keyRelative": True}))
+    made, warnings = as_world_info(book)
+    assert parse(made).book.entries == parse(book).book.entries
+    assert any("beside the key" in warning for warning in warnings)
+    assert any("other format" in warning for warning in warnings)

@@ -1,0 +1,97 @@
+"""What the tests of background work share: a project, ways to wait, and looks at what became of jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from fabula.core.errors import Code
+from fabula.jobs import leases
+from fabula.jobs import queue as service
+from fabula.jobs.cancellation import Stop
+from fabula.jobs.model import Card, Handler, Job, Kind, Lease, Outcome, State
+from fabula.jobs.tables import jobs
+from fabula.manuscript import documents, projects
+from fabula.manuscript.tables import documents as documents_table
+from fabula.store.store import Store
+from fabula.store.transaction import Writing
+
+PROJECT = "p"
+KIND = "note"
+LONG_AGO = "2001-01-01T00:00:00.000000Z"
+FAR_AHEAD = "2199-01-01T00:00:00.000000Z"
+
+
+def begin(store: Store, project: str = PROJECT) -> None:
+    """A project to queue jobs in."""
+    projects.create(store, "Background", project_id=project)
+
+
+def ask(store: Store, key: str = "note:1", work: dict[str, object] | None = None, **wishes: float | str) -> None:
+    """Queue one job in a transaction of its own."""
+    project, kind = str(wishes.pop("project", PROJECT)), str(wishes.pop("kind", KIND))
+    with store.write(project=project) as tx:
+        service.queue(tx, kind, key, work, **{name: float(value) for name, value in wishes.items()})
+
+
+def card(store: Store, key: str = "note:1", project: str = PROJECT) -> Card:
+    """How a job stands."""
+    with store.read(project=project) as reading:
+        return service.look(reading, key)
+
+
+def taken(store: Store, kind: Kind, *, seconds: float = 30.0, name: str = KIND) -> Lease:
+    """A job that must be there to be taken."""
+    lease = leases.take(store, {name: kind}, seconds=seconds)
+    assert lease is not None
+    return lease
+
+
+def noting(job: Job, _: Stop) -> Outcome:
+    """A handler whose effect can be counted: a document named like the job."""
+    return Outcome(write=lambda tx: note(tx, job.key))
+
+
+def note(tx: Writing, key: str) -> None:
+    """One more document of this name."""
+    documents.add(tx, key)
+
+
+def finished(store: Store, lease: Lease, name: str = "", spent: int = 0) -> None:
+    """End a job well, and keep its result with it."""
+    with store.write(project=lease.project_id) as tx:
+        leases.finish(tx, lease, spent=spent)
+        note(tx, name or lease.key)
+
+
+def failed(store: Store, lease: Lease, kind: Kind, why: Code = Code.LLM_GONE, spent: int = 0) -> State:
+    """End a job badly."""
+    with store.write(project=lease.project_id) as tx:
+        return leases.fail(tx, lease, kind, why, "It broke.", spent=spent)
+
+
+def notes(store: Store, project: str = PROJECT) -> list[str]:
+    """The names of all documents, as often as there are."""
+    with store.read(project=project) as reading:
+        return sorted(row.title for row in reading.rows(documents_table))
+
+
+def kind_of(handler: Handler = noting, **bounds: object) -> Kind:
+    """A kind that loses no time between tries, and whose breaker is far away."""
+    return replace(Kind(handler=handler, first_delay=0.0, breaker_after=1_000), **bounds)
+
+
+def set_row(store: Store, key: str = "note:1", project: str = PROJECT, **values: object) -> None:
+    """Change a job's row behind everybody's back, as a clock or a crash would."""
+    with store.write(project=project) as tx:
+        assert tx.change(jobs, values, jobs.c.key == key)
+
+
+def eventually(true: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.01)

@@ -1,0 +1,38 @@
+"""The token that a handler looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.jobs.cancellation import Stop
+
+
+def test_nobody_is_stopped_who_was_not_asked_to() -> None:
+    stop = Stop()
+    stop.check()
+    assert (stop.asked, stop.why, stop.wait(0.0), stop.left) == (False, None, False, float("inf"))
+
+
+@pytest.mark.parametrize("why", [Code.JOB_CANCELLED, Code.JOB_STOPPED, Code.JOB_TIMEOUT, Code.JOB_LEASE_LOST])
+def test_the_first_reason_stays_and_is_what_checking_raises(why: Code) -> None:
+    stop = Stop(0.0)
+    stop.ask(why)
+    stop.ask(Code.JOB_STOPPED)
+    assert (stop.asked, stop.wait(60.0), stop.left) == (True, True, 0.0)
+    with pytest.raises(FabulaError) as raised:
+        stop.check()
+    assert raised.value.code is why
+
+
+@pytest.mark.parametrize("micros", [-1, 1.5, True, "12", None])
+def test_money_that_is_none_is_refused(micros: Any) -> None:
+    stop = Stop()
+    stop.spend(40)
+    with pytest.raises(FabulaError) as refused:
+        stop.spend(micros)
+    assert refused.value.code is Code.JOB_ANSWER_INVALID
+    stop.spend(2)
+    assert stop.spent == 42

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.search.embeddings.choice import SETTING
+from fabula.search.embeddings.dense import PACKAGE, URL, embedder_for, local
+from fabula.search.embeddings.endpoint import Endpoint
+from fabula.search.embeddings.minilm import MiniLM
+
+SERVER = {"FABULA_EMBEDDING_URL": "http://127.0.0.1:9/v1", "FABULA_EMBEDDING_MODEL": "m"}
+
+
+def test_with_the_weights_installed_they_are_used() -> None:
+    assert isinstance(embedder_for({}, {}), MiniLM)
+    assert isinstance(embedder_for({SETTING: "auto"}, {}), MiniLM)
+    assert isinstance(embedder_for({SETTING: "local"}, SERVER), MiniLM)
+
+
+def test_a_server_that_is_named_is_used_instead() -> None:
+    for choice in ("auto", "endpoint"):
+        found = embedder_for({SETTING: choice}, SERVER)
+        assert isinstance(found, Endpoint)
+        assert not found.local
+
+
+def test_off_is_off() -> None:
+    assert embedder_for({SETTING: "off"}, SERVER) is None
+
+
+def test_the_environment_can_choose_where_no_setting_does() -> None:
+    assert embedder_for({}, {"FABULA_EMBEDDING": "off"}) is None
+    assert isinstance(embedder_for({SETTING: "local"}, {"FABULA_EMBEDDING": "off"}), MiniLM)
+
+
+def test_without_the_weights_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.search.embeddings.dense.PACKAGE", "no_such_package_here")
+    assert local() is None
+    assert embedder_for({}, {}) is None
+    with pytest.raises(FabulaError, match="semantic") as caught:
+        embedder_for({SETTING: "local"}, {})
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+def test_weights_that_cannot_be_read_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.search.embeddings.dense.PACKAGE", "json")  # a package without weights
+    with pytest.raises(FabulaError, match="install them again") as caught:
+        local()
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+@pytest.mark.parametrize("environ", [{}, {URL: SERVER[URL]}, {URL: "nonsense", "FABULA_EMBEDDING_MODEL": "m"}])
+def test_a_server_that_is_not_named_rightly_is_unavailable(environ: dict[str, str]) -> None:
+    with pytest.raises(FabulaError) as caught:
+        embedder_for({SETTING: "endpoint"}, environ)
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+@pytest.mark.parametrize("choice", ["remote", 1, ["local"]])
+def test_another_choice_is_refused(choice: object) -> None:
+    with pytest.raises(FabulaError) as caught:
+        embedder_for({SETTING: choice}, SERVER)
+    assert caught.value.code is Code.SETTING_INVALID
+
+
+def test_an_address_in_a_setting_is_never_used() -> None:
+    settings = {f"search.{name}": "http://somebody.invalid/v1" for name in ("embeddingUrl", "embedding.url", URL)}
+    assert isinstance(embedder_for(settings, {}), MiniLM)
+
+
+def test_the_package_of_the_weights_is_not_run_and_neither_http_nor_tls_is_loaded() -> None:
+    code = (
+        "import sys; from fabula.search.embeddings.dense import local; assert local() is not None;"
+        f"print([name for name in ('{PACKAGE}', 'torch', 'ssl', 'http.client') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

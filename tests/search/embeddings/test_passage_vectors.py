@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fabula.search.embeddings import passage_vectors as vectors_module
+from fabula.search.embeddings.dense import local
+from fabula.search.embeddings.endpoint import Endpoint
+from fabula.search.embeddings.passage_vectors import Vectors, folder_of
+from fabula.search.embeddings.vector_pool import Laid
+from fabula.search.index import disk_cache as cache
+from tests.search.embedders import Letters
+from tests.search.servers import Server, embedding_server
+
+TEXTS = [f"{chr(ord('a') + at % 26) * 8} {at}" for at in range(60)]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with embedding_server() as running:
+        yield running
+
+
+def settled(vectors: Vectors, laid: Laid) -> None:
+    """Wait until the work in the background is done."""
+    until = time.monotonic() + 20
+    while vectors.progress[0] < vectors.progress[1] and time.monotonic() < until:
+        time.sleep(0.005)
+    assert vectors.known(laid).sum() == sum(map(bool, laid.keys))
+
+
+def scores(vectors: Vectors, laid: Laid, text: str) -> list[float]:
+    direction = vectors.direction([(text, 1.0)])
+    assert direction is not None
+    found: list[float] = vectors.scores(direction, laid).tolist()
+    return found
+
+
+def test_vectors_come_by_and_by_and_nobody_waits_for_them() -> None:
+    letters = Letters()
+    letters.go.clear()
+    vectors = Vectors(letters)
+    laid = vectors.lay(TEXTS)
+    assert vectors.progress == (0, 60)
+    assert not vectors.known(laid).any()
+    letters.go.set()
+    settled(vectors, laid)
+    assert vectors.progress == (60, 60)
+    assert int(np.argmax(scores(vectors, laid, "cccc"))) % 26 == 2
+
+
+def test_the_real_model_finds_what_is_meant() -> None:
+    model = local()
+    assert model is not None
+    vectors = Vectors(model)
+    laid = vectors.lay(
+        ["He owed the ferryman nine silver coins.", "She painted the door blue.", "The dog slept.", "她把门漆成蓝色。"]
+    )
+    settled(vectors, laid)
+    found = scores(vectors, laid, "money that somebody must pay back")
+    assert found.index(max(found)) == 0
+    assert found[3] == 0
+    assert vectors.progress == (3, 3)
+
+
+def test_an_edit_costs_the_edited_text_alone() -> None:
+    letters = Letters()
+    vectors = Vectors(letters)
+    laid = vectors.lay(TEXTS)
+    settled(vectors, laid)
+    after = vectors.lay([*TEXTS[:7], "zzzz anew", *TEXTS[8:]], laid)
+    settled(vectors, after)
+    assert letters.texts[60:] == ["zzzz anew"]
+    assert int(np.argmax(scores(vectors, after, "zzzz anew"))) == 7
+
+
+def test_what_nobody_needs_any_more_is_not_made() -> None:
+    letters = Letters()
+    vectors = Vectors(letters)
+    before = vectors.lay(TEXTS, fill=False)
+    del before
+    laid = vectors.lay(TEXTS[:5], fill=False)
+    vectors.fill()
+    assert sorted(letters.texts) == sorted(TEXTS[:5])
+    assert vectors.known(laid).all()
+
+
+def test_two_sets_of_texts_can_be_laid_at_once() -> None:
+    vectors = Vectors(Letters())
+    one, other = vectors.lay(TEXTS[:30], fill=False), vectors.lay(TEXTS[20:], fill=False)
+    vectors.fill()
+    assert vectors.known(one).all()
+    assert vectors.known(other).all()
+
+
+def test_filling_at_once_tells_how_far_it_is() -> None:
+    vectors = Vectors(Letters())
+    laid = vectors.lay(TEXTS, fill=False)
+    told: list[tuple[int, int]] = []
+    vectors.fill(lambda done, total: told.append((done, total)))
+    assert told[-1] == (60, 60)
+    assert told == sorted(told)
+    assert vectors.known(laid).all()
+
+
+def test_the_pool_lets_go_of_what_old_texts_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "SLACK", 10)
+    vectors = Vectors(Letters())
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    del laid
+    few = vectors.lay(TEXTS[:5], fill=False)
+    assert len(vectors._pool) == 5
+    assert vectors.known(few).all()
+
+
+def test_beyond_the_most_texts_are_found_by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "MOST", 8)
+    vectors = Vectors(Letters())
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    assert vectors.known(laid).sum() == 8
+
+
+def test_vectors_are_kept_and_not_made_again(tmp_path: Path) -> None:
+    first = Vectors(Letters(), tmp_path)
+    laid = first.lay(TEXTS)
+    settled(first, laid)
+    first.stop()
+    letters = Letters()
+    second = Vectors(letters, tmp_path)
+    again = second.lay(TEXTS)
+    assert second.known(again).all()
+    assert letters.asked == []
+    assert scores(second, again, "cccc") == scores(first, laid, "cccc")
+
+
+def test_a_deleted_folder_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    vectors = Vectors(Letters(), folder)
+    vectors.lay(TEXTS[:10], fill=False)
+    vectors.fill()
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    assert vectors.cache_trouble == ""
+    assert vectors.known(laid).all()
+    assert any(folder.iterdir())
+
+
+def test_stopping_keeps_what_was_made(tmp_path: Path) -> None:
+    letters = Letters()
+    vectors = Vectors(letters, tmp_path)
+    laid = vectors.lay(TEXTS)
+    while not letters.asked:
+        time.sleep(0.001)
+    vectors.stop()
+    made = int(vectors.known(laid).sum())
+    assert made > 0
+    reader = Vectors(Letters(), tmp_path)
+    assert reader.known(reader.lay(TEXTS, fill=False)).sum() == made
+
+
+def test_after_many_sittings_there_are_few_files(tmp_path: Path) -> None:
+    for number in range(25):
+        vectors = Vectors(Letters(), tmp_path)
+        laid = vectors.lay([*TEXTS, f"sitting {number}"], fill=False)
+        vectors.fill()
+        assert vectors.known(laid).all()
+    assert len(list(tmp_path.iterdir())) <= 10
+
+
+def test_another_embedder_starts_anew_and_the_first_is_not_lost(tmp_path: Path) -> None:
+    for name, asked in (("one", 5), ("other", 5), ("one", 0)):
+        letters = Letters(name=name)
+        vectors = Vectors(letters, tmp_path)
+        vectors.lay(TEXTS[:5], fill=False)
+        vectors.fill()
+        assert len(letters.texts) == asked
+
+
+def test_a_model_that_now_has_another_dimension_starts_anew(tmp_path: Path) -> None:
+    vectors = Vectors(Letters(), tmp_path)
+    vectors.lay(TEXTS[:5], fill=False)
+    vectors.fill()
+    changed = Vectors(Letters(dimension=30), tmp_path)
+    laid = changed.lay(TEXTS, fill=False)
+    changed.fill()
+    laid = changed.lay(TEXTS, laid, fill=False)
+    changed.fill()
+    assert changed.known(laid).all()
+    assert int(np.argmax(scores(changed, laid, "bbbb"))) % 26 == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", b"FABVEC1\n" + b"\xff" * 40])
+def test_a_damaged_file_costs_time_only(tmp_path: Path, damage: bytes) -> None:
+    vectors = Vectors(Letters(), tmp_path)
+    vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    for path in tmp_path.iterdir():
+        path.write_bytes(damage)
+    letters = Letters()
+    again = Vectors(letters, tmp_path)
+    laid = again.lay(TEXTS, fill=False)
+    again.fill()
+    assert again.known(laid).all()
+    assert len(letters.texts) == 60
+    assert again.cache_trouble == ""
+
+
+def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
+    place = tmp_path / "taken"
+    place.write_text("a file where the folder should be")
+    vectors = Vectors(Letters(), place)
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    assert vectors.known(laid).all()
+    assert vectors.cache_trouble
+
+
+def test_files_that_cannot_be_read_are_done_without(tmp_path: Path) -> None:
+    vectors = Vectors(Letters(), tmp_path)
+    vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    path.mkdir()  # reading it fails for everybody, also for those whom permissions do not stop
+    again = Vectors(Letters(), tmp_path)
+    laid = again.lay(TEXTS, fill=False)
+    again.fill()
+    assert again.known(laid).all()
+    assert again.cache_trouble
+
+
+def test_a_full_disk_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    vectors = Vectors(Letters(), tmp_path)
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    assert vectors.known(laid).all()
+    assert vectors.cache_trouble == "No space left on device"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_down_leaves_scores_at_0_and_says_so(server: Server) -> None:
+    server.status = 503
+    vectors = Vectors(Endpoint(server.url, "m"))
+    laid = vectors.lay(TEXTS, fill=False)
+    vectors.fill()
+    assert "status 503" in vectors.trouble
+    assert vectors.direction([("aaa", 1.0)]) is None
+    assert not vectors.known(laid).any()
+
+
+def test_a_server_that_changes_its_dimension_half_way_keeps_what_was_good(server: Server) -> None:
+    vectors = Vectors(Endpoint(server.url, "m"))
+    laid = vectors.lay(TEXTS[:20], fill=False)
+    vectors.fill()
+    server.change = lambda rows: [{**row, "embedding": [1.0] * 30} for row in rows]
+    laid = vectors.lay(TEXTS, laid, fill=False)
+    vectors.fill()
+    assert "other lengths" in vectors.trouble
+    assert vectors.known(laid).sum() == 20
+
+
+def test_after_a_failure_the_work_goes_on(server: Server) -> None:
+    server.status = 503
+    vectors = Vectors(Endpoint(server.url, "m"), first_wait=0.01)
+    laid = vectors.lay(TEXTS)
+    while len(server.asked) < 3:
+        time.sleep(0.005)
+    server.status = 200
+    settled(vectors, laid)
+    assert vectors.trouble == ""
+    vectors.stop()
+
+
+def test_each_project_has_its_folder_in_the_cache() -> None:
+    assert folder_of("one") != folder_of("other")
+    assert folder_of("../../etc").parent == cache.folder() / "vectors"
+
+
+def test_no_texts_at_all() -> None:
+    vectors = Vectors(Letters())
+    laid = vectors.lay([])
+    assert vectors.progress == (0, 0)
+    assert scores(vectors, laid, "aaa") == []

@@ -1,0 +1,219 @@
+"""Opening a store: a new one, an old one, one of tomorrow, one that is none; and what its tables look like."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sqlite3
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, make_url, text
+
+import fabula
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import documents, projects
+from fabula.manuscript.tables import documents as rows
+from fabula.store.backup import backups
+from fabula.store.connections import FILE
+from fabula.store.schema import METADATA, about
+from fabula.store.store import Store
+from fabula.store.upgrade import HEAD, current
+from tests.store.workers import CROWD, outcome
+
+OWN = {"heads", "changes"}  # the store's books about owners: no owner's rows
+_numbers = count(1)
+
+for _room in pkgutil.walk_packages(fabula.__path__, "fabula."):
+    if _room.name.endswith(".tables"):
+        importlib.import_module(_room.name)
+
+
+@pytest.fixture
+def empty(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """Addresses at which there is no store yet."""
+    if engine == "sqlite":
+        yield [str(tmp_path / str(number)) for number in range(12)]
+        return
+    server = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
+    names = [f"empty_{next(_numbers)}" for _ in range(3)]
+    with_server = create_engine(server, isolation_level="AUTOCOMMIT")
+    with with_server.connect() as connection:
+        for name in names:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        yield [server.set(drivername="postgresql", database=name).render_as_string(False) for name in names]
+        for name in names:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    with_server.dispose()
+
+
+def test_several_processes_open_a_new_store_at_once_and_all_succeed(empty: list[str]) -> None:
+    assert outcome("open_at_once", *empty) == ["opened"] * CROWD * len(empty)
+    for address in empty:
+        store = Store.open(address)
+        assert _version(store) == HEAD
+        projects.create(store, "Works")
+        store.close()
+
+
+def test_a_new_store_is_made_where_an_empty_file_stands(tmp_path: Path) -> None:
+    file = tmp_path / "mine.db"
+    file.touch()
+    store = Store.open(file)
+    assert _version(store) == HEAD
+    store.close()
+
+
+def test_a_store_without_a_version_gets_its_tables(empty: list[str]) -> None:
+    store = Store.open(empty[0])
+    with store.engine.begin() as connection:
+        METADATA.drop_all(connection)
+        connection.execute(text("DELETE FROM alembic_version"))
+    store.close()
+    store = Store.open(empty[0])
+    projects.create(store, "Works")
+    assert _version(store) == HEAD
+    store.close()
+
+
+def test_a_store_of_a_newer_program_is_refused_and_left_alone(address: str, store: Store) -> None:
+    projects.create(store, "Of tomorrow", project_id="p")
+    _set_version(store, "9999")
+    kept = backups(store.file) if store.file is not None else []
+    for _ in range(3):
+        with pytest.raises(FabulaError) as refused:
+            Store.open(address)
+        assert refused.value.code is Code.STORE_TOO_NEW
+        assert "9999" in refused.value.sentence
+    assert store.project_ids() == ["p"]
+    assert _version(store) == "9999"
+    if store.file is not None:
+        assert backups(store.file) == kept, "a refusal must not push good copies out"
+
+
+def test_a_version_that_never_was_is_refused_in_words(address: str, store: Store) -> None:
+    projects.create(store, "Odd", project_id="p")
+    _set_version(store, "0000")
+    with pytest.raises(FabulaError) as refused:
+        Store.open(address)
+    assert refused.value.code is Code.STORE_DAMAGED
+    assert store.project_ids() == ["p"]
+
+
+def test_before_a_store_is_upgraded_a_copy_is_made_of_it(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    _set_version(store, "0000")
+    store.close()
+    with pytest.raises(FabulaError):
+        Store.open(tmp_path)
+    assert [copy.stem.rsplit("-", 2)[-2:] for copy in backups(tmp_path / FILE)][-1] == ["before", "upgrade"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"Dear diary, this is no database.\n" * 50, b"\x00" * 5_000, b"SQLite format 3\x00"]
+)
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "diary.db"
+    file.write_bytes(content)
+    with pytest.raises(FabulaError) as refused:
+        Store.open(file)
+    assert refused.value.code is Code.STORE_DAMAGED
+    assert "backup" in refused.value.sentence
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("left", [0.01, 0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_store_is_never_taken_for_a_whole_one(tmp_path: Path, left: float) -> None:
+    store = Store.open(tmp_path)
+    projects.create(store, "Cut short", project_id="p")
+    with store.write(project="p") as tx:
+        for number in range(20):
+            documents.add(tx, str(number), text="word " * 5_000)
+    store.close()
+    file = tmp_path / FILE
+    with file.open("r+b") as written:
+        written.truncate(int(file.stat().st_size * left))
+    with pytest.raises(FabulaError) as refused:
+        _read_all(tmp_path)
+    assert refused.value.code is Code.STORE_DAMAGED
+
+
+def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    other = sqlite3.connect(file)
+    other.execute("CREATE TABLE documents (name TEXT)")
+    other.execute("INSERT INTO documents VALUES ('theirs')")
+    other.commit()
+    with pytest.raises(FabulaError):
+        Store.open(file)
+    assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("documents",)]
+    assert other.execute("SELECT * FROM documents").fetchall() == [("theirs",)]
+    other.close()
+
+
+def test_the_migrated_tables_are_those_that_the_rooms_declare(store: Store) -> None:
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": _default_differs})
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_every_table_says_whose_rows_it_holds_and_its_key_begins_with_the_owner() -> None:
+    assert len(METADATA.tables) > 20
+    for table in METADATA.tables.values():
+        if table.name in OWN:
+            continue
+        known = about(table)
+        assert next(iter(table.primary_key)).name == known.owner_column, table.name
+        assert known.item is None or known.item in table.c, table.name
+        if known.owner == "project" and table.name != "projects":
+            parents = [key for key in table.foreign_key_constraints if key.referred_table.name == "projects"]
+            assert [key.ondelete for key in parents] == ["CASCADE"], table.name
+
+
+def test_keys_between_tables_stay_within_a_project() -> None:
+    for table in METADATA.tables.values():
+        for key in table.foreign_key_constraints:
+            assert key.column_keys[0] == "project_id", f"{table.name}: {key.name}"
+            assert key.elements[0].column.name == "project_id", f"{table.name}: {key.name}"
+
+
+def test_every_mark_in_the_story_is_a_document_and_an_offset() -> None:
+    for table in METADATA.tables.values():
+        for column in table.columns:
+            if column.name.endswith("_offset"):
+                assert column.name.replace("_offset", "_document") in table.c, table.name
+
+
+def _default_differs(
+    context: MigrationContext, _there: Any, _declared: Any, there: str | None, _default: Any, declared: str | None
+) -> bool | None:
+    """Alembic compares defaults well on PostgreSQL (None leaves it to that), and takes '' for none on SQLite."""
+    if context.dialect.name == "postgresql":
+        return None
+    return (None if there is None else there.strip("()'")) != declared
+
+
+def _version(store: Store) -> str | None:
+    with store.engine.connect() as connection:
+        return current(connection)
+
+
+def _set_version(store: Store, version: str) -> None:
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
+
+
+def _read_all(folder: Path) -> None:
+    store = Store.open(folder)
+    try:
+        with store.read(project="p") as reading:
+            found = reading.rows(rows)
+            if len(found) == 20 and all(len(row.text) == 25_000 for row in found):
+                raise AssertionError("a part of the file is gone and nobody noticed")
+    finally:
+        store.close()

@@ -1,0 +1,296 @@
+"""Rename everywhere: seen first, done in one step, and taken back exactly (man-4)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.codex import edits as service
+from fabula.codex.model import Entry, Progression
+from fabula.constraints import edits as constraints
+from fabula.constraints.model import Constraint, Unnamed
+from fabula.conversation import edits as conversation
+from fabula.conversation.model import Message
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
+from fabula.manuscript import documents, outline, projects, revisions
+from fabula.manuscript.model import Direction
+from fabula.manuscript.synopses import editing as synopses
+from fabula.manuscript.tables import documents as document_rows
+from fabula.manuscript.tables import marks
+from fabula.memory import edits as memory
+from fabula.memory.model import Remembered
+from fabula.store.schema import about, all_tables
+from fabula.store.store import Store
+from fabula.store.transaction import Reading
+from fabula.workspace.rename import rename
+from fabula.workspace.rename.edits import edited, inside, moved, turned
+
+P = "coast"
+ONE = "Mara came. MARA! The Maras, Mara's lamp; Marathon, Tomorrow, Mara Lake.\n\nThen he slept. End."
+OFTEN = {"version", "changed", "made", "at"}
+
+
+@pytest.fixture
+def coast(store: Store) -> Store:
+    """A project in which Mara is written everywhere."""
+    projects.create(store, "The Coast", project_id=P, direction=Direction(world=("Mara rules.",)))
+    with store.write(project=P) as tx:
+        documents.add(tx, "Mara comes", text=ONE, document_id="ch-1", notes="Ask Mara.")
+        documents.add(tx, "Nobody", text="Nobody came.", document_id="ch-2")
+        outline.add_beat(tx, "ch-1", "Mara lights the lamp")
+        synopses.write(tx, "ch-1", "Mara comes home.")
+        documents.mark(tx, "ch-1", ONE.index("Mara's"), ONE.index("End."))
+        service.put_all(
+            tx,
+            (
+                Entry(
+                    id="mara",
+                    type="character",
+                    name="Mara Venn",
+                    aliases=("Mara", "Keeper"),
+                    description="Mara keeps the light.",
+                    details={"motto": "Mara first"},
+                    notes="Mara did it.",
+                    progressions=(Progression("Mara left.", Position("ch-1", ONE.index("End.")), None, ("Red Mara",)),),
+                ),
+                Entry(id="lake", type="location", name="Mara Lake", description="A lake, not Mara."),
+            ),
+        )
+        constraints.create(
+            tx, Constraint(id="c", text="Do not name Mara.", check=Unnamed(names=("Mara",)), until=Position("ch-1", 2))
+        )
+        memory.remember(tx, Remembered(id="m", text="Likes Mara.", evidence=("Mara again",)))
+        conversation.start(tx, "desk", title="About Mara")
+        conversation.say(tx, "desk", Message(id="m1", role="user", content="Where is Mara?"))
+    return store
+
+
+def contents(reading: Reading) -> dict[str, list[str]]:
+    """Every row of the project, but for times, versions and what is kept of the past."""
+    found: dict[str, list[str]] = {}
+    for table in all_tables():
+        if "about" in table.info and about(table).owner == "project" and table.name not in ("revisions", "renames"):
+            rows = ({k: v for k, v in row._mapping.items() if k not in OFTEN} for row in reading.rows(table))
+            found[table.name] = sorted(map(repr, rows))
+    return found
+
+
+def written(store: Store, ident: str = "ch-1") -> str:
+    with store.read(project=P) as reading:
+        return str(reading.need(document_rows, id=ident).text)
+
+
+def refusal(store: Store, *names: str) -> Code:
+    before = store.versions(project=P)
+    with pytest.raises(FabulaError) as refused, store.write(project=P) as tx:
+        rename.apply(tx, *names)
+    assert "Nothing was changed" in refused.value.sentence
+    assert store.versions(project=P) == before
+    return refused.value.code
+
+
+def test_a_preview_shows_every_place_with_its_context_and_changes_nothing(coast: Store) -> None:
+    before = coast.versions(project=P)
+    with coast.read(project=P) as reading:
+        places = rename.preview(reading, "Mara", "Nora")
+    assert coast.versions(project=P) == before
+    rooms = {room: [place for place in places if place.room == room] for room in {place.room for place in places}}
+    assert set(rooms) == {"project", "manuscript", "codex", "constraints", "memory"}
+    text = [place for place in rooms["manuscript"] if place.label == "Mara comes, text"]
+    assert [(ONE[place.start : place.end], place.becomes) for place in text] == [
+        ("Mara", "Nora"),
+        ("MARA", "NORA"),
+        ("Mara", "Nora"),
+        ("Mara", "Nora"),
+    ]
+    assert (text[1].before, text[1].after[:2]) == ("Mara came. ", "! ")
+    labels = {place.label for place in rooms["codex"]}
+    assert labels >= {
+        "Mara Venn, name",
+        "Mara Venn, aliases 1",
+        "Mara Venn, details 1",
+        "mara, text",
+        "mara, aliases 1",
+    }
+    assert "Mara Lake, name" not in labels
+    assert "Mara Lake, description" in labels
+
+
+def test_history_is_renamed_only_when_that_is_asked_for(coast: Store) -> None:
+    for history, expected in ((False, "Where is Mara?"), (True, "Where is Nora?")):
+        with coast.write(project=P) as tx:
+            seen = {place.room for place in rename.preview(tx, "Mara", "Nora", history=history)}
+            assert ("conversation" in seen) is history
+            rename.apply(tx, "Mara", "Nora", history=history)
+            assert conversation.message(tx, "m1").content == expected
+            rename.undo(tx)
+            assert conversation.message(tx, "m1").content == "Where is Mara?"
+
+
+def test_a_rename_changes_every_place_and_keeps_endings_and_capitals(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        rename.apply(tx, "Mara", "Nora")
+        assert rename.preview(tx, "Mara", "Nora") == []
+        entry, lake = service.get(tx, "mara").entry, service.get(tx, "lake").entry
+        rule = constraints.get(tx, "c").constraint
+        project, direction, _ = projects.snapshot(tx)
+    assert written(coast) == (
+        "Nora came. NORA! The Noras, Nora's lamp; Marathon, Tomorrow, Mara Lake.\n\nThen he slept. End."
+    )
+    assert (entry.name, entry.aliases, entry.description) == ("Nora Venn", ("Nora", "Keeper"), "Nora keeps the light.")
+    assert entry.details == {"motto": "Nora first"}
+    assert entry.progressions[0].aliases == ("Red Nora",)
+    assert (lake.name, lake.description) == ("Mara Lake", "A lake, not Nora.")
+    assert (rule.text, rule.check) == ("Do not name Nora.", Unnamed(names=("Nora",)))
+    assert (project.title, direction.world) == ("The Coast", ("Nora rules.",))
+
+
+def test_marks_of_the_story_and_on_the_text_go_where_their_words_went(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        rename.apply(tx, "Mara", "Margarethe")
+        text = tx.need(document_rows, id="ch-1").text
+        assert service.get(tx, "mara").entry.progressions[0].since == Position("ch-1", text.index("End."))
+        (mark,) = tx.rows(marks)
+        assert text[mark.start : mark.end].startswith("Margarethe's lamp")
+        assert text[mark.end :] == "End."
+        assert constraints.get(tx, "c").constraint.until == Position("ch-1", 0), "it stood inside the name"
+        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
+
+
+def test_a_revision_is_kept_of_each_text_that_changed(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        rename.apply(tx, "Mara", "Nora")
+        assert [kept.cause for kept in revisions.history(tx, "ch-1")] == ["renamed"]
+        assert revisions.text_of(tx, "ch-1", 1) == ONE
+        assert revisions.history(tx, "ch-2") == []
+
+
+@pytest.mark.parametrize("new", ["Nora", "M", "Margarethe von Trotta", "林远"])
+def test_undo_restores_everything_exactly(coast: Store, new: str) -> None:
+    with coast.read(project=P) as reading:
+        before = contents(reading)
+    with coast.write(project=P) as tx:
+        ident = rename.apply(tx, "Mara", new, history=True)
+        assert contents(tx) != before
+    with coast.write(project=P) as tx:
+        back = rename.undo(tx, ident)
+        assert (back.old, back.new) == ("Mara", new)
+        assert contents(tx) == before
+        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
+    with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
+        rename.undo(tx)
+    assert refused.value.code is Code.STORE_NOT_FOUND
+
+
+def test_undo_is_refused_where_something_was_changed_since_and_leaves_all_as_it_is(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        rename.apply(tx, "Mara", "Nora")
+    with coast.write(project=P) as tx:
+        documents.write(tx, "ch-2", "Somebody came.")
+    with coast.write(project=P) as tx:
+        service.update(tx, "mara", {"description": "Nora sold the light."})
+    with coast.read(project=P) as reading:
+        before = contents(reading)
+    with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
+        rename.undo(tx)
+    assert refused.value.code is Code.STORE_CONFLICT
+    assert "description of mara" in refused.value.sentence
+    with coast.read(project=P) as reading:
+        assert contents(reading) == before
+
+
+def test_what_was_written_elsewhere_in_the_meantime_stays_when_a_rename_is_taken_back(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        rename.apply(tx, "Mara", "Nora")
+        documents.write(tx, "ch-2", "Nora came.")
+        rename.undo(tx)
+    assert (written(coast), written(coast, "ch-2")) == (ONE, "Nora came.")
+
+
+def test_a_chinese_name_is_renamed_where_it_is_a_name(store: Store) -> None:
+    projects.create(store, "雾港", language="zh", project_id=P)
+    text = "林远走进树林远处的屋子。“林远！”沈默说，林远的灯亮了。"
+    with store.write(project=P) as tx:
+        documents.add(tx, "一", text=text, document_id="ch-1")
+        service.put(tx, Entry(id="lin", type="character", name="林远"))
+        rename.apply(tx, "林远", "周明远")
+    assert written(store) == "周明远走进树林远处的屋子。“周明远！”沈默说，周明远的灯亮了。"
+
+
+def test_a_name_that_is_a_pattern_is_taken_literally(store: Store) -> None:
+    projects.create(store, "Odd", project_id=P)
+    with store.write(project=P) as tx:
+        documents.add(tx, "One", text="He saw K.9 and KX9.", document_id="ch-1")
+        rename.apply(tx, "K.9", r"\1")
+    assert written(store) == r"He saw \1 and KX9."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "x"),
+        ("Mara", " "),
+        ("Mara", "Mara"),
+        ("Mara", "No\nra"),
+        ("Mara", "x" * 10_000),
+        ("Mara", "a\x00"),
+        ("Zed", "Zoe"),
+    ],
+)
+def test_a_rename_that_makes_no_sense_is_refused_whole(coast: Store, old: str, new: str) -> None:
+    assert refusal(coast, old, new) is Code.CODEX_INVALID
+
+
+def test_ten_thousand_places_are_renamed_in_a_moment(store: Store) -> None:
+    projects.create(store, "Long", project_id=P)
+    with store.write(project=P) as tx:
+        for number in range(10):
+            documents.add(tx, str(number), text="Mara came to the light. " * 1_000, document_id=f"ch-{number}")
+        rename.apply(tx, "Mara", "Nora")
+        assert written_in(tx).count("Nora") == 1_000
+        assert rename.undo(tx).count == 10_000
+
+
+def written_in(reading: Reading) -> str:
+    return str(reading.need(document_rows, id="ch-3").text)
+
+
+@given(st.text("ab ", max_size=30), st.data())
+def test_edits_lead_there_and_back(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    spans = list(zip(cuts[::2], cuts[1::2], strict=False))
+    edits = [(start, end, data.draw(st.text("xyz", max_size=4))) for start, end in spans]
+    fresh, back = edited(text, edits), turned(text, edits)
+    assert edited(fresh, back) == text
+    for offset in range(len(text) + 1):
+        there = moved(offset, edits, late=True)
+        assert 0 <= there <= len(fresh)
+        if not inside(offset, edits) and all(end > start and new for start, end, new in edits):
+            assert moved(there, back, late=True) == offset
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        (
+            "Jones",
+            "Smith",
+            "Jones, the Joneses, Jones' lamp, Jones’s hat",
+            "Smith, the Smiths, Smith's lamp, Smith’s hat",
+        ),
+        ("Watson", "Fox", "the Watsons' lamp, WATSONS, Watson's", "the Foxes' lamp, FOXES, Fox's"),
+        ("Fairy", "Elf", "a Fairy and two Fairies", "a Elf and two Elves"),
+        ("Wolf", "Bear", "Wolf, Wolves", "Bear, Bears"),
+        ("O'Brien", "Mara", "O’Brien came, O'Brien's lamp", "Mara came, Mara's lamp"),
+    ],
+)
+def test_endings_become_those_of_the_new_name(coast: Store, old: str, new: str, before: str, after: str) -> None:
+    with coast.write(project=P) as tx:
+        documents.write(tx, "ch-2", before)
+        rename.apply(tx, old, new)
+    assert written(coast, "ch-2") == after
+    with coast.write(project=P) as tx:
+        rename.undo(tx)
+    assert written(coast, "ch-2") == before

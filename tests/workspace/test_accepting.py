@@ -1,0 +1,224 @@
+"""What becomes of an answer: where it goes, what it is marked as, who may take it, and what a bad record may not do."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Eyes
+from fabula.llm import runs
+from fabula.llm.tables import runs as run_rows
+from fabula.manuscript import documents as document_service
+from fabula.manuscript import outline
+from fabula.manuscript.tables import beats, documents, marks
+from fabula.memory.outcomes import recorded
+from fabula.workspace.accepting import accept, again, reject
+from tests.llm.server import openai_says
+from tests.workspace.test_writing import Desk, desk, finished, model_server
+
+__all__ = ["desk", "model_server"]
+
+
+def marked(desk: Desk) -> list[str]:
+    """The stretches that are marked as a model's."""
+    with desk.store.read(project=desk.project) as reading:
+        return [reading.need(documents, id=row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
+
+
+def put(desk: Desk, text: str) -> str:
+    """The document that a request is about, with this text."""
+    document = desk.house.request().document_id
+    with desk.store.write(project=desk.project) as tx:
+        document_service.write(tx, document, text)
+    return document
+
+
+def test_line_ends_of_another_machine_do_not_cost_the_mark(desk: Desk) -> None:
+    document = put(desk, "One.\n")
+    desk.server.script = openai_says("Two.\r\n", "Three.")
+    accept(desk.store, desk.project, finished(desk.write()).run_id)
+    assert desk.text(document) == "One.\nTwo.\nThree."
+    assert marked(desk) == ["Two.\nThree."]
+    assert desk.runs()[0].outcome == "accepted"
+
+
+def test_the_same_text_with_other_line_ends_is_not_edited(desk: Desk) -> None:
+    put(desk, "One.\n")
+    desk.server.script = openai_says("Two.\nThree.")
+    accept(desk.store, desk.project, finished(desk.write()).run_id, text="Two.\r\nThree.")
+    assert desk.runs()[0].outcome == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("taken", "stays"),
+    [
+        ("The sea was calm.", ["The sea was calm."]),  # a word of it
+        ("At dawn: The sea was quiet.", ["The sea was quiet."]),
+        ("The sea was quiet. And she slept.", ["The sea was quiet."]),
+        ("Nobody came", []),
+    ],
+)
+def test_what_the_writer_put_around_an_answer_is_the_writers(desk: Desk, taken: str, stays: list[str]) -> None:
+    put(desk, "One.\n")
+    desk.server.script = openai_says("The sea was quiet.")
+    accept(desk.store, desk.project, finished(desk.write()).run_id, text=taken)
+    assert marked(desk) == stays
+
+
+def test_an_answer_amid_a_paragraph_stands_there_as_words_do(desk: Desk) -> None:
+    document = put(desk, "She stood. He left.")
+    desk.server.script = openai_says("The sea was quiet.")
+    accept(desk.store, desk.project, finished(desk.write(cursor=10)).run_id)
+    assert desk.text(document) == "She stood. The sea was quiet. He left."
+    assert marked(desk) == ["The sea was quiet."]
+
+
+def test_characters_beyond_the_first_plane_count_as_one(desk: Desk) -> None:
+    document = put(desk, "🌊🌊 The sea. 🌊")
+    desk.server.script = openai_says("A wave")
+    accept(desk.store, desk.project, finished(desk.write(skill_id="rewrite", selection=(3, 10))).run_id)
+    assert desk.text(document) == "🌊🌊 A wave. 🌊"
+
+
+def test_whoever_selects_stands_at_the_end_of_the_selection(desk: Desk) -> None:
+    document = put(desk, "The lamp burned. The sea was calm.")
+    desk.server.script = openai_says("It smelt of oil.")
+    run_id = finished(desk.write(skill_id="describe", selection=(8, 4))).run_id
+    place = desk.runs()[0].saw["place"]
+    assert (place["cursor"], place["selection"]) == (8, [4, 8])
+    accept(desk.store, desk.project, run_id)
+    assert desk.text(document) == "The lamp It smelt of oil. burned. The sea was calm."
+
+
+def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(desk: Desk) -> None:
+    document = put(desk, "One.\n")
+    desk.server.script = openai_says("Two.")
+    run_id = finished(desk.write()).run_id
+    told: list[object] = []
+
+    def take() -> None:
+        try:
+            told.append(accept(desk.store, desk.project, run_id).revision)
+        except FabulaError as error:
+            told.append(error.code)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sum(isinstance(one, int) for one in told) == 1
+    assert [one for one in told if not isinstance(one, int)] == [Code.STORE_CONFLICT] * 3
+    assert desk.text(document) == "One.\nTwo."
+
+
+def test_what_was_asked_for_an_unsaved_text_goes_into_that_text_once_it_is_saved(desk: Desk) -> None:
+    document = put(desk, "The old beginning. The end.")
+    desk.server.script = openai_says("A middle")
+    typed = "Typed before. The old beginning. The end."
+    run_id = finished(desk.write(skill_id="rewrite", selection=(18, 31), unsaved_text=typed)).run_id
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id)
+    assert refusal.value.code is Code.DOCUMENT_STALE
+    with desk.store.write(project=desk.project) as tx:
+        document_service.write(tx, document, typed)
+        document_service.change(tx, document, {"title": "Another title"})
+    accept(desk.store, desk.project, run_id)
+    assert desk.text(document) == "Typed before. The A middle. The end."
+
+
+def test_a_synopsis_is_of_the_text_that_was_told(desk: Desk) -> None:
+    put(desk, "They met by the sea.")
+    desk.server.script = openai_says("They meet.")
+    run_id = finished(desk.write(skill_id="synopsis")).run_id
+    put(desk, "They parted in the hills.")
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id)
+    assert refusal.value.code is Code.DOCUMENT_STALE
+
+
+def test_another_answer_is_asked_for_through_the_same_eyes(desk: Desk) -> None:
+    wishes: dict[str, Any] = {
+        "eyes": Eyes.AUTHOR,
+        "exclude": ("codex:entity:mara",),
+        "recipe": "plain",
+        "selection": (0, 4),
+    }
+    first = finished(desk.write(skill_id="expand", **wishes)).run_id
+    request = again(desk.store, desk.house, first)
+    assert {name: getattr(request, name) for name in wishes} == wishes
+
+
+def test_the_beat_an_answer_was_written_for_is_ticked_off_where_that_is_asked_for(desk: Desk) -> None:
+    document = put(desk, "One.\n")
+    with desk.store.write(project=desk.project) as tx:
+        outline.add_beat(tx, document, "She lights the lamp")
+        outline.add_beat(tx, document, "He leaves")
+        before = outline.beats_of(tx, [document], open_only=True)[document]
+    desk.server.script = openai_says("She lit it.")
+    run_id = finished(desk.write()).run_id
+    assert before[0].rstrip(".") in str(desk.server.seen[0].asked["messages"])
+    assert accept(desk.store, desk.project, run_id, beat=True).beat == before[0]
+    with desk.store.read(project=desk.project) as reading:
+        assert outline.beats_of(reading, [document], open_only=True)[document] == before[1:]
+
+
+def test_no_beat_is_ticked_off_that_an_answer_was_not_written_for(desk: Desk) -> None:
+    document = put(desk, "One.\n")
+    desk.server.script = openai_says("She lit it.")
+    run_id = finished(desk.write()).run_id
+    with desk.store.write(project=desk.project) as tx:
+        tx.remove(beats, beats.c.document_id == document)
+        outline.add_beat(tx, document, "Something else")
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id, beat=True)
+    assert refusal.value.code is Code.TEXT_INVALID
+    assert desk.text(document) == "One.\n"
+    assert desk.runs()[0].outcome == "open"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        7,
+        [],
+        "insert",
+        {"answer": "burn"},
+        {"answer": "insert", "cursor": "here"},
+        {"answer": "replace", "selection": [1]},
+        {"answer": "replace", "selection": [-5, 3]},
+        {"answer": "insert", "cursor": 10**9},
+        {"answer": "insert", "cursor": None},
+    ],
+)
+def test_a_record_that_makes_no_sense_puts_nothing_anywhere(desk: Desk, place: Any) -> None:
+    document = put(desk, "One.\n")
+    run_id = finished(desk.write()).run_id
+    with desk.store.write(project=desk.project) as tx:
+        kept = runs.get(tx, run_id)
+        own = {**kept.saw["place"], **place} if isinstance(place, dict) else place
+        tx.change(run_rows, {"trace": {**kept.saw, "place": own, "sources": 7}}, run_rows.c.id == run_id)
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id)
+    assert refusal.value.code is Code.TEXT_INVALID
+    assert desk.text(document) == "One.\n"
+
+
+def test_an_answer_that_was_left_may_be_taken_after_all(desk: Desk) -> None:
+    document = put(desk, "One.\n")
+    desk.server.script = openai_says("Two.")
+    run_id = finished(desk.write()).run_id
+    again(desk.store, desk.house, run_id)
+    with pytest.raises(FabulaError) as refusal:
+        reject(desk.store, desk.project, run_id)
+    assert refusal.value.code is Code.STORE_CONFLICT, "what is left is left"
+    accept(desk.store, desk.project, run_id)
+    assert desk.text(document) == "One.\nTwo."
+    with desk.store.read(project=desk.project) as reading:
+        assert [outcome.fate.value for outcome in recorded(reading)] == ["accepted"]
+    with pytest.raises(FabulaError) as refusal:
+        accept(desk.store, desk.project, run_id)
+    assert refusal.value.code is Code.STORE_CONFLICT

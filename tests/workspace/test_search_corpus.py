@@ -1,0 +1,180 @@
+"""What of a stored project is searched: documents, and all that was said and made of it, by who may know it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.conversation import edits as conversation
+from fabula.conversation import participants
+from fabula.conversation.model import Message
+from fabula.conversation.participants import Participant
+from fabula.conversation.tables import biographies, fixed_prompts, recaps
+from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.view import View
+from fabula.manuscript import documents, projects
+from fabula.search.corpus import Shelf
+from fabula.search.find import Stand, allowed, find
+from fabula.search.model import Query
+from fabula.store.store import Store
+from fabula.store.transaction import Writing
+from fabula.workspace.project import Fabula
+from fabula.workspace.views import Library
+
+P = "coast"
+MARA, WILL = "pawn:mara", "pawn:will"
+
+
+@pytest.fixture
+def library(store: Store) -> Library:
+    """A project with a chapter, and a conversation that Will joined late."""
+    projects.create(store, "The Coast", project_id=P)
+    with store.write(project=P) as tx:
+        documents.add(tx, "One", text="The astrolabe lay on the table.", document_id="ch-1")
+        for who in (MARA, WILL):
+            participants.put(tx, Participant(id=who, name=who[5:].title()))
+        conversation.start(tx, "talk", participants=[MARA])
+        said(tx, "m1", "The sextant is under the stairs.")
+        conversation.join(tx, "talk", WILL)
+        said(tx, "m2", "The compass is in the drawer.")
+        tx.add(recaps, {"id": "r1", "conversation_id": "talk", "text": "They spoke of instruments: the quadrant."})
+        tx.add(fixed_prompts, {"id": "f1", "participant_id": MARA, "text": "Mara never sells the barometer."})
+        tx.add(biographies, {"id": "b1", "participant_id": WILL, "text": "Will was born beside the theodolite."})
+    return Library(store)
+
+
+def said(tx: Writing, name: str, words: str) -> None:
+    conversation.say(tx, "talk", Message(id=name, role="user", content=words))
+
+
+def shelf(view: View) -> Shelf:
+    found = view.room(Shelf)
+    assert found is not None
+    return found
+
+
+def told(view: View, words: str, who: str | None = None, position: Position | None = None) -> list[str]:
+    """What somebody finds."""
+    eyes = Eyes.CHARACTER if who else Eyes.READER
+    stand = Stand(Vantage(eyes, position, who), view.timeline, speaker=who or "")
+    made = shelf(view).finished()
+    return [
+        made.index.passages[hit.number].source
+        for hit in find(made, Query(parts=((words, 1.0),)), allowed(made, stand), 9)
+    ]
+
+
+def test_documents_of_a_store_are_searched(library: Library) -> None:
+    house = Fabula.open(P, library=library)
+    with library.store.write(project=P) as tx:
+        documents.add(tx, "Two", text="Later.", document_id="ch-2")
+    result = house.assemble(house.request(document_id="ch-2", additional_input="Where is the astrolabe?"))
+    assert "The astrolabe lay on the table." in result.prompt
+    assert result.warnings == ()
+    assert [found.thread for found in house.search("astrolabe")] == ["ch-1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "source", "knowers"),
+    [
+        ("sextant", "history:m1", {MARA}),
+        ("compass", "history:m2", {MARA, WILL}),
+        ("quadrant", "recap:r1", {MARA}),
+        ("barometer", "fixed:f1", {MARA}),
+        ("theodolite", "biography:b1", {WILL}),
+    ],
+)
+def test_what_was_said_and_made_of_it_is_found_by_those_who_may_know_it(
+    library: Library, words: str, source: str, knowers: set[str]
+) -> None:
+    view = library.view(P)
+    for who in (MARA, WILL):
+        assert (source in told(view, words, who)) is (who in knowers)
+    assert told(view, words) == [], "nobody else"
+    assert told(view, words, MARA, Position("ch-1", 9)) == [], "and nobody who stands in the story"
+
+
+def test_what_is_said_now_is_found_by_the_next_request(library: Library) -> None:
+    before = library.view(P)
+    assert told(before, "chronometer", MARA) == []
+    with library.store.write(project=P) as tx:
+        said(tx, "m3", "The chronometer has stopped.")
+    after = library.view(P)
+    assert told(after, "chronometer", MARA)[0] == "history:m3"
+    assert told(after, "sextant", MARA)[0] == "history:m1"
+    with library.store.write(project=P) as tx:
+        conversation.correct(tx, "m3", "The hourglass has stopped.")
+        tx.add(fixed_prompts, {"id": "f2", "participant_id": WILL, "text": "Will keeps the sundial."})
+    last = library.view(P)
+    assert told(last, "chronometer", MARA) == []
+    assert told(last, "hourglass", MARA)[0] == "history:m3"
+    assert told(last, "sundial", WILL)[0] == "fixed:f2"
+
+
+def test_a_conversation_that_is_gone_is_found_no_more(library: Library) -> None:
+    told(library.view(P), "sextant", MARA)
+    with library.store.write(project=P) as tx:
+        conversation.remove(tx, "talk")
+    assert told(library.view(P), "sextant compass quadrant", MARA) == []
+
+
+def test_only_the_path_that_is_followed_is_searched(library: Library) -> None:
+    with library.store.write(project=P) as tx:
+        conversation.say(tx, "talk", Message(id="m2b", role="user", content="The compass was sold.", parent_id="m1"))
+    assert "history:m2" not in told(library.view(P), "compass", MARA)
+
+
+def test_opening_a_project_reads_no_messages_for_search(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def newest(*given: object) -> tuple[Message, ...]:
+        read.append("messages")
+        return ()
+
+    monkeypatch.setattr("fabula.workspace.search_corpus.newest", newest)
+    view = library.view(P)
+    assert read == []
+    shelf(view).finished()
+    assert read == ["messages"]
+
+
+def test_typing_shares_the_threads_of_everything_else(library: Library) -> None:
+    before = shelf(library.view(P)).finished()
+    with library.store.write(project=P) as tx:
+        documents.write(tx, "ch-1", "The astrolabe was gone.")
+    after = shelf(library.view(P)).finished()
+    for old, new in zip(before.index.threads, after.index.threads, strict=True):
+        assert (old is new) == (old.id != "ch-1")
+
+
+def test_nothing_of_an_index_is_in_the_store_or_a_save(library: Library) -> None:
+    version = library.store.versions(project=P, user="owner", series=None)
+    shelf(library.view(P)).finished()
+    assert library.store.versions(project=P, user="owner", series=None) == version
+
+
+def test_whoever_spoke_is_called_by_name_and_found_by_it(library: Library) -> None:
+    with library.store.write(project=P) as tx:
+        for number, who in enumerate([MARA, WILL, "persona:Ghost#3", "tool:dice", ""]):
+            conversation.say(
+                tx, "talk", Message(id=f"s{number}", role="user", content="The barometer fell again.", speaker=who)
+            )
+
+    def passages() -> dict[str, tuple[str, str]]:
+        made = shelf(library.view(P)).finished()
+        return {p.source: (p.title, p.speaker) for p in made.index.passages if p.source.startswith("history:s")}
+
+    def said_first(question: str) -> str:
+        return next(source for source in told(library.view(P), question, MARA) if source.startswith("history:"))
+
+    assert passages() == {
+        "history:s0": ("Mara", "Mara"),
+        "history:s1": ("Will", "Will"),
+        "history:s2": ("Ghost", "Ghost"),
+        "history:s3": ("dice", "dice"),
+        "history:s4": ("user", ""),
+    }
+    assert said_first("What did Mara say of the barometer?") == "history:s0"
+    with library.store.write(project=P) as tx:
+        participants.put(tx, Participant(id=WILL, name="Captain Tarn"))
+    assert passages()["history:s1"] == ("Captain Tarn", "Captain Tarn")
+    assert said_first("What did Captain Tarn say of the barometer?") == "history:s1"
