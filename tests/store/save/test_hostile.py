@@ -20,7 +20,7 @@ import pytest
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import beats
-from fabula.store.save.saving import reader as save_open
+from fabula.store.save import reader as save_open
 from fabula.store.save.loading import backups, load, verify
 from fabula.store.store import Store
 from tests.conftest import ENGINES

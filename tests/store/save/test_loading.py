@@ -24,7 +24,7 @@ from fabula.memory import edits as memory
 from fabula.memory.model import Remembered, Scope
 from fabula.settings import edits as settings
 from fabula.store.backup import KEPT
-from fabula.store.save.saving import manifest as manifests
+from fabula.store.save import manifest as manifests
 from fabula.store.save.loading import backups, load, verify
 from fabula.store.save.manifest import Record
 from fabula.store.save.saving import save
