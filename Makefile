@@ -8,7 +8,7 @@ PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
-.PHONY: run test check bench lock clean
+.PHONY: run test check bench wheel lock clean docs
 
 run: $(READY)  ## open a sample story and show an assembled context
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
@@ -16,13 +16,15 @@ run: $(READY)  ## open a sample story and show an assembled context
 test: $(READY)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(READY)  ## lint, types, and who may import whom
+check: $(READY)  ## lint, types, imports, names and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_names.py
 
 bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for real novels
+	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
@@ -35,6 +37,14 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.recaps
 	$(BIN)/python -m benchmarks.embed
+
+wheel: $(READY)  ## a wheel in dist/, for pip or pipx
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+	@ls dist/*.whl
+
+docs: $(READY)  ## the pages that are written from the code
+	$(BIN)/python -m fabula.settings.docs
+	$(BIN)/python -m fabula.workspace.schemas.json_schema > docs/schemas.json
 
 lock:  ## pin every dependency by hash
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
@@ -61,4 +71,4 @@ $(PEERS): benchmarks/peers/package-lock.json
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock benchmarks/peers/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist $(VENV) $(VENV)-lock benchmarks/peers/node_modules .mypy_cache .ruff_cache .pytest_cache

@@ -1,4 +1,4 @@
-"""Aliases of a large cast: how often each mention means one person, and how often one of several.
+"""Aliases in a novel with many people: how many mentions have one owner, and how many have several.
 
 python -m benchmarks.aliases --aliases FILE --data FILE [--novel NAME] [--json]
 
@@ -13,28 +13,28 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.figures import arguments, report, show
-from benchmarks.names import longest
-from fabula.text.names.disambiguation import mentions
-from fabula.text.names.matcher import Names, Rules
+from benchmarks.names import make_longest_finder
+from fabula.text.names.disambiguation import resolve_mentions
+from fabula.text.names.matcher import NameMatcher, NameRules
 
 
-def people(path: Path) -> dict[str, tuple[str, ...]]:
+def read_people(path: Path) -> dict[str, tuple[str, ...]]:
     """Everybody's names, by the first of them."""
     found: dict[str, tuple[str, ...]] = {}
     for row in json.loads(path.read_text("utf-8")):
-        flat = [name for value in row.values() for name in _flat(value)]
+        flat = [name for value in row.values() for name in _flatten(value)]
         names = tuple(dict.fromkeys(name for name in flat if 2 <= len(name) <= 6))
         if names:
             found[f"{names[0]}#{len(found)}"] = names
     return found
 
 
-def _flat(value: object) -> list[str]:
+def _flatten(value: object) -> list[str]:
     """The names in a name, a list of them, or rows that hold one each."""
     if isinstance(value, list):
-        return [name for one in value for name in _flat(one)]
+        return [name for one in value for name in _flatten(one)]
     if isinstance(value, dict):
-        return _flat(value.get("name"))
+        return _flatten(value.get("name"))
     return [value.strip()] if isinstance(value, str) and value.strip() else []
 
 
@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument("--aliases", type=Path, required=True)
     parser.add_argument("--novel", default="三国演义")
     options = parser.parse_args()
-    cast = people(options.aliases)
-    known = Names(cast, rules=dict.fromkeys(cast, Rules(person=True)))
+    people = read_people(options.aliases)
+    known = NameMatcher(people, rules=dict.fromkeys(people, NameRules(is_person=True)))
     file = options.data / "chapters.jsonl" if options.data.is_dir() else options.data
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     texts = [row["text"] for row in rows if options.novel in row["novel"]]
@@ -52,28 +52,28 @@ def main() -> None:
     several: Counter[str] = Counter()
     wrong = 0
     owners: dict[str, set[str]] = {}
-    for person, names in cast.items():
+    for person, names in people.items():
         for name in names:
             owners.setdefault(name, set()).add(person)
-    anywhere = longest(set(owners))
+    anywhere = make_longest_finder(set(owners))
     missed: Counter[str] = Counter()
     for text in texts:
-        found = mentions(known.find(text))
+        found = resolve_mentions(known.find(text))
         for mention in found:
             wrong += set(mention.owners) != owners[mention.surface]
-            (certain if mention.certain else several)[mention.surface] += 1
+            (certain if mention.is_certain else several)[mention.surface] += 1
         seen = {(mention.start, mention.end) for mention in found}
         missed.update(text[start:end] for start, end in anywhere(text) - seen)
     top = [(name, count, "one") for name, count in certain.most_common(8)]
     top += [(name, count, f"one of {len(owners[name])}") for name, count in several.most_common(8)]
-    show(f"{options.novel}, {len(cast)} people", ("alias", "mentions", "means"), top)
+    show(f"{options.novel}, {len(people)} people", ("alias", "mentions", "means"), top)
     report(
         {
             "resolved": certain.total(),
             "ambiguous": several.total(),
             "wrong": wrong,
             "left_out": missed.total(),  # taken for pieces of other words
-            "people": len(cast),
+            "people": len(people),
         },
         as_json=options.json,
     )

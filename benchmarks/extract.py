@@ -1,4 +1,4 @@
-"""Names proposed from real novels: are its people among them, and is anything else?
+"""Names proposed from real novels: how many main characters are found, and how much is junk.
 
 For the novels below the twenty people mentioned most are known, by all they are called. The benchmark
 says how many of them are proposed at all and among the first thirty, and which share of the first
@@ -17,32 +17,32 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.figures import arguments, report, show
-from fabula.text.extraction.extract import propose
-from fabula.text.extraction.proposals import Proposal
+from fabula.text.extraction.model import ProposedEntry
+from fabula.text.extraction.propose import propose_entries
 from fabula.text.offsets import normalise
 
 FIRST = 30
 
 
-class People(Struct, frozen=True):
-    """Who is in a novel: the twenty mentioned most, as `one/other name`, and further names that are none of them."""
+class KnownPeople(Struct, frozen=True):
+    """The people of a novel: the twenty mentioned most, as `name/other name`, and further names."""
 
-    most: str
+    most_mentioned: str
     others: str
 
     @property
     def twenty(self) -> list[set[str]]:
-        """What each of the twenty is called."""
-        return [set(one.split("/")) for one in self.most.split(", ")]
+        """All names of each of the twenty."""
+        return [set(one.split("/")) for one in self.most_mentioned.split(", ")]
 
     @property
     def names(self) -> set[str]:
-        """Every name that is none of junk."""
+        """Every name that is not junk."""
         return set().union(*self.twenty, *(one.split("/") for one in self.others.split(", ")))
 
 
-NOVELS: Mapping[str, People] = {
-    "moby_dick": People(
+NOVELS: Mapping[str, KnownPeople] = {
+    "moby_dick": KnownPeople(
         "Ahab/Captain Ahab, Stubb/Mr. Stubb, Queequeg, Starbuck/Mr. Starbuck, Flask/Mr. Flask/King-Post, Jonah, "
         "Moby Dick, Bildad/Captain Bildad, Pip, Peleg/Captain Peleg, Tashtego, Steelkilt/Lakeman, Daggoo, "
         "Fedallah/Parsee, Radney, Gabriel, Ishmael, Mrs. Hussey/Hussey/Hosea Hussey, Perth, Dough-Boy",
@@ -50,20 +50,20 @@ NOVELS: Mapping[str, People] = {
         "Father Mapple/Mapple, Peter/Peter Coffin, Quohog, Mayhew/Captain Mayhew, Aunt Charity, Owen/Owen Chace, "
         "Bulkington, Boomer/Captain Boomer, Macey, Garnery, Beale, Perseus, Jove, Solomon, Don Pedro, Tranquo",
     ),
-    "war_and_peace": People(
+    "war_and_peace": KnownPeople(
         "Pierre/Bezúkhov, Natásha, Andréy/Prince Andréy/Bolkónski, Rostóv/Nikoláy, Márya/Princess Márya, "
         "Napoleon/Bonaparte, Kutúzov, Sónya, Denísov, Dólokhov, Borís/Drubetskóy, Anatole/Kurágin, Pétya, "
         "Vasíli/Prince Vasíli, Bagratión, Elèn, Anna Pávlovna, Alpátych, Anna Mikháylovna, Alexander",
         "Mademoiselle Bourienne/Bourienne, Rostopchín, Balashëv, Márya Dmítrievna, Berg, Tíkhon, Karatáev/Platón, "
         "Bennigsen, Túshin, Julie, Speránski, Nesvítski, Véra, Bilíbin, Dron, Ippolit, Barclay, Murat, Dolgorúkov",
     ),
-    "三国演义": People(
+    "三国演义": KnownPeople(
         "玄德/刘备/刘玄德/先主, 孔明/诸葛亮, 关公/云长/关羽/关云长, 曹操/孟德, 张飞/翼德, 赵云/子龙, 孙权/吴侯, 吕布, "
         "魏延, 司马懿, 周瑜/公瑾, 姜维, 袁绍, 后主/刘禅/阿斗, 马超, 鲁肃/子敬, 黄忠, 张郃, 邓艾, 孟获",
         "曹仁, 张辽, 徐晃, 庞德, 马岱, 刘表, 董卓, 许褚, 孙策, 夏侯惇, 关兴, 王平, 庞统, 袁术, 夏侯渊, 司马昭, 甘宁, "
         "吕蒙, 陆逊, 张苞, 曹丕, 廖化, 钟会, 孙乾, 曹真, 刘璋, 郭淮, 孟达, 曹洪, 关平, 于禁, 程普, 张鲁, 张翼, 李典",
     ),
-    "红楼梦": People(
+    "红楼梦": KnownPeople(
         "宝玉/贾宝玉, 贾母, 凤姐/熙凤/王熙凤, 黛玉/林黛玉, 袭人, 王夫人, 宝钗/薛宝钗, 贾政, 贾琏, 平儿, 薛姨妈, 探春, "
         "鸳鸯, 紫鹃, 湘云/史湘云, 贾珍, 李纨, 尤氏, 晴雯, 刘姥姥",
         "薛蟠, 邢夫人, 麝月, 贾蓉, 香菱, 惜春, 贾芸, 雨村/贾雨村, 妙玉, 金桂, 贾赦, 贾环, 芳官, 雪雁, 赵姨娘, 莺儿, "
@@ -72,7 +72,7 @@ NOVELS: Mapping[str, People] = {
 }
 
 
-def novels(data: Path) -> dict[str, list[tuple[str, str]]]:
+def read_novels(data: Path) -> dict[str, list[tuple[str, str]]]:
     """The chapters of every novel of a file, or of every such file in a folder."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in [data] if data.is_file() else sorted(data.rglob("chapters.jsonl")):
@@ -82,18 +82,18 @@ def novels(data: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def language_of(texts: list[tuple[str, str]]) -> str:
+def guess_language(texts: list[tuple[str, str]]) -> str:
     """Chinese or English, as the first pages look."""
     taste = "".join(text[:2000] for _, text in texts[:5])
     return "zh" if sum("\u4e00" <= c <= "\u9fff" for c in taste) * 3 > len(taste) else "en"
 
 
-def judged(novel: str, people: People, proposals: list[Proposal]) -> dict[str, float]:
+def judge_proposals(novel: str, people: KnownPeople, proposals: list[ProposedEntry]) -> dict[str, float]:
     """How many of the twenty are there, and how much of the first thirty is junk."""
     characters = [one for one in proposals if one.kind == "character"]
     first = proposals[:FIRST]
 
-    def held(among: list[Proposal]) -> int:
+    def count_known(among: list[ProposedEntry]) -> int:
         called = {name for one in among for name in one.names}
         return sum(not one.isdisjoint(called) for one in people.twenty)
 
@@ -101,8 +101,8 @@ def judged(novel: str, people: People, proposals: list[Proposal]) -> dict[str, f
     if junk:
         show(f"{novel}: among the first {FIRST} and not known", ("name",), [(name,) for name in junk])
     return {
-        f"{novel}_found": held(characters),
-        f"{novel}_found_in_first": held(first),
+        f"{novel}_found": count_known(characters),
+        f"{novel}_found_in_first": count_known(first),
         f"{novel}_junk": len(junk) / max(len(first), 1),
     }
 
@@ -112,10 +112,10 @@ def main() -> None:
     if options.data is None:
         raise SystemExit("Name a file of novels: --data chapters.jsonl")
     figures: dict[str, float] = {}
-    for novel, texts in novels(options.data).items():
+    for novel, texts in read_novels(options.data).items():
         length = sum(len(text) for _, text in texts)
         start = time.perf_counter()
-        proposals = propose(texts, language=language_of(texts))
+        proposals = propose_entries(texts, language=guess_language(texts))
         seconds = time.perf_counter() - start
         people = NOVELS.get(novel)
         if not options.json:
@@ -125,7 +125,7 @@ def main() -> None:
                 [(p.name, p.kind, p.mentions, p.score, ", ".join(p.aliases)) for p in proposals[:FIRST]],
             )
         if people is not None:
-            figures |= judged(novel, people, proposals)
+            figures |= judge_proposals(novel, people, proposals)
         figures[f"{novel}_seconds"] = seconds
     report(figures, as_json=options.json)
 

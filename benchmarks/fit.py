@@ -19,8 +19,8 @@ from random import Random
 from statistics import median
 
 from benchmarks.figures import arguments, milliseconds, report, show, timed
-from fabula.context import Engine, Fragment, Layer, Limits, Project, Request, Result, Settings, View
-from fabula.text.tokens.tokenizer import encoding
+from fabula.context import Engine, EngineSettings, Fragment, Layer, Limits, Project, Request, Result, View
+from fabula.text.tokens.tokenizer import load_encoding
 
 PROJECT = "bench"
 LUMPY_BUDGET, LUMP = 2600, 2500
@@ -47,7 +47,7 @@ def items(number: int, seed: int = 7) -> Items:
 def lumpy(small: int = 80, seed: int = 3) -> Items:
     """One text of 2,500 tokens with as many small ones above it as below it."""
     random = Random(seed)
-    count = encoding("o200k_base").count
+    count = load_encoding("o200k_base").count
     pieces: Items = []
     for n in range(small):
         text = " ".join(random.choices(_WORDS, k=36)) + f" {n}"
@@ -64,7 +64,7 @@ class Fitter:
 
     def __init__(self) -> None:
         limits = Limits(input_tokens=10_000_000, retrieved_chunks=1_000_000)
-        self.engine = Engine(settings=Settings(limits=limits))
+        self.engine = Engine(settings=EngineSettings(limits=limits))
         self.view = View(Project(id=PROJECT, identity="Fit."))
 
     def run(self, fragments: Sequence[Fragment], budget: int) -> Result:
@@ -83,7 +83,7 @@ def fragments(texts: Items) -> list[Fragment]:
 
 def cold(texts: Items, budget: int) -> tuple[float, Result]:
     """Fresh fragments, a fresh engine, no count remembered."""
-    encoding("o200k_base").forget()
+    load_encoding("o200k_base").clear_cache()
     fitter = Fitter()
     found: list[Result] = []
     ms = milliseconds(lambda: found.append(fitter.run(fragments(texts), budget)))
@@ -130,7 +130,7 @@ def main() -> None:
     parser = arguments(__doc__ or "", data=False)
     parser.add_argument("--slow", action="store_true", help="also the peer that takes minutes at 5,000")
     options = parser.parse_args()
-    count = encoding("o200k_base").count
+    count = load_encoding("o200k_base").count
     figures: dict[str, float] = {}
     for number in (1000, 5000):
         texts = items(number)

@@ -1,11 +1,11 @@
-"""What is learnt of writers whose habits are known, and of writers who have none.
+"""Learn from simulated writers with a known habit, and from writers without one.
 
 python -m benchmarks.habits --data DIR [--json]
 
-Each simulated writer is offered passages of a novel, about a page each. Those with a habit make one kind of
-change wherever there is cause for it, and accept the rest; `found` is the share of them whose habit is among
-the proposals. Those without accept everything, reject at random, delete sentences at random, or put other
-passages in place of what was offered. `false` counts what was proposed and is no habit of theirs.
+Each simulated writer gets pages of a novel as suggestions. A writer with a habit makes one kind of change
+wherever possible and accepts the rest; `found` is the share of these writers whose habit is proposed. Writers
+without a habit accept everything, reject at random, delete sentences at random, or replace pages by other
+pages. `false` counts proposals that are not a habit of the writer.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from benchmarks.figures import arguments, report, show
 from benchmarks.novels import chapters
 from fabula.core.view import Language
 from fabula.manuscript.model import Manuscript
-from fabula.memory.model import Fate, Outcome
-from fabula.memory.proposals import Heuristics
-from fabula.text.sentences import sentence_starts
-from fabula.workspace.project import Fabula
+from fabula.memory.model import Decision, SuggestionOutcome
+from fabula.memory.proposals import HeuristicLearner
+from fabula.text.sentences import find_sentence_starts
+from fabula.workspace.read_only import open_read_only
 
-OFFERS = 60  # passages a writer is offered
+SUGGESTIONS = 60  # for each writer
 WRITERS = 10  # of each kind and language
 NOVELS: dict[Language, str] = {"en": "war_and_peace", "zh": "红楼梦"}
 SAMPLES: dict[Language, str] = {"en": "lantern_coast", "zh": "wugang"}
 _ADVERB = re.compile(r" ?\b(?!(?:only|early|family|reply|daily)\b)[a-z]{3,}ly\b,?")
 
-Writer = Callable[[str, Random], tuple[Fate, str]]
+Writer = Callable[[str, Random], tuple[Decision, str]]
 
 
-def passages(data: Path | None, language: Language) -> list[str]:
-    """A novel in pages."""
+def load_pages(data: Path | None, language: Language) -> list[str]:
+    """Load a novel in pages."""
     if data is None:
-        story = Fabula.open(f"sample:{SAMPLES[language]}").view.room(Manuscript) or Manuscript()
+        story = open_read_only(f"sample:{SAMPLES[language]}").view.snapshot(Manuscript) or Manuscript()
         texts = [document.text for document in story.documents]
     else:
         texts = [text for _, text in chapters(data, NOVELS[language])]
@@ -54,27 +54,27 @@ def passages(data: Path | None, language: Language) -> list[str]:
     return found
 
 
-def changed(change: Callable[[str], str]) -> Writer:
-    """A writer who makes one kind of change wherever there is cause for it."""
+def make_rewriter(change: Callable[[str], str]) -> Writer:
+    """Make a writer who makes one kind of change wherever possible."""
 
-    def write(text: str, _: Random) -> tuple[Fate, str]:
+    def write(text: str, _: Random) -> tuple[Decision, str]:
         became = change(text)
-        return (Fate.ACCEPTED, "") if became == text else (Fate.REWRITTEN, became)
+        return (Decision.ACCEPTED, "") if became == text else (Decision.REWRITTEN, became)
 
     return write
 
 
-def sentences(text: str) -> list[str]:
-    """A text cut into its sentences, line breaks kept."""
+def split_sentences(text: str) -> list[str]:
+    """Split a text into sentences and line breaks."""
     cut: list[str] = []
     for line in text.split("\n"):
-        cut += [line[start:end] for start, end in pairwise([*sentence_starts(line), len(line)])]
+        cut += [line[start:end] for start, end in pairwise([*find_sentence_starts(line), len(line)])]
         cut.append("\n")
     return cut
 
 
-def shortened(text: str) -> str:
-    """Every long sentence cut in two, as far as there is a comma to cut at."""
+def shorten_sentences(text: str) -> str:
+    """Split every long sentence at its commas."""
 
     def cut(said: str) -> str:
         at = [found.start() for found in re.finditer("[,，]", said[:-12]) if found.start() > 12]
@@ -86,85 +86,96 @@ def shortened(text: str) -> str:
         head = rest[: len(rest) - len(rest.lstrip())] + rest.lstrip()[:1].upper() + rest.lstrip()[1:]
         return said[:middle] + stop + cut(head)
 
-    return "".join(cut(said) for said in sentences(text))
+    return "".join(cut(said) for said in split_sentences(text))
 
 
-def without(pattern: str, instead: str = "") -> Callable[[str], str]:
-    """A change that takes something out."""
+def make_removal(pattern: str, instead: str = "") -> Callable[[str], str]:
+    """Make a change that removes or replaces a pattern."""
     compiled = re.compile(pattern)
     return lambda text: compiled.sub(instead, text)
 
 
-def accepts(text: str, random: Random) -> tuple[Fate, str]:
-    """Takes everything."""
-    return Fate.ACCEPTED, ""
+def accept_all(text: str, random: Random) -> tuple[Decision, str]:
+    """Accept everything."""
+    return Decision.ACCEPTED, ""
 
 
-def rejects(text: str, random: Random) -> tuple[Fate, str]:
-    """Takes some, for no reason."""
-    return (Fate.REJECTED if random.random() < 0.5 else Fate.ACCEPTED), ""
+def reject_at_random(text: str, random: Random) -> tuple[Decision, str]:
+    """Reject at random."""
+    return (Decision.REJECTED if random.random() < 0.5 else Decision.ACCEPTED), ""
 
 
-def deletes(text: str, random: Random) -> tuple[Fate, str]:
-    """Takes sentences out, for no reason."""
+def delete_at_random(text: str, random: Random) -> tuple[Decision, str]:
+    """Delete sentences at random."""
     share = random.choice((0.1, 0.3, 0.5, 0.7))
-    kept = "".join(said for said in sentences(text) if said == "\n" or random.random() > share).strip()
-    return (Fate.REWRITTEN, kept) if kept else (Fate.REJECTED, "")
+    kept = "".join(said for said in split_sentences(text) if said == "\n" or random.random() > share).strip()
+    return (Decision.REWRITTEN, kept) if kept else (Decision.REJECTED, "")
 
 
-def replaces(pages: Sequence[str]) -> Writer:
-    """Puts other pages of the same book in their place."""
+def make_replacing_writer(pages: Sequence[str]) -> Writer:
+    """Make a writer who replaces pages by other pages of the book."""
 
-    def write(text: str, random: Random) -> tuple[Fate, str]:
-        return Fate.REWRITTEN, random.choice(pages)
+    def write(text: str, random: Random) -> tuple[Decision, str]:
+        return Decision.REWRITTEN, random.choice(pages)
 
     return write
 
 
-def habitual(language: Language) -> dict[str, Writer]:
-    """Writers with a habit, by its topic."""
+def list_writers(language: Language) -> dict[str, Writer]:
+    """List writers with a habit, by its topic."""
     common = {
-        "mark:!=less": changed(without("[!！]+", "." if language == "en" else "。")),
-        "mark:;=less": changed(without("[;；]", "," if language == "en" else "，")),
-        "sentence=less": changed(shortened),
+        "mark:!=less": make_rewriter(make_removal("[!！]+", "." if language == "en" else "。")),
+        "mark:;=less": make_rewriter(make_removal("[;；]", "," if language == "en" else "，")),
+        "sentence=less": make_rewriter(shorten_sentences),
     }
     if language == "zh":
-        return common | {"word:只见=less": changed(without("只见，?")), "word:原来=less": changed(without("原来，?"))}
+        return common | {
+            "word:只见=less": make_rewriter(make_removal("只见，?")),
+            "word:原来=less": make_rewriter(make_removal("原来，?")),
+        }
     return common | {
-        "word:suddenly=less": changed(without(r"(?i),? ?\bsuddenly\b,?")),
-        "adverb=less": changed(lambda text: _ADVERB.sub("", text)),
-        "simile=less": changed(without(r"(?i),? (?:as if|as though|like an?)\b[^,.;!?]*")),
+        "word:suddenly=less": make_rewriter(make_removal(r"(?i),? ?\bsuddenly\b,?")),
+        "adverb=less": make_rewriter(lambda text: _ADVERB.sub("", text)),
+        "simile=less": make_rewriter(make_removal(r"(?i),? (?:as if|as though|like an?)\b[^,.;!?]*")),
     }
 
 
-def outcomes(writer: Writer, pages: Sequence[str], seed: int) -> list[Outcome]:
-    """What a writer made of some pages."""
+def make_outcomes(writer: Writer, pages: Sequence[str], seed: int) -> list[SuggestionOutcome]:
+    """Return the outcomes of a writer's work on some pages."""
     random = Random(seed)
     found = []
-    for number, page in enumerate(random.sample(pages, min(OFFERS, len(pages)))):
+    for number, page in enumerate(random.sample(pages, min(SUGGESTIONS, len(pages)))):
         fate, became = writer(page, random)
-        found.append(Outcome(id=f"o{number}", offered=page, fate=fate, became=became, made=f"2026-01-01T{number:06}"))
+        found.append(
+            SuggestionOutcome(
+                id=f"o{number}",
+                suggestion=page,
+                decision=fate,
+                rewritten_text=became,
+                created_at=f"2026-01-01T{number:06}",
+            )
+        )
     return found
 
 
 def main() -> None:
-    """Learn, and compare with what is so."""
+    """Learn from all writers and compare with their habits."""
     parser = arguments(__doc__ or "")
     options = parser.parse_args()
     figures: dict[str, float] = {}
     rows: list[tuple[object, ...]] = []
-    learner, times = Heuristics(), []
+    learner, times = HeuristicLearner(), []
     for language in NOVELS:
-        pages = passages(options.data, language)
+        pages = load_pages(options.data, language)
         found = false = meant = 0
-        for topic, writer in habitual(language).items():
+        for topic, writer in list_writers(language).items():
             hits = wrong = tried = 0
             for seed in range(WRITERS):
-                seen = outcomes(writer, pages, seed)
-                if sum(one.fate is Fate.REWRITTEN for one in seen) < 8:
+                seen = make_outcomes(writer, pages, seed)
+                if sum(one.decision is Decision.REWRITTEN for one in seen) < 8:
                     continue  # too little cause in these pages to show the habit
                 started = time.perf_counter()
-                held = _held(learner, seen, language)
+                held = _find_supported_topics(learner, seen, language)
                 times.append((time.perf_counter() - started) * 1000)
                 hits += topic in held
                 wrong += len([one for one in held if one != topic])
@@ -176,12 +187,15 @@ def main() -> None:
         figures[f"found_{language}"] = 100 * found / max(meant, 1)
         figures[f"false_{language}"] = false / max(meant, 1)
         for name, writer in {
-            "accepts": accepts,
-            "rejects": rejects,
-            "deletes": deletes,
-            "replaces": replaces(pages),
+            "accepts": accept_all,
+            "rejects": reject_at_random,
+            "deletes": delete_at_random,
+            "replaces": make_replacing_writer(pages),
         }.items():
-            wrong = sum(len(_held(learner, outcomes(writer, pages, seed), language)) for seed in range(WRITERS))
+            wrong = sum(
+                len(_find_supported_topics(learner, make_outcomes(writer, pages, seed), language))
+                for seed in range(WRITERS)
+            )
             rows.append((language, f"({name})", "", wrong))
             figures[f"false_{name}_{language}"] = wrong / WRITERS
     figures["learn_ms"] = sum(times) / max(len(times), 1)
@@ -189,8 +203,10 @@ def main() -> None:
     report(figures, as_json=options.json)
 
 
-def _held(learner: Heuristics, seen: Sequence[Outcome], language: Language) -> list[str]:
-    return [one.topic for one in learner.proposals(seen, language) if one.holds]
+def _find_supported_topics(
+    learner: HeuristicLearner, seen: Sequence[SuggestionOutcome], language: Language
+) -> list[str]:
+    return [one.topic for one in learner.find_proposals(seen, language) if one.is_supported]
 
 
 if __name__ == "__main__":

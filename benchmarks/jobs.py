@@ -1,4 +1,4 @@
-"""What background work costs those in front: a save that queues, a look for work, taking one of very many.
+"""Times of the job queue: a save that enqueues a job, a poll without a due job, taking one of many jobs.
 
 python -m benchmarks.jobs [--json]
 """
@@ -12,10 +12,10 @@ from statistics import median
 
 from benchmarks.figures import arguments, report, show, timed
 from fabula.jobs import leases
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Job, Kind, Outcome
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobKind, JobOutcome
 from fabula.jobs.tables import jobs
-from fabula.jobs.triggers.documents import follow
+from fabula.jobs.triggers.documents import connect
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 
@@ -25,24 +25,24 @@ WAITING = (10, 10_000, 100_000)
 SAVES = 400
 
 
-def nothing(job: Job, stop: Stop) -> Outcome:
-    """A job that is done at once."""
-    return Outcome()
+def do_nothing(job: Job, stop: CancellationToken) -> JobOutcome:
+    """A handler that does nothing."""
+    return JobOutcome()
 
 
-KINDS = {"note": Kind(handler=nothing), "synopsis": Kind(handler=nothing)}
+KINDS = {"note": JobKind(handler=do_nothing), "synopsis": JobKind(handler=do_nothing)}
 
 
-def save(store: Store, number: int) -> None:
-    """A paragraph more."""
+def save_paragraph(store: Store, number: int) -> None:
+    """Save a changed paragraph."""
     with store.write(project=PROJECT) as tx:
         documents.write(tx, "chapter", "A paragraph of a chapter that is being written.\n" * (100 + number % 7))
 
 
-def saving(folder: Path) -> tuple[float, float]:
-    """The usual time of a save without and with a job that follows from it, turn by turn."""
+def time_saves(folder: Path) -> tuple[float, float]:
+    """The median times of a save without and with the trigger that enqueues a job."""
     stores = [Store.open(folder / name) for name in ("plain", "followed")]
-    follow(stores[1])
+    connect(stores[1])
     for store in stores:
         projects.create(store, "Saved often", project_id=PROJECT)
         with store.write(project=PROJECT) as tx:
@@ -50,23 +50,23 @@ def saving(folder: Path) -> tuple[float, float]:
     found: list[list[float]] = [[], []]
     for number in range(SAVES):
         for place, store in enumerate(stores):
-            found[place] += timed([partial(save, store, number)])
+            found[place] += timed([partial(save_paragraph, store, number)])
     for store in stores:
         store.close()
     return median(found[0]), median(found[1])
 
 
-def taking(folder: Path, waiting: int) -> tuple[float, float]:
-    """The usual time to take a job and to find that none is due, with so many waiting."""
+def time_taking(folder: Path, waiting: int) -> tuple[float, float]:
+    """The median times to take a job, and to find that none is due, with many jobs waiting."""
     store = Store.open(folder / str(waiting))
     projects.create(store, "Much to do", project_id=PROJECT)
     rows = [{"key": f"note:{n}", "kind": "note", "queued": LONG_AGO, "due": LONG_AGO} for n in range(waiting)]
     with store.write(project=PROJECT) as tx:
-        tx.add(jobs, *rows)
-    take = partial(leases.take, store, KINDS, seconds=600.0)
+        tx.insert(jobs, *rows)
+    take = partial(leases.take_job, store, KINDS, seconds=600.0)
     taken = median(timed([take for _ in range(min(waiting, 200))]))
     with store.write(project=PROJECT) as tx:
-        tx.change(jobs, {"due": "2199-01-01T00:00:00.000000Z"}, jobs.c.state == "queued")
+        tx.update_rows(jobs, {"due": "2199-01-01T00:00:00.000000Z"}, jobs.c.state == "queued")
     looked = median(timed([take for _ in range(200)]))
     store.close()
     return taken, looked
@@ -75,8 +75,8 @@ def taking(folder: Path, waiting: int) -> tuple[float, float]:
 def main() -> None:
     options = arguments(__doc__ or "", data=False).parse_args()
     with tempfile.TemporaryDirectory(prefix="fabula-jobs-") as folder:
-        plain, followed = saving(Path(folder))
-        found = {waiting: taking(Path(folder), waiting) for waiting in WAITING}
+        plain, followed = time_saves(Path(folder))
+        found = {waiting: time_taking(Path(folder), waiting) for waiting in WAITING}
     show("a save, milliseconds", ("alone", "with its job", "more"), [(plain, followed, followed - plain)])
     rows = [(f"{waiting:,}", taken, looked) for waiting, (taken, looked) in found.items()]
     show("looking for work, milliseconds", ("waiting", "one is taken", "none is due"), rows)

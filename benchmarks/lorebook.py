@@ -1,7 +1,7 @@
-"""Lorebooks read by SillyTavern's rules, against what SillyTavern answered.
+"""Compare lorebook activation under SillyTavern's rules with recorded answers of SillyTavern.
 
-Each line of the data is a book, its settings and a conversation that grows turn by turn; a turn
-counts as exact when the activated entries, their order and every placed text are the expected ones.
+Each line of the data is a book, its settings and a conversation that grows turn by turn. A turn
+counts as exact if the active entries, their order and every placed text are the expected ones.
 
     python -m benchmarks.lorebook --data activation.jsonl [--json]
 """
@@ -16,14 +16,14 @@ from typing import Any
 
 from benchmarks.figures import arguments, percentile, report, show
 from fabula.lorebook.activation import activate
-from fabula.lorebook.model import Activation, Said, Scene, Timed
-from fabula.lorebook.own_rules import FABULA
-from fabula.lorebook.parsing import read_book, read_settings
-from fabula.lorebook.random_source import Queue
+from fabula.lorebook.fabula_rules import FABULA
+from fabula.lorebook.model import Activation, CardCharacter, ScanContext, ScanMessage, TimedEffects
+from fabula.lorebook.parsing import parse_book, parse_settings
+from fabula.lorebook.rules import FixedNumbers
 
 
-class Words:
-    """The cases' own tokenizers: runs of non-white space, or code points."""
+class CaseTokenizer:
+    """The tokenizers of the cases: runs of non-white space, or code points."""
 
     exact = additive = True
 
@@ -31,64 +31,63 @@ class Words:
         self.name = name
 
     def count(self, text: str) -> int:
-        """How many."""
+        """Return the number of tokens."""
         return len(text.split()) if self.name == "words" else len(text)
 
 
-def told(answer: Activation) -> dict[str, Any]:
-    """An answer in the shape of the data."""
+def describe_activation(answer: Activation) -> dict[str, Any]:
+    """Return an activation in the form of the recorded answers."""
     return {
-        "activated": list(answer.activated),
-        "before": answer.before,
-        "after": answer.after,
+        "activated": list(answer.active_uids),
+        "before": answer.texts.before,
+        "after": answer.texts.after,
         "depth": [
-            {"entries": list(block.entries), "role": block.role}
-            | ({} if block.depth is None else {"depth": block.depth})
-            for block in answer.depth
+            {"entries": list(block.texts), "role": block.role} | ({} if block.depth is None else {"depth": block.depth})
+            for block in answer.texts.depth
         ],
-        "an_top": list(answer.an_top),
-        "an_bottom": list(answer.an_bottom),
-        "em": [{"position": example.position, "content": example.content} for example in answer.em],
-        "outlets": {name: list(texts) for name, texts in answer.outlets.items()},
+        "an_top": list(answer.texts.note_top),
+        "an_bottom": list(answer.texts.note_bottom),
+        "em": [{"position": example.position, "content": example.content} for example in answer.texts.examples],
+        "outlets": {name: list(texts) for name, texts in answer.texts.outlets.items()},
     }
 
 
-def turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activation]:
+def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activation]:
     """The answers to one case, a turn at a time."""
-    book, settings = read_book(case["book"]), read_settings(case["settings"])
-    scene = Scene(max_context=case["max_context"], user=case["user"], character=case["char"])
-    tokenizer, timed = Words(case["tokenizer"]), Timed()
-    said: list[Said] = []
+    book, settings = parse_book(case["book"]), parse_settings(case["settings"])
+    scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
+    tokenizer, timed = CaseTokenizer(case["tokenizer"]), TimedEffects()
+    said: list[ScanMessage] = []
     for messages in (case["messages"], *case["more"]):
-        said += [Said(one["name"], one["mes"]) for one in messages]
+        said += [ScanMessage(one["name"], one["mes"]) for one in messages]
         start = time.perf_counter()
         answer = activate(
             [book],
             said,
             tokenizer=tokenizer,
-            chance=Queue(case["random"]),
+            random_source=FixedNumbers(case["random"]),
             settings=settings,
-            scene=scene,
-            timed=timed,
+            context=scene,
+            timed_effects=timed,
         )
         times.append((time.perf_counter() - start) * 1000)
-        timed = answer.timed
+        timed = answer.timed_effects
         yield answer
 
 
-def ours(case: Mapping[str, Any]) -> float:
-    """Milliseconds a first turn takes by our own rules."""
-    book, settings = read_book(case["book"]), read_settings(case["settings"])
-    scene = Scene(max_context=case["max_context"], user=case["user"], character=case["char"])
-    said = [Said(one["name"], one["mes"]) for one in case["messages"]]
-    tokenizer, chance = Words(case["tokenizer"]), Queue(case["random"])
+def time_own_rules(case: Mapping[str, Any]) -> float:
+    """Return the milliseconds of a first turn under Fabula's own rules."""
+    book, settings = parse_book(case["book"]), parse_settings(case["settings"])
+    scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
+    said = [ScanMessage(one["name"], one["mes"]) for one in case["messages"]]
+    tokenizer, chance = CaseTokenizer(case["tokenizer"]), FixedNumbers(case["random"])
     start = time.perf_counter()
-    activate([book], said, tokenizer=tokenizer, chance=chance, settings=settings, scene=scene, rules=FABULA)
+    activate([book], said, tokenizer=tokenizer, random_source=chance, settings=settings, context=scene, rules=FABULA)
     return (time.perf_counter() - start) * 1000
 
 
-def lines(data: Path) -> Iterator[dict[str, Any]]:
-    """The cases of a file, or of every such file in a folder."""
+def read_cases(data: Path) -> Iterator[dict[str, Any]]:
+    """Read the cases of a file, or of every such file in a folder."""
     for file in [data] if data.is_file() else sorted(data.rglob("activation*.jsonl")):
         with file.open(encoding="utf-8") as rows:
             yield from map(json.loads, rows)
@@ -102,15 +101,15 @@ def main() -> None:
     times: list[float] = []
     own: list[float] = []
     wrong: list[tuple[object, int, str]] = []
-    for row in lines(options.data):
+    for row in read_cases(options.data):
         case, expected = row["case"], row["expected"]
-        for number, (answer, wanted) in enumerate(zip(turns(case, times), expected, strict=True)):
-            got = told(answer)
+        for number, (answer, wanted) in enumerate(zip(scan_turns(case, times), expected, strict=True)):
+            got = describe_activation(answer)
             total += 1
             exact += got == wanted
             if got != wanted:
                 wrong.append((case["id"], number, ", ".join(key for key in wanted if got.get(key) != wanted[key])))
-        own.append(ours(case))
+        own.append(time_own_rules(case))
     if wrong:
         show("turns that differ", ("case", "turn", "in"), wrong[:20])
     show(

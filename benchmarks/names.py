@@ -1,4 +1,4 @@
-"""How well known names are found in running text, beside three plain ways of doing it.
+"""Precision and recall of known names in running text, beside three plain methods.
 
 python -m benchmarks.names --data FILE [--type PER] [--scope document|collection] [--ignore-case] [--json]
 
@@ -20,14 +20,14 @@ from rich.progress import track
 from rjieba import Jieba
 
 from benchmarks.figures import arguments, report, show
-from fabula.text.names.matcher import Case, Names, Rules
+from fabula.text.names.matcher import CaseMatching, NameMatcher, NameRules
 
 Spans = set[tuple[int, int]]
 Finder = Callable[[str], Spans]
 
 
-class Marked(Struct):
-    """One document with what is marked in it."""
+class AnnotatedDocument(Struct):
+    """One document with its annotated names."""
 
     id: str
     lang: str
@@ -64,27 +64,27 @@ class Score(Struct):
         return 100 * self.strict / hits, 100 * self.lenient / hits, 100 * self.found / gold
 
 
-def ours(names: set[str], *, person: bool, case: Case) -> Finder:
-    """Our own way."""
-    rules = Rules(person=person, case=case)
-    known = Names({name: (name,) for name in names}, rules=dict.fromkeys(names, rules))
+def make_fabula_finder(names: set[str], *, person: bool, case: CaseMatching) -> Finder:
+    """The name matcher of Fabula."""
+    rules = NameRules(is_person=person, case=case)
+    known = NameMatcher({name: (name,) for name in names}, rules=dict.fromkeys(names, rules))
     return lambda text: {(hit.start, hit.end) for hit in known.find(text)}
 
 
-def substring(names: set[str]) -> Finder:
-    """Every occurrence, whatever is around it."""
+def make_substring_finder(names: set[str]) -> Finder:
+    """Every occurrence as a substring."""
     machine = AhoCorasick(sorted(names), matchkind=MatchKind.Standard)
     return lambda text: {(start, end) for _, start, end in machine.find_matches_as_indexes(text, overlapping=True)}
 
 
-def longest(names: set[str]) -> Finder:
-    """The longest at each place, from left to right."""
+def make_longest_finder(names: set[str]) -> Finder:
+    """The longest match at each place, from left to right."""
     machine = AhoCorasick(sorted(names), matchkind=MatchKind.LeftmostLongest)
     return lambda text: {(start, end) for _, start, end in machine.find_matches_as_indexes(text)}
 
 
-def segmented(names: set[str]) -> Finder:
-    """Words of a segmenter that was told the names."""
+def make_segmenter_finder(names: set[str]) -> Finder:
+    """The words of a segmenter to which the names were added."""
     segmenter = Jieba()
     for name in sorted(names):
         segmenter.add_word(name, 1000, "nr")
@@ -100,16 +100,18 @@ def segmented(names: set[str]) -> Finder:
     return find
 
 
-def documents(path: Path) -> Iterator[Marked]:
+def read_documents(path: Path) -> Iterator[AnnotatedDocument]:
     """The lines of a file."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             data = json.loads(line)
-            yield Marked(data["id"], data["lang"], data["text"], [(s, e, t) for s, e, t in data["spans"]])
+            yield AnnotatedDocument(data["id"], data["lang"], data["text"], [(s, e, t) for s, e, t in data["spans"]])
 
 
-def measure(marked: list[Marked], kind: str, scope: str, make: Callable[[set[str]], Finder], what: str) -> Score:
-    """One way of finding names over all documents."""
+def measure(
+    marked: list[AnnotatedDocument], kind: str, scope: str, make: Callable[[set[str]], Finder], what: str
+) -> Score:
+    """The score of one method over all documents."""
     together = set().union(*(document.names(kind) for document in marked))
     finder = make(together) if scope == "collection" else None
     score = Score()
@@ -130,18 +132,18 @@ def main() -> None:
     parser.add_argument("--scope", choices=("document", "collection"), default="document")
     parser.add_argument("--ignore-case", action="store_true", help="names in small letters and in capitals, too")
     options = parser.parse_args()
-    marked = list(documents(options.data))
-    case = Case.SMART if options.ignore_case else Case.EXACT
+    marked = list(read_documents(options.data))
+    case = CaseMatching.SMART if options.ignore_case else CaseMatching.EXACT
     person = options.type == "PER"
     rows = []
     chosen = Score()
     ways: list[tuple[str, Callable[[set[str]], Finder]]] = [
-        ("fabula", lambda names: ours(names, person=person, case=case)),
-        ("substring", substring),
-        ("longest match", longest),
+        ("fabula", lambda names: make_fabula_finder(names, person=person, case=case)),
+        ("substring", make_substring_finder),
+        ("longest match", make_longest_finder),
     ]
     if marked and marked[0].lang == "zh":
-        ways.append(("jieba edges", segmented))
+        ways.append(("jieba edges", make_segmenter_finder))
     for name, make in ways:
         score = measure(marked, options.type, options.scope, make, name)
         rows.append((name, *score.percent()))

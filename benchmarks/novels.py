@@ -10,15 +10,15 @@ from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
 
-from fabula.codex.model import Codex, Entry
-from fabula.constraints.model import Constraint, Constraints, Origin
+from fabula.codex import Codex, Entry
+from fabula.constraints import Constraint, ConstraintOrigin, Constraints
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.corpus import Shelf
+from fabula.search.corpus import Corpus
 from fabula.text.offsets import normalise
-from fabula.workspace.project import Fabula
-from fabula.workspace.search_corpus import shelf_of
+from fabula.workspace.read_only import open_read_only
+from fabula.workspace.search_corpus import make_corpus
 
 PROJECT = "bench"
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Ý][a-zà-ÿ]{2,}(?: [A-ZÀ-Ý][a-zà-ÿ]{2,})?")
@@ -27,7 +27,7 @@ _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Ý][a-zà-ÿ]{2,}(?: [A-ZÀ-Ý][a-zà-�
 def chapters(data: Path | None, novel: str = "war_and_peace") -> list[tuple[str, str]]:
     """Titles and texts of one novel; without data, of the English sample."""
     if data is None:
-        sample = Fabula.open("sample:lantern_coast").view.room(Manuscript) or Manuscript()
+        sample = open_read_only("sample:lantern_coast").view.snapshot(Manuscript) or Manuscript()
         return [(d.title, d.text) for d in sample.documents]
     file = data if data.is_file() else next(data.rglob("chapters.jsonl"))
     with file.open(encoding="utf-8") as lines:
@@ -88,7 +88,7 @@ def project(
     )
     rules = Constraints(
         PROJECT,
-        [Constraint(id=f"c{n}", text=next(short), origin=list(Origin)[n % 4]) for n in range(constraints)],
+        [Constraint(id=f"c{n}", text=next(short), origin=list(ConstraintOrigin)[n % 4]) for n in range(constraints)],
     )
     memory = Memory(PROJECT, preferences=[Preference(f"m{n}", next(said), 0.9 - n / 50) for n in range(10)])
     rooms: dict[type, object] = {
@@ -99,6 +99,6 @@ def project(
         Direction: Direction(kind="novel"),
     }
     if passages:
-        shelf = rooms[Shelf] = shelf_of(PROJECT, story)
-        shelf.finished()
+        shelf = rooms[Corpus] = make_corpus(PROJECT, story)
+        shelf.build_index()
     return View(Project(id=PROJECT), story.timeline(), rooms)

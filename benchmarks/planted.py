@@ -2,8 +2,8 @@
 
 Sixty sentences of our own (a scar, a promise, a debt) are planted in War and Peace and in 红楼梦, each in an earlier
 chapter. For each there is a later scene that needs it and does not repeat it. The scene is written into a late
-chapter, the cursor stands at its end, and the engine is asked to go on. Found means: the sentence is among the first
-2,000 tokens of passages in the prompt. Beside it plain BM25, asked with the last paragraph.
+chapter, the cursor stands at its end, and the engine assembles a prompt. Found means that the sentence is among the
+first 2,000 tokens of passages in the prompt. For comparison: plain BM25 with the last paragraph as its query.
 
     python -m benchmarks.planted --data DIR [--json]
 """
@@ -23,14 +23,15 @@ from benchmarks.novels import chapters
 from fabula.context import Result
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Document, Manuscript
-from fabula.search.corpus import Shelf
+from fabula.search.corpus import Corpus
 from fabula.search.model import Passage
-from fabula.text.terms import terms
-from fabula.text.tokens.tokenizer import encoding
-from fabula.workspace.project import Fabula
-from fabula.workspace.search_corpus import shelf_of
+from fabula.text.terms import split_terms
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.read_only import open_view
+from fabula.workspace.search_corpus import make_corpus
 
-ROOM = 2000  # tokens
+MAX_TOKENS = 2000  # tokens
 WINDOW = 32_768
 BOOKS: dict[Language, str] = {"en": "war_and_peace", "zh": "红楼梦"}
 K1, B = 1.2, 0.5
@@ -45,13 +46,13 @@ class Plant(Struct, frozen=True):
     scene: str
 
 
-def plants(language: Language) -> list[Plant]:
+def read_plants(language: Language) -> list[Plant]:
     """Our own sentences and scenes."""
     with (Path(__file__).parent / f"planted_{language}.toml").open("rb") as file:
         return convert(tomllib.load(file)["plant"], list[Plant])
 
 
-def planted(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language) -> Fabula:
+def plant_sentences(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language) -> ProjectHandle:
     """The book with every sentence in its place, behind a paragraph in the middle of a chapter."""
     bodies = [text for _, text in texts]
     for plant in sown:
@@ -65,15 +66,15 @@ def planted(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: L
         for n, ((title, _), body) in enumerate(zip(texts, bodies, strict=True), start=1)
     ]
     story = Manuscript(tuple(documents))
-    shelf = shelf_of("planted", story)
-    shelf.finished()
+    corpus = make_corpus("planted", story)
+    corpus.build_index()
     project = Project(id="planted", language=language)
-    return Fabula(View(project, story.timeline(), {Manuscript: story, Shelf: shelf}))
+    return open_view(View(project, story.timeline(), {Manuscript: story, Corpus: corpus}))
 
 
-def asked(fabula: Fabula, plant: Plant) -> tuple[Result, Document]:
-    """What is told to whoever goes on from the scene."""
-    story = fabula.view.room(Manuscript)
+def assemble_scene(fabula: ProjectHandle, plant: Plant) -> tuple[Result, Document]:
+    """The assembled prompt at the end of a scene, and its document."""
+    story = fabula.view.snapshot(Manuscript)
     assert story is not None
     document = story.documents[int(plant.later * len(story.documents))]
     half = document.text.find("\n", len(document.text) // 2)
@@ -82,17 +83,17 @@ def asked(fabula: Fabula, plant: Plant) -> tuple[Result, Document]:
     return fabula.assemble(request), document
 
 
-def told(result: Result) -> list[str]:
-    """The passages in the prompt, best first, as far as they go into the room."""
+def list_passages(result: Result) -> list[str]:
+    """The passages in the prompt, best first, as many as fit."""
     found = sorted(
         (v for v in result.trace if v.included and v.source.startswith("search:")), key=lambda verdict: -verdict.score
     )
-    return filled([verdict.text for verdict in found])
+    return take_fitting([verdict.text for verdict in found])
 
 
-def filled(texts: Sequence[str]) -> list[str]:
-    """As many as fit, in their order."""
-    count, room, kept = encoding("o200k_base").count, ROOM, []
+def take_fitting(texts: Sequence[str]) -> list[str]:
+    """The texts that fit into the token limit, in order."""
+    count, room, kept = load_encoding("o200k_base").count, MAX_TOKENS, []
     for text in texts:
         cost = count(text)
         if cost <= room:
@@ -101,18 +102,18 @@ def filled(texts: Sequence[str]) -> list[str]:
     return kept
 
 
-class Plain:
+class PlainBm25:
     """BM25 over the same passages."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
-        self._counts = [Counter(terms(passage.text)) for passage in passages]
+        self._counts = [Counter(split_terms(passage.text)) for passage in passages]
         self._held = Counter(word for counts in self._counts for word in counts)
         self._mean = sum(counts.total() for counts in self._counts) / max(len(passages), 1)
 
-    def best(self, question: str, before: int) -> list[str]:
+    def find(self, question: str, before: int) -> list[str]:
         """The passages up to some number that share most with a question, as many as fit."""
-        words = set(terms(question))
+        words = set(split_terms(question))
         size, scores = len(self._passages), []
         for at, counts in enumerate(self._counts[:before]):
             norm = K1 * (1 - B + B * counts.total() / self._mean)
@@ -122,24 +123,24 @@ class Plain:
                 if (n := counts.get(word, 0))
             )
             scores.append((-score, at))
-        return filled([self._passages[at].text for _, at in sorted(scores)[:60]])
+        return take_fitting([self._passages[at].text for _, at in sorted(scores)[:60]])
 
 
 def measure(data: Path | None, language: Language) -> tuple[list[bool], list[bool], list[Plant]]:
     """For each plant: was it found, and would plain BM25 have found it."""
-    texts, sown = chapters(data, BOOKS[language]), plants(language)
-    fabula = planted(texts, sown, language)
-    shelf = fabula.view.room(Shelf)
-    assert shelf is not None
-    made = shelf.finished()
-    plain = Plain(made.index.passages)
+    texts, sown = chapters(data, BOOKS[language]), read_plants(language)
+    fabula = plant_sentences(texts, sown, language)
+    corpus = fabula.view.snapshot(Corpus)
+    assert corpus is not None
+    built = corpus.build_index()
+    plain = PlainBm25(built.index.passages)
     ours, theirs = [], []
     for plant in sown:
-        result, document = asked(fabula, plant)
+        result, document = assemble_scene(fabula, plant)
         part = plant.sentence[len(plant.sentence) // 3 : len(plant.sentence) // 2]  # a cut may fall elsewhere in it
         last = plant.scene.strip().rsplit("\n", 1)[-1]
-        ours.append(any(part in text for text in told(result)))
-        theirs.append(any(part in text for text in plain.best(last, made.first[document.id])))
+        ours.append(any(part in text for text in list_passages(result)))
+        theirs.append(any(part in text for text in plain.find(last, built.index.first_passages[document.id])))
     return ours, theirs, sown
 
 

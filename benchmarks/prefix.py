@@ -17,18 +17,18 @@ from msgspec.structs import replace
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.novels import PROJECT, chapters, names, sentences
-from fabula.codex.model import Codex, Entry
-from fabula.constraints.model import Constraint, Constraints
-from fabula.context import NOTHING, Engine, Limits, Reason, Request, Result, Settings
+from fabula.codex import Codex, Entry
+from fabula.constraints import Constraint, Constraints
+from fabula.context import NO_CONTINUITY, Engine, EngineSettings, Limits, Reason, Request, Result
 from fabula.context.recipes import CHAT, NOVEL, Recipe
 from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory, Preference
-from fabula.search.corpus import Shelf
-from fabula.text.tokens.tokenizer import encoding
-from fabula.workspace.project import all_sources
-from fabula.workspace.search_corpus import shelf_of
+from fabula.search.corpus import Corpus
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.search_corpus import make_corpus
+from fabula.workspace.sources import all_sources
 
 MODEL = "gpt-4o"
 REQUESTS, WORDS, NAMES = 200, 230, 400
@@ -48,7 +48,7 @@ class Reuse:
 
     def add(self, prompt: str) -> float:
         """One more prompt; the share of it that was there before."""
-        count = encoding("o200k_base").count
+        count = load_encoding("o200k_base").count
         tokens, shared = count(prompt), 0
         if self._last is not None:
             shared = count(prompt[: _common(prompt, self._last)])
@@ -75,29 +75,29 @@ def _common(one: str, other: str) -> int:
 
 
 def novel(texts: Sequence[tuple[str, str]]) -> View:
-    """The whole book with its cast."""
+    """The whole book with its characters."""
     said = sentences(texts, 1)
     documents = tuple(Document(f"ch-{n}", title, text) for n, (title, text) in enumerate(texts, start=1))
     story = Manuscript(documents)
-    cast = [
+    characters = [
         Entry(id=f"e{n}", type="character", name=name, description=" ".join(islice(said, 2)))
         for n, name in enumerate(names(texts, NAMES))
     ]
-    shelf = shelf_of(PROJECT, story)
-    shelf.finished()
-    rooms = {
+    corpus = make_corpus(PROJECT, story)
+    corpus.build_index()
+    snapshots = {
         Manuscript: story,
-        Codex: Codex(PROJECT, "en", cast),
+        Codex: Codex(PROJECT, "en", characters),
         Constraints: Constraints(PROJECT, [Constraint(id=f"c{n}", text=next(said)) for n in range(10)]),
         Memory: Memory(PROJECT, preferences=[Preference(f"m{n}", next(said), 0.8) for n in range(6)]),
-        Shelf: shelf,
+        Corpus: corpus,
     }
-    return View(Project(id=PROJECT), story.timeline(), rooms)
+    return View(Project(id=PROJECT), story.timeline(), snapshots)
 
 
 def session(view: View) -> Iterator[tuple[str, int]]:
     """Where the writer stands: every 230 words, through one chapter after another."""
-    story = view.room(Manuscript)
+    story = view.snapshot(Manuscript)
     assert story is not None
     given, due = 0, WORDS
     for document in story.documents[min(FIRST, len(story.documents) // 3) :]:
@@ -115,8 +115,8 @@ def write(
 ) -> Reuse:
     """Replay the session; whoever listens is told every result."""
     engine = _engine(NOVEL, plain=plain)
-    reuse, before = Reuse(), NOTHING
-    story = view.room(Manuscript)
+    reuse, before = Reuse(), NO_CONTINUITY
+    story = view.snapshot(Manuscript)
     assert story is not None
     for document, cursor in session(view):
         request = Request(
@@ -142,10 +142,10 @@ def write(
 
 def _nothing_given_up(result: Result, view: View, text: str) -> None:
     """Every entry detected here is in the prompt or traced as not fitting; the nearest text is in it."""
-    codex = view.room(Codex)
+    codex = view.snapshot(Codex)
     assert codex is not None
     told = {verdict.source: verdict for verdict in result.trace}
-    for hit in codex.names.find(text[-500:]):
+    for hit in codex.name_matcher.find(text[-500:]):
         verdict = told[f"codex:entity:{hit.owner}"]
         assert verdict.included or verdict.reason in (Reason.NO_ROOM, Reason.PASSED_OVER, Reason.TOO_LARGE), verdict
     assert text[-2000:].rstrip() in result.prompt
@@ -165,11 +165,11 @@ def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False, listen: Liste
     ]
     engine = _engine(CHAT, plain=plain)
     whole = Conversations(PROJECT, {"talk": said}).fragments["talk"]
-    reuse, before = Reuse(), NOTHING
+    reuse, before = Reuse(), NO_CONTINUITY
     for turn in range(0, len(said), 2):
         history = Conversations(PROJECT, {})
         history.fragments["talk"] = whole[:turn]
-        view = View(Project(id=PROJECT), rooms={Conversations: history})
+        view = View(Project(id=PROJECT), snapshots={Conversations: history})
         request = Request(
             project_id=PROJECT,
             conversation_id="talk",
@@ -191,7 +191,7 @@ def talk(texts: Sequence[tuple[str, str]], *, plain: bool = False, listen: Liste
 def _engine(recipe: Recipe, *, plain: bool) -> Engine:
     if plain:
         recipe = replace(recipe, window_step=0.0, history_step=0.0)
-    settings = Settings(limits=Limits(input_tokens=1_000_000))
+    settings = EngineSettings(limits=Limits(input_tokens=1_000_000))
     return Engine(all_sources(), settings=settings, recipes={recipe.name: recipe})
 
 

@@ -1,4 +1,4 @@
-"""What recaps cost those who talk: something said with and without what follows from it, and a look for what is due.
+"""The cost of recaps: adding messages with and without the recap trigger, and a refresh that finds nothing due.
 
 python -m benchmarks.recaps [--json]
 """
@@ -11,74 +11,81 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import arguments, report, show, timed
-from fabula.conversation import edits as service
+from fabula.conversation import edits
 from fabula.conversation.model import Message
-from fabula.conversation.recaps.model import Material, Rules
-from fabula.conversation.recaps.update import refresh
+from fabula.conversation.recaps.model import RecapInput, RecapRules
+from fabula.conversation.recaps.update import refresh_recaps
 from fabula.conversation.tables import conversations
-from fabula.jobs.triggers.messages import follow
+from fabula.jobs.triggers.messages import connect
 from fabula.manuscript import projects
 from fabula.store.store import Store
 
-PROJECT, TALK = "p", "talk"
+PROJECT, CONVERSATION = "p", "talk"
 ROUNDS = 200
 LONG = (100, 1_000, 10_000)
 WORDS = "She said that the lamp had gone out, and that nobody knew who had been up there. " * 3
 
 
-def begin(folder: Path, name: str) -> Store:
-    """A store with one conversation."""
+def create_store(folder: Path, name: str) -> Store:
+    """Create a store with one conversation."""
     store = Store.open(folder / name)
     projects.create(store, "Talked in", project_id=PROJECT)
     with store.write(project=PROJECT) as tx:
-        service.start(tx, TALK)
+        edits.start_conversation(tx, CONVERSATION)
     return store
 
 
-def say(store: Store, *, user: bool) -> None:
-    """One message more."""
+def add_message(store: Store, *, user: bool) -> None:
+    """Add one message."""
     with store.write(project=PROJECT) as tx:
-        service.say(tx, TALK, Message(id="", role="user" if user else "assistant", content=WORDS))
+        edits.add_message(tx, CONVERSATION, Message(id="", role="user" if user else "assistant", content=WORDS))
 
 
-def at_rest(store: Store) -> None:
-    """As if every round so far had been told: nothing is due."""
+def mark_nothing_due(store: Store) -> None:
+    """Mark all rounds so far as summarised."""
     with store.write(project=PROJECT) as tx:
-        due = service.get(tx, TALK).rounds + 5
-        tx.change(conversations, {"recap_due": due}, conversations.c.id == TALK)
+        due = edits.get_conversation(tx, CONVERSATION).round_count + 5
+        tx.update_rows(conversations, {"recap_due": due}, conversations.c.id == CONVERSATION)
 
 
-def saying(folder: Path) -> dict[str, tuple[float, float]]:
-    """The usual time of a message without and with what follows from it, turn by turn: three sorts of them."""
-    stores = [begin(folder, name) for name in ("plain", "followed")]
-    follow(stores[1])
+def time_messages(folder: Path) -> dict[str, tuple[float, float]]:
+    """Return the median time of a message without and with the trigger, for three kinds of messages."""
+    stores = [create_store(folder, name) for name in ("plain", "followed")]
+    connect(stores[1])
     found: dict[str, list[list[float]]] = {name: [[], []] for name in ("question", "reply", "reply that queues")}
     for number in range(ROUNDS):
         due = number % 5 == 4
         for place, store in enumerate(stores):
-            found["question"][place] += timed([partial(say, store, user=True)])
-            found["reply that queues" if due else "reply"][place] += timed([partial(say, store, user=False)])
+            found["question"][place] += timed([partial(add_message, store, user=True)])
+            found["reply that queues" if due else "reply"][place] += timed([partial(add_message, store, user=False)])
             if due:
-                at_rest(store)
+                mark_nothing_due(store)
     for store in stores:
         store.close()
     return {name: (median(plain), median(followed)) for name, (plain, followed) in found.items()}
 
 
-def tell(material: Material) -> str:
-    """An answer at once."""
-    return f"It was told in short, from {material.lines[0].text[:1]} on, after {len(material.earlier)} letters."
+def write_recap(material: RecapInput) -> str:
+    """Write a recap without a model."""
+    return f"It was told in short, from {material.lines[0].text[:1]} on, after {len(material.previous_recap)} letters."
 
 
-def looking(folder: Path, rounds: int) -> float:
-    """The usual time of a refresh that finds nothing due, in a conversation of so many rounds."""
-    store = begin(folder, str(rounds))
+def time_refresh(folder: Path, rounds: int) -> float:
+    """Return the median time of a refresh that finds nothing due."""
+    store = create_store(folder, str(rounds))
     with store.write(project=PROJECT) as tx:
         many = [Message(id="", role="user" if n % 2 == 0 else "assistant", content=WORDS) for n in range(2 * rounds)]
-        service.say_all(tx, TALK, many)
-    rules = Rules(every=rounds // 5, stack=2 * rounds // 5)
-    assert refresh(store, PROJECT, TALK, digest=tell, rules=rules).made
-    found = median(timed([partial(refresh, store, PROJECT, TALK, digest=tell, rules=rules) for _ in range(10)]))
+        edits.add_messages(tx, CONVERSATION, many)
+    rules = RecapRules(rounds_per_summary=rounds // 5, rounds_per_recap=2 * rounds // 5)
+    assert refresh_recaps(store, PROJECT, CONVERSATION, write_recap=write_recap, rules=rules).entries
+    found = median(
+        timed(
+            [
+                partial(refresh_recaps, store, PROJECT, CONVERSATION, write_recap=write_recap, rules=rules)
+                for _ in range(10)
+            ]
+        )
+    )
     store.close()
     return found
 
@@ -86,8 +93,8 @@ def looking(folder: Path, rounds: int) -> float:
 def main() -> None:
     options = arguments(__doc__ or "", data=False).parse_args()
     with tempfile.TemporaryDirectory(prefix="fabula-recaps-") as folder:
-        said = saying(Path(folder))
-        found = {rounds: looking(Path(folder), rounds) for rounds in LONG}
+        said = time_messages(Path(folder))
+        found = {rounds: time_refresh(Path(folder), rounds) for rounds in LONG}
     rows = [(name, plain, followed, followed / plain) for name, (plain, followed) in said.items()]
     show("something said, milliseconds", ("", "alone", "followed", "times"), rows)
     show("a look that finds nothing due, milliseconds", ("rounds", "time"), [(f"{n:,}", t) for n, t in found.items()])

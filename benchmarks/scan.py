@@ -1,4 +1,4 @@
-"""How fast a hundred thousand names are found, and how soon one more is.
+"""The time to find a hundred thousand names in a text, and to add one more.
 
 python -m benchmarks.scan [--names 100000] [--json]
 """
@@ -11,13 +11,13 @@ from random import Random
 from statistics import median
 
 from benchmarks.figures import arguments, milliseconds, report, show, timed
-from fabula.text.names.matcher import Names
+from fabula.text.names.matcher import NameMatcher
 
 SYLLABLES = tuple("kalomiraventorseldarinabelostwyern"[n : n + 2] for n in range(0, 34, 2))
 CHINESE = "林远江陈慕白沈云舟顾青柳如烟秦岳苏晚叶孤城楚天阔程野方寸许知行"
 
 
-def names(number: int, random: Random) -> dict[str, tuple[str, ...]]:
+def make_names(number: int, random: Random) -> dict[str, tuple[str, ...]]:
     """Made-up names: Latin ones of two or three syllables, and every fifth Chinese."""
     found: dict[str, tuple[str, ...]] = {}
     while len(found) < number:
@@ -30,7 +30,7 @@ def names(number: int, random: Random) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def prose(known: list[str], characters: int, random: Random) -> str:
+def make_prose(known: list[str], characters: int, random: Random) -> str:
     """Ordinary words with a name now and then."""
     words, size = [], 0
     common = ("the", "of", "and", "to", "a", "in", "that", "it", "was", "he", "for", "on", "they", "with", "this")
@@ -41,7 +41,7 @@ def prose(known: list[str], characters: int, random: Random) -> str:
     return " ".join(words)[:characters]
 
 
-def naive(known: list[str], text: str) -> int:
+def count_by_loop(known: list[str], text: str) -> int:
     """A plain loop: is each name in there?"""
     return sum(name in text for name in known)
 
@@ -51,11 +51,11 @@ def main() -> None:
     parser.add_argument("--names", type=int, default=100_000)
     options = parser.parse_args()
     random = Random(1)
-    known = names(options.names, random)
+    known = make_names(options.names, random)
     listed = list(known)
-    texts = [prose(listed, 10_000, random) for _ in range(60)]
+    texts = [make_prose(listed, 10_000, random) for _ in range(60)]
     start = time.perf_counter()
-    ours = Names(known)
+    ours = NameMatcher(known)
     built = (time.perf_counter() - start) * 1000
     for text in texts[:20]:
         ours.find(text)
@@ -64,7 +64,7 @@ def main() -> None:
     for number in range(5):
         text = f"Then Zebulon Quist{number} came in, and {texts[number][:9000]}"
         added.append(milliseconds(partial(_add, ours, number, text)))
-    looped = milliseconds(partial(naive, listed, texts[0]))
+    looped = milliseconds(partial(count_by_loop, listed, texts[0]))
     rows: list[tuple[str, float]] = [("fabula, build", built), ("fabula, 10k characters", scanned)]
     rows += [("fabula, one name more, to the next answer", median(added)), ("a plain loop, 10k characters", looped)]
     rows += _pyahocorasick(listed, texts)
@@ -75,8 +75,8 @@ def main() -> None:
     )
 
 
-def _add(before: Names, number: int, text: str) -> None:
-    hits = before.changed({f"new{number}": (f"Zebulon Quist{number}",)}).find(text)
+def _add(before: NameMatcher, number: int, text: str) -> None:
+    hits = before.with_changes({f"new{number}": (f"Zebulon Quist{number}",)}).find(text)
     assert hits[0].owner.startswith("new")
 
 

@@ -1,4 +1,4 @@
-"""What the store costs: opening, saving, loading a large project; appending; assembling through it; typing.
+"""Times of the store with a large project: open, save, load, append a message, assemble, save a paragraph.
 
 python -m benchmarks.store [--data FILE] [--messages 1000000] [--json]
 """
@@ -24,61 +24,61 @@ from fabula.conversation.model import Message
 from fabula.core.view import View
 from fabula.manuscript import documents
 from fabula.manuscript.model import Manuscript
-from fabula.search.corpus import Shelf
-from fabula.store.save.loading import load
-from fabula.store.save.saving import save
+from fabula.search.corpus import Corpus
+from fabula.store.save.loading import load_save
+from fabula.store.save.saving import save_project
 from fabula.store.store import Store
-from fabula.workspace.project import all_sources
-from fabula.workspace.views import Library, copy_in
+from fabula.workspace.sources import all_sources
+from fabula.workspace.views import ProjectViews, copy_view
 
-SAID = 50_000
+MESSAGES = 50_000
 ENTRIES = 5_000
 CHARACTERS = 10_000_000
 
 
 def fill(store: Store, view: View, texts: list[str]) -> None:
-    """A large project with a long conversation."""
-    copy_in(store, view, project_id=PROJECT)
+    """Fill a store with a large project and a long conversation."""
+    copy_view(store, view, project_id=PROJECT)
     with store.write(project=PROJECT) as tx:
-        conversation.start(tx, "long")
-    say(store, texts)
+        conversation.start_conversation(tx, "long")
+    add_messages(store, texts)
 
 
-def say(store: Store, texts: list[str], *, batch: int = 5_000) -> None:
-    """Many messages, a few thousand a transaction."""
+def add_messages(store: Store, texts: list[str], *, batch: int = 5_000) -> None:
+    """Add many messages, a few thousand per transaction."""
     for start in range(0, len(texts), batch):
         with store.write(project=PROJECT) as tx:
-            conversation.say_all(tx, "long", [_message(text) for text in texts[start : start + batch]])
+            conversation.add_messages(tx, "long", [_message(text) for text in texts[start : start + batch]])
 
 
 def _message(text: str) -> Message:
     return Message(id="", role="user", content=text)
 
 
-def append(store: Store, number: int = 150) -> float:
-    """The usual time to say one more thing, from the call to the disk's word for it."""
-    return median(timed([partial(_say_one, store, f"One more thing, the {n}th.") for n in range(number)]))
+def time_append(store: Store, number: int = 150) -> float:
+    """The median time to add one message, until it is on disk."""
+    return median(timed([partial(_add_message, store, f"One more thing, the {n}th.") for n in range(number)]))
 
 
-def _say_one(store: Store, text: str) -> None:
+def _add_message(store: Store, text: str) -> None:
     with store.write(project=PROJECT) as tx:
-        conversation.say(tx, "long", _message(text))
+        conversation.add_message(tx, "long", _message(text))
 
 
-def opening(where: str) -> float:
-    """A cold view: connect, read everything, make the snapshots; the machine's own caches may be warm."""
+def time_opening(where: str) -> float:
+    """The time to open a cold view: connect, read everything, make the snapshots. Caches of the machine may be warm."""
     start = time.perf_counter()
     store = Store.open(where)
-    Library(store).view(PROJECT, conversation="long")
+    ProjectViews(store).view(PROJECT, conversation="long")
     taken = time.perf_counter() - start
     store.close()
     return taken
 
 
-def assembling(store: Store, number: int = 300, rounds: int = 6) -> tuple[float, float]:
-    """Warm assemblies with the view at hand, and with the store asked for it each time, turn by turn."""
-    library, engine = Library(store), Engine(all_sources())
-    view = _read(library)
+def time_assembly(store: Store, number: int = 300, rounds: int = 6) -> tuple[float, float]:
+    """The times of warm assemblies with a view in memory, and with the store asked for it each time."""
+    library, engine = ProjectViews(store), Engine(all_sources())
+    view = _load_warm_view(library)
     for request in requests(view, 2 * number, 1):
         engine.assemble(request, view)
     alone, through = [], []
@@ -86,31 +86,31 @@ def assembling(store: Store, number: int = 300, rounds: int = 6) -> tuple[float,
         asked = requests(view, number, 10 + seed)
         alone.append(median(timed([partial(engine.assemble, request, view) for request in asked])))
         asked = requests(view, number, 50 + seed)
-        through.append(median(timed([partial(_through, engine, library, request) for request in asked])))
+        through.append(median(timed([partial(_assemble_from_store, engine, library, request) for request in asked])))
     return min(alone), min(through)
 
 
-def _read(library: Library) -> View:
-    """The project's view, once its search index is made: one that is read for the first time is not warm."""
+def _load_warm_view(library: ProjectViews) -> View:
+    """The project's view with its search index built; without the index a view is not warm."""
     view = library.view(PROJECT)
-    shelf = view.room(Shelf)
-    assert shelf is not None
-    shelf.finished()
+    corpus = view.snapshot(Corpus)
+    assert corpus is not None
+    corpus.build_index()
     return view
 
 
-def _through(engine: Engine, library: Library, request: object) -> None:
+def _assemble_from_store(engine: Engine, library: ProjectViews, request: object) -> None:
     from fabula.context import Request
 
     assert isinstance(request, Request)
     engine.assemble(request, library.view(PROJECT))
 
 
-def typing(store: Store, number: int = 40) -> tuple[list[float], list[float]]:
-    """A paragraph saved, then the next assembly: what each of the two takes."""
-    library, engine = Library(store), Engine(all_sources())
-    view = _read(library)
-    story = view.room(Manuscript)
+def time_typing(store: Store, number: int = 40) -> tuple[list[float], list[float]]:
+    """The times to save a paragraph, and of the next assembly."""
+    library, engine = ProjectViews(store), Engine(all_sources())
+    view = _load_warm_view(library)
+    story = view.snapshot(Manuscript)
     assert story is not None
     chapter = story.documents[len(story.documents) // 2]
     text, saves, assemblies = chapter.text, [], []
@@ -118,7 +118,7 @@ def typing(store: Store, number: int = 40) -> tuple[list[float], list[float]]:
     for n in range(number):
         text += f"\n\nShe wrote the {n}th paragraph of the evening, and saved it."
         saves.append(milliseconds(partial(_save_text, store, chapter.id, text)))
-        assemblies.append(milliseconds(partial(_through, engine, library, request)))
+        assemblies.append(milliseconds(partial(_assemble_from_store, engine, library, request)))
     return saves, assemblies
 
 
@@ -153,19 +153,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fabula-bench-") as folder:
         place = Path(folder)
         store = Store.open(place / "large")
-        fill(store, large, list(islice(said, SAID)))
+        fill(store, large, list(islice(said, MESSAGES)))
         store.close()
-        figures["cold_open_s"] = min(opening(str(place / "large")) for _ in range(3))
+        figures["cold_open_s"] = min(time_opening(str(place / "large")) for _ in range(3))
         store = Store.open(place / "large")
         file = place / "large.fabula"
-        figures["save_s"] = milliseconds(partial(save, store, PROJECT, file)) / 1000
+        figures["save_s"] = milliseconds(partial(save_project, store, PROJECT, file)) / 1000
         figures["save_mb"] = file.stat().st_size / 1e6
         other = Store.open(place / "other")
-        figures["load_s"] = milliseconds(partial(load, other, file)) / 1000
+        figures["load_s"] = milliseconds(partial(load_save, other, file)) / 1000
         other.close()
-        alone, through = assembling(store)
+        alone, through = time_assembly(store)
         figures |= {"warm_alone_ms": alone, "warm_store_ms": through, "warm_store_ratio": through / alone}
-        saves, assemblies = typing(store)
+        saves, assemblies = time_typing(store)
         figures |= {"typing_save_p50_ms": median(saves), "typing_assemble_p50_ms": percentile(assemblies, 0.5)}
         store.close()
         figures |= growth(
@@ -178,26 +178,26 @@ def main() -> None:
     report(figures, as_json=options.json)
 
 
-def growth(place: Path, view: View, most: int) -> dict[str, float]:
-    """Saying one more thing after a thousand messages, and after a million; the smaller one timed on both sides."""
-    store = Store.open(place)
-    copy_in(store, view, project_id=PROJECT)
+def growth(folder: Path, view: View, message_count: int) -> dict[str, float]:
+    """The times to add one message after a thousand messages, and after a million."""
+    store = Store.open(folder)
+    copy_view(store, view, project_id=PROJECT)
     with store.write(project=PROJECT) as tx:
-        conversation.start(tx, "long")
-    say(store, ["A thing said."] * 1_000)
-    append(store, 50)
-    few = append(store)
-    say(store, [f"Thing {n} was said, and answered." for n in range(most - 1_000)], batch=20_000)
-    many = min(append(store), append(store))
+        conversation.start_conversation(tx, "long")
+    add_messages(store, ["A thing said."] * 1_000)
+    time_append(store, 50)
+    few = time_append(store)
+    add_messages(store, [f"Thing {n} was said, and answered." for n in range(message_count - 1_000)], batch=20_000)
+    many = min(time_append(store), time_append(store))
     store.close()
     return {"append_1k_ms": few, "append_1m_ms": many, "append_growth_ratio": many / few}
 
 
 def on_server(address: str, view: View) -> dict[str, float]:
-    """The same warm assembly with PostgreSQL asked each time."""
+    """The time that asking PostgreSQL for the version adds to a warm assembly."""
     store = Store.open(address)
-    copy_in(store, view, project_id=PROJECT)
-    alone, through = assembling(store)
+    copy_view(store, view, project_id=PROJECT)
+    alone, through = time_assembly(store)
     store.close()
     return {"postgres_added_ms": through - alone}
 

@@ -1,4 +1,4 @@
-"""How long it takes to tell a whole novel in short, and whom the synopses forget.
+"""The time to summarise a whole novel, and how often a synopsis names all main characters.
 
 The chapters of War and Peace and 红楼梦 by the built-in method; then War and Peace in a store, refreshed from
 nothing and after one edit; then a warm assembly with all synopses kept, beside one without any of them.
@@ -22,65 +22,67 @@ from fabula.context import Engine
 from fabula.context.recipes import NOVEL
 from fabula.core.view import View
 from fabula.manuscript import documents, projects
-from fabula.manuscript.drafts import Book, Draft
+from fabula.manuscript.drafts import DocumentDraft, ManuscriptDraft
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses import editing as synopses
 from fabula.store.store import Store
-from fabula.text.names.main_characters import Cast
-from fabula.text.summaries import extract
-from fabula.workspace.project import all_sources
+from fabula.text.names.main_characters import CharacterFinder
+from fabula.text.summaries import extract_summary
+from fabula.workspace.sources import all_sources
 
 Texts = Sequence[tuple[str, str]]
 
 
-def seconds(texts: Texts) -> tuple[float, list[str]]:
-    """How long all chapters take, and what they are in short."""
+def summarise_all(texts: Texts) -> tuple[float, list[str]]:
+    """The seconds that all chapters take, and their synopses."""
     start = time.perf_counter()
-    told = [extract(text) for _, text in texts]
-    return time.perf_counter() - start, told
+    summaries = [extract_summary(text) for _, text in texts]
+    return time.perf_counter() - start, summaries
 
 
-def naming(texts: Texts) -> float:
+def measure_naming(texts: Texts) -> float:
     """The share of chapters whose synopsis names all main characters, where they are known beforehand."""
-    cast = Cast.of(dict.fromkeys(names(texts, 200), ()))
-    whole = 0
+    finder = CharacterFinder.from_names(dict.fromkeys(names(texts, 200), ()))
+    complete = 0
     for _, text in texts:
-        main = cast.main(text)
-        whole += not cast.lost(main, extract(text, names=list(main.values())))
-    return whole / max(len(texts), 1)
+        main = finder.find_main_characters(text)
+        complete += not finder.find_missing(main, extract_summary(text, names=list(main.values())))
+    return complete / max(len(texts), 1)
 
 
-def stored(texts: Texts) -> tuple[float, float]:
+def measure_store(texts: Texts) -> tuple[float, float]:
     """In a store: all synopses from nothing, and the one of a chapter that was edited."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(folder)
         ident = projects.create(store, "Novel")
         with store.write(project=ident) as tx:
-            book = Book(drafts=tuple(Draft(title=title, text=text) for title, text in texts))
-            added = documents.add_book(tx, book)
+            book = ManuscriptDraft(drafts=tuple(DocumentDraft(title=title, text=text) for title, text in texts))
+            added = documents.add_draft(tx, book)
         times = []
         for edit in (False, True):
             if edit:
                 with store.write(project=ident) as tx:
                     documents.write(tx, added[len(added) // 2], texts[0][1] + "\n\nOne more line.")
             start = time.perf_counter()
-            synopses.refresh(store, ident)
+            synopses.refresh_synopses(store, ident)
             times.append(time.perf_counter() - start)
         store.close()
     return times[0], times[1]
 
 
-def assembling(texts: Texts) -> tuple[float, float, float]:
+def measure_assembly(texts: Texts) -> tuple[float, float, float]:
     """Warm assemblies: without synopses, with those worked out on the way, with all of them kept."""
     view = project(texts, characters=1_000_000, entries=1000, constraints=50)
-    story = view.room(Manuscript)
+    story = view.snapshot(Manuscript)
     assert story is not None
-    kept = Manuscript(tuple(replace(d, synopsis=extract(d.text), synopsis_origin="extract") for d in story.documents))
+    kept = Manuscript(
+        tuple(replace(d, synopsis=extract_summary(d.text), synopsis_origin="extract") for d in story.documents)
+    )
     without = changed(NOVEL, sources=tuple(name for name in NOVEL.sources if name != "synopses"))
     runs = (
         (Engine(all_sources(), recipes={"novel": without}), view),
         (Engine(all_sources()), view),
-        (Engine(all_sources()), View(view.project, view.timeline, {**view.rooms, Manuscript: kept})),
+        (Engine(all_sources()), View(view.project, view.timeline, {**view.snapshots, Manuscript: kept})),
     )
     first, second, third = (percentile(warm(engine, told, 300), 0.5) for engine, told in runs)
     return first, second, third
@@ -90,16 +92,16 @@ def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     english = chapters(options.data)
     chinese = chapters(options.data, "红楼梦") if options.data is not None else english
-    english_s, _ = seconds(english)
-    chinese_s, _ = seconds(chinese)
-    refresh_s, edited_s = stored(english)
-    without, derived, kept = assembling(english)
+    english_s, _ = summarise_all(english)
+    chinese_s, _ = summarise_all(chinese)
+    refresh_s, edited_s = measure_store(english)
+    without, derived, kept = measure_assembly(english)
     figures = {
         "english_s": english_s,
         "chinese_s": chinese_s,
         "refresh_s": refresh_s,
         "edited_s": edited_s,
-        "named": naming(english),
+        "named": measure_naming(english),
         "warm_without_ms": without,
         "warm_derived_ms": derived,
         "warm_kept_ms": kept,

@@ -6,14 +6,14 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from fabula.store.connections import FILE
+from fabula.store.connections import DATABASE_FILE
 from fabula.store.store import Store
 
 
 def lay(folder: Path) -> Path:
     """Put one into a new folder; the folder."""
     folder.mkdir()
-    (folder / FILE).write_bytes(_file())
+    (folder / DATABASE_FILE).write_bytes(_file())
     return folder
 
 
@@ -21,4 +21,4 @@ def lay(folder: Path) -> Path:
 def _file() -> bytes:
     with tempfile.TemporaryDirectory(prefix="fabula-blank-") as folder:
         Store.open(folder).close()
-        return (Path(folder) / FILE).read_bytes()
+        return (Path(folder) / DATABASE_FILE).read_bytes()

@@ -14,7 +14,7 @@ from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from fabula.store.connections import is_address
+from fabula.store.connections import is_server_url
 from fabula.store.store import Store
 from tests.blank import lay
 
@@ -89,7 +89,7 @@ def address(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 @pytest.fixture
 def prepared(address: str) -> str:
     """Where a store is that has its tables and nothing in them."""
-    return address if is_address(address) else str(lay(Path(address)))
+    return address if is_server_url(address) else str(lay(Path(address)))
 
 
 @pytest.fixture

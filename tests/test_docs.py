@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula import __version__
-from fabula.context.trace import EXPLAINED, Reason
+from fabula.context.trace import EXPLANATIONS, Reason
 from fabula.core.errors import Code
+from fabula.core.version import __version__
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -73,7 +73,7 @@ def test_nothing_is_listed_that_does_not_exist(page: str) -> None:
 
 
 def test_every_reason_has_its_words() -> None:
-    assert set(EXPLAINED) == set(Reason)
+    assert set(EXPLANATIONS) == set(Reason)
 
 
 def test_the_readme_has_examples() -> None:

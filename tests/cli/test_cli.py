@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fabula import __version__
 from fabula.cli.main import app, main
 from fabula.core.errors import Code
+from fabula.core.version import __version__
 
 FABULA = Path(sys.executable).parent / "fabula"
 LAYERS = ["rules", "settings", "retrieved", "immediate"]

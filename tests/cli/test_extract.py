@@ -12,7 +12,7 @@ from fabula.manuscript import projects
 from fabula.settings import edits as settings
 from fabula.store.store import Store
 from tests.cli.test_projects import Desk
-from tests.text.extraction.test_extract import RIVER, SEA
+from tests.text.extraction.test_propose import RIVER, SEA
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def test_what_is_accepted_is_an_entry_and_is_not_proposed_again(desk: Desk) -> N
     assert "Maddox is in the codex now" in desk.run("extract", "The Sea", "--accept", "Captain Maddox")
     assert "Maddox" not in proposed(desk)
     store = Store.open(desk.store)
-    with store.read(project=projects.find(store, "The Sea").id) as reading:
-        (entry,) = [kept.entry for kept in codex.listed(reading)]
+    with store.read(project=projects.find_project(store, "The Sea").id) as reading:
+        (entry,) = [kept.entry for kept in codex.list_entries(reading)]
         assert (entry.name, entry.type, entry.aliases) == ("Maddox", "character", ("Captain Maddox",))
     store.close()
     assert "codex:entity" in desk.run("why", "Maddox", "The Sea", "--json")
@@ -54,8 +54,8 @@ def test_what_is_dismissed_is_remembered_and_is_not_proposed_again(desk: Desk) -
     assert (left["dismissed"], [one["name"] for one in left["proposals"]]) == (["Vale", "Harwick"], ["Maddox"])
     assert proposed(desk) == ["Maddox"]
     store = Store.open(desk.store)
-    with store.read(project=projects.find(store, "The Sea").id) as reading:
-        found = settings.get(reading, "extract.dismissed")
+    with store.read(project=projects.find_project(store, "The Sea").id) as reading:
+        found = settings.read_stored(reading, "extract.dismissed")
         assert found is not None
         assert found.value == ["Vale", "Harwick"]
     store.close()

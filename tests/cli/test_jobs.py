@@ -9,13 +9,13 @@ import threading
 import pytest
 
 from fabula.jobs import queue as service
-from fabula.jobs.model import State
+from fabula.jobs.model import JobState
 from fabula.jobs.tables import breakers, jobs
 from fabula.manuscript import projects
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 from tests.cli.test_codex import Room, room
-from tests.jobs.fake_jobs import FAR_AHEAD, eventually
+from tests.jobs.fake_jobs import FAR_AHEAD, wait_until
 
 __all__ = ["room"]
 
@@ -24,13 +24,13 @@ def _change(room: Room, change: object) -> None:
     """Change the project as the rest of the program would."""
     assert callable(change)
     store = Store.open(room.folder / "data")
-    with store.write(project=projects.find(store, "Coast").id) as tx:
+    with store.write(project=projects.find_project(store, "Coast").id) as tx:
         change(tx)
     store.close()
 
 
-def _due(tx: Writing) -> None:
-    tx.change(jobs, {"due": tx.clock()})
+def _due(tx: WriteTransaction) -> None:
+    tx.update_rows(jobs, {"due": tx.current_time()})
 
 
 def _states(room: Room, *words: str) -> dict[str, str]:
@@ -54,7 +54,7 @@ def test_what_a_new_project_left_to_do_is_listed_and_done(room: Room) -> None:
 
 
 def test_a_job_is_cancelled_and_retried(room: Room) -> None:
-    _change(room, lambda tx: service.queue(tx, "of.tomorrow", "mine"))
+    _change(room, lambda tx: service.enqueue(tx, "of.tomorrow", "mine"))
     assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled.\n"
     assert _states(room, "--state", "cancelled") == {"mine": "cancelled"}
     assert room.run("jobs", "retry", "Coast", "mine").startswith("1 job queued.")
@@ -68,12 +68,12 @@ def test_a_job_is_cancelled_and_retried(room: Room) -> None:
 
 
 def test_what_failed_says_why_and_is_retried_together(room: Room) -> None:
-    def fail(tx: Writing) -> None:
+    def fail(tx: WriteTransaction) -> None:
         for key in ("one", "two"):
-            service.queue(tx, "of.tomorrow", key)
+            service.enqueue(tx, "of.tomorrow", key)
         broken = {"state": "failed", "why": "LLM_GONE", "note": "It is gone.", "micros": 1500, "tries": 5}
-        tx.change(jobs, broken, jobs.c.kind == "of.tomorrow")
-        tx.add(breakers, {"kind": "of.tomorrow", "failures": 5, "open_until": FAR_AHEAD, "why": "LLM_GONE"})
+        tx.update_rows(jobs, broken, jobs.c.kind == "of.tomorrow")
+        tx.insert(breakers, {"kind": "of.tomorrow", "failures": 5, "open_until": FAR_AHEAD, "why": "LLM_GONE"})
 
     _change(room, fail)
     said = room.run("jobs", "list", "Coast")
@@ -85,15 +85,17 @@ def test_what_failed_says_why_and_is_retried_together(room: Room) -> None:
 
 
 def test_a_running_job_is_told_to_stop(room: Room) -> None:
-    def running(tx: Writing) -> None:
-        service.queue(tx, "of.tomorrow", "mine")
-        tx.change(jobs, {"state": "running", "started": tx.clock(), "leased_until": FAR_AHEAD}, jobs.c.key == "mine")
-        service.queue(tx, "of.tomorrow", "mine")
+    def running(tx: WriteTransaction) -> None:
+        service.enqueue(tx, "of.tomorrow", "mine")
+        tx.update_rows(
+            jobs, {"state": "running", "started": tx.current_time(), "leased_until": FAR_AHEAD}, jobs.c.key == "mine"
+        )
+        service.enqueue(tx, "of.tomorrow", "mine")
 
     _change(room, running)
     assert "runs once more" in room.run("jobs", "list", "Coast", "--state", "running")
-    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled, 1 of them as soon as they look up.\n"
-    assert "is to stop" in room.run("jobs", "list", "Coast", "--state", "running")
+    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled; 1 still running will stop soon.\n"
+    assert "will stop" in room.run("jobs", "list", "Coast", "--state", "running")
     assert "JOB_RUNNING" in room.run("jobs", "retry", "Coast", "mine", code=2)
 
 
@@ -109,13 +111,16 @@ def test_a_worker_that_is_kept_ends_when_it_is_asked_to(room: Room, name: signal
 
     def ask() -> None:
         store = Store.open(room.folder / "data")
-        project = projects.find(store, "Coast").id
+        project = projects.find_project(store, "Coast").id
 
         def over() -> bool:
             with store.read(project=project) as reading:
-                return not service.counted(reading)[State.QUEUED] and not service.counted(reading)[State.RUNNING]
+                return (
+                    not service.count_jobs(reading)[JobState.QUEUED]
+                    and not service.count_jobs(reading)[JobState.RUNNING]
+                )
 
-        eventually(over)
+        wait_until(over)
         store.close()
         os.kill(os.getpid(), name)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.blank import lay
 from tests.cli.test_projects import Desk
-from tests.formats.lore.files import V1, V2, chunk, hidden, picture, put
+from tests.formats.lore.samples import V1, V2, encode_base64, make_chunk, make_png, write_json
 
 WORLD: dict[str, Any] = {
     "entries": {
@@ -26,7 +26,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """A desk with a project and a book beside it."""
     desk = Desk(tmp_path, str(lay(tmp_path / "data")), monkeypatch, capsys)
     desk.run("new", "Coast", "--from", "sample:lantern_coast")
-    put(tmp_path / "isles.json", WORLD)
+    write_json(tmp_path / "isles.json", WORLD)
     return desk
 
 
@@ -71,7 +71,7 @@ def test_an_imported_book_is_in_the_prompt_and_why_says_so(desk: Desk) -> None:
 
 
 def test_the_book_of_a_card_comes_in(desk: Desk) -> None:
-    (desk.folder / "mara.png").write_bytes(picture(chunk(b"tEXt", b"chara\0" + hidden(V2))))
+    (desk.folder / "mara.png").write_bytes(make_png(make_chunk(b"tEXt", b"chara\0" + encode_base64(V2))))
     said = desk.run("lorebook", "import", "Coast", "mara.png")
     assert "Mara: 1 entry (card, exact rules)" in said
     assert "--into" in said
@@ -85,7 +85,7 @@ def test_the_book_of_a_card_comes_in(desk: Desk) -> None:
 
 
 def test_a_card_without_a_book_comes_in_and_becomes_a_character(desk: Desk) -> None:
-    put(desk.folder / "v1.json", {**V1, "name": "Ilse Marten", "description": "She mends sails."})
+    write_json(desk.folder / "v1.json", {**V1, "name": "Ilse Marten", "description": "She mends sails."})
     assert "Ilse Marten: 0 entries (card" in desk.run("lorebook", "import", "Coast", "v1.json")
     assert "1 codex entries were made" in desk.run("lorebook", "to-codex", "Coast", "Ilse Marten")
     assert "She mends sails." in desk.run("codex", "show", "Coast", "Ilse Marten")
@@ -143,12 +143,12 @@ def test_a_book_becomes_codex_entries_and_rests(desk: Desk) -> None:
     assert "patterns" in said
     assert books(desk)[0]["active"] is False
     assert "It rains." in desk.run("assemble", "Coast", "-d", "ch-01", "-w", "8192", "--quiet")
-    assert "No lorebook is called 'x'" in desk.run("lorebook", "to-codex", "Coast", "x", code=2)
+    assert "There is no lorebook called 'x'" in desk.run("lorebook", "to-codex", "Coast", "x", code=2)
     desk.run("lorebook", "to-codex", "Coast", "isles", "--keep")
 
 
 def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
-    put(desk.folder / "twice.json", {"entries": [{"uid": 1}, {"uid": 1}]})
+    write_json(desk.folder / "twice.json", {"entries": [{"uid": 1}, {"uid": 1}]})
     (desk.folder / "deep.json").write_text("[" * 10_000)
     for name, code in (
         ("twice.json", "LOREBOOK_INVALID"),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from tests.cli.test_codex import Room, room
 from tests.cli.test_write import at, model_server
-from tests.llm.server import Server, openai_says
+from tests.llm.server import ModelServer, openai_answer
 
 __all__ = ["model_server", "room"]
 
 
-def test_what_is_planned_is_told_to_the_model_and_ticked_off_with_its_answer(room: Room, model_server: Server) -> None:
+def test_what_is_planned_is_told_to_the_model_and_ticked_off_with_its_answer(
+    room: Room, model_server: ModelServer
+) -> None:
     for beat in room.read("outline", "list", "Coast", "ch-01"):
         room.run("outline", "remove", "Coast", beat["id"])
     assert "Nothing is planned" in room.run("outline", "list", "Coast", "ch-01")
     room.run("outline", "add", "Coast", "ch-01", "The bell rings under water")
     room.run("outline", "add", "Coast", "ch-01", "Nobody answers")
-    model_server.script = openai_says("Far down, it rang.")
+    model_server.script = openai_answer("Far down, it rang.")
     room.run("write", "Coast", *at(model_server), "--document", "ch-01")
-    assert "The bell rings under water" in str(model_server.seen[0].asked["messages"])
+    assert "The bell rings under water" in str(model_server.exchanges[0].request["messages"])
     said = room.run("accept", "Coast", room.read("runs", "Coast")[0]["id"], "--beat")
     assert "Done: The bell rings under water" in said
     planned = room.read("outline", "list", "Coast", "ch-01")
@@ -26,7 +28,7 @@ def test_what_is_planned_is_told_to_the_model_and_ticked_off_with_its_answer(roo
         ("Nobody answers", False),
     ]
     room.run("write", "Coast", *at(model_server), "--document", "ch-01")
-    assert "What should happen in this chapter: Nobody answers." in str(model_server.seen[1].asked["messages"])
+    assert "What should happen in this chapter: Nobody answers." in str(model_server.exchanges[1].request["messages"])
 
 
 def test_beats_are_ticked_off_and_taken_up_again_by_hand(room: Room) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.manuscript import projects
 from fabula.memory import edits as memory
-from fabula.store.store import OWNER, Store
+from fabula.store.store import LOCAL_USER, Store
 from tests.cli.test_projects import Desk
 
 NODES = [
@@ -98,7 +98,7 @@ def test_a_condition_decides_and_the_reason_is_told(desk: Desk) -> None:
 
 def test_what_a_person_says_of_themselves_is_in_every_prompt_and_in_the_picture(desk: Desk) -> None:
     store = Store.open(desk.store)
-    with store.write(project=projects.find(store, "Coast").id, user=OWNER) as tx:
+    with store.write(project=projects.find_project(store, "Coast").id, user=LOCAL_USER) as tx:
         memory.write_profile(tx, "I write for sailors.")
     store.close()
     assert "I write for sailors." in desk.run("assemble", "Coast", "--quiet")

@@ -14,9 +14,9 @@ from sqlalchemy import text
 
 from fabula.cli.main import main
 from fabula.memory import edits as memory
-from fabula.store.connections import FILE
-from fabula.store.doctor import LOOKS
-from fabula.store.store import OWNER, Store
+from fabula.store.connections import DATABASE_FILE
+from fabula.store.doctor import CHECKS
+from fabula.store.store import LOCAL_USER, Store
 
 FABULA = Path(sys.executable).parent / "fabula"
 
@@ -190,13 +190,13 @@ def test_a_damaged_save_is_refused_in_one_line(desk: Desk) -> None:
 def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: Desk) -> None:
     desk.run("new", "Coast")
     store = Store.open(desk.store)
-    with store.write(user=OWNER) as tx:
+    with store.write(user=LOCAL_USER) as tx:
         memory.write_profile(tx, "Writes at night.")
     desk.run("save", "Coast", "mine.fabula")
     desk.run("save", "Coast", "given.fabula", "--without-person")
     assert "person/profiles" in desk.run("verify", "mine.fabula")
     assert "person/profiles" not in desk.run("verify", "given.fabula")
-    with store.write(user=OWNER) as tx:
+    with store.write(user=LOCAL_USER) as tx:
         memory.write_profile(tx, "Writes at dawn.")
     store.close()
     assert "1 of person/profiles stayed as they are here" in desk.run("load", "mine.fabula")
@@ -207,7 +207,7 @@ def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: D
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:
     desk.run("new", "Coast", "--from", "sample:wugang")
     findings = json.loads(desk.run("doctor", "--json"))["findings"]
-    assert [found["name"] for found in findings] == [*LOOKS]
+    assert [found["name"] for found in findings] == [*CHECKS]
     assert not [found for found in findings if found["state"] == "ill"]
     assert "copies" in desk.run("doctor")
 
@@ -219,16 +219,16 @@ def test_the_doctor_makes_no_store_where_there_is_none(desk: Desk) -> None:
 
 
 def test_the_doctor_names_what_is_ill_in_a_file_that_is_no_store(shelf: Desk) -> None:
-    (shelf.folder / "data" / FILE).write_bytes(b"Dear diary, " * 1000)
+    (shelf.folder / "data" / DATABASE_FILE).write_bytes(b"Dear diary, " * 1000)
     said = shelf.run("doctor", code=1)
     assert "✗ engine" in said
     assert "damaged" in said
     assert "copies" in said
-    assert said.count("\n") == 1 + len(LOOKS)
+    assert said.count("\n") == 1 + len(CHECKS)
 
 
 def test_the_doctor_names_what_is_ill_in_a_file_with_bad_pages(shelf: Desk) -> None:
-    file = shelf.folder / "data" / FILE
+    file = shelf.folder / "data" / DATABASE_FILE
     with sqlite3.connect(file) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -236,14 +236,14 @@ def test_the_doctor_names_what_is_ill_in_a_file_with_bad_pages(shelf: Desk) -> N
     for start in range(8192, len(whole), 4096 * 3):
         file.write_bytes(whole[:start] + b"\xff" * 4096 + whole[start + 4096 :])
         findings = json.loads(shelf.run("doctor", "--json", code=1))["findings"]
-        assert [found["name"] for found in findings] == [*LOOKS]
+        assert [found["name"] for found in findings] == [*CHECKS]
         assert "integrity" in {found["name"] for found in findings if found["state"] == "ill"}
 
 
 def test_the_doctor_leaves_a_store_of_another_version_as_it_is(desk: Desk) -> None:
     desk.run("new", "Coast")
     for version, words in (("0000", "brings it up to date"), ("9999", "use the newer program")):
-        store = Store.open(desk.store, as_it_is=True)
+        store = Store.open(desk.store, inspect_only=True)
         with store.engine.begin() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
         store.close()

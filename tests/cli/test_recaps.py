@@ -8,8 +8,8 @@ import pytest
 
 from fabula.conversation import edits as service
 from fabula.conversation.model import Message
-from fabula.conversation.recaps.model import Material, Rules
-from fabula.conversation.recaps.update import refresh
+from fabula.conversation.recaps.model import RecapInput, RecapRules
+from fabula.conversation.recaps.update import refresh_recaps
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from tests.cli.test_codex import Room, room
@@ -22,18 +22,18 @@ def told(room: Room) -> Room:
     """A conversation of twenty rounds, told in short."""
     numbers = count(1)
 
-    def digest(material: Material) -> str:
+    def digest(material: RecapInput) -> str:
         return f"Telling {next(numbers)}, which says what happened to everybody in these {len(material.lines)} lines."
 
     store = Store.open(room.folder / "data")
-    project = projects.find(store, "Coast").id
+    project = projects.find_project(store, "Coast").id
     with store.write(project=project) as tx:
         for talk in ("talk", "other"):
-            service.start(tx, talk)
+            service.start_conversation(tx, talk)
         for number in range(20):
-            service.say(tx, "talk", Message(id=f"q{number}", role="user", content=f"Ask {number}?"))
-            service.say(tx, "talk", Message(id=f"a{number}", role="assistant", content=f"Answer {number}."))
-    assert len(refresh(store, project, "talk", digest=digest, rules=Rules()).made) == 6
+            service.add_message(tx, "talk", Message(id=f"q{number}", role="user", content=f"Ask {number}?"))
+            service.add_message(tx, "talk", Message(id=f"a{number}", role="assistant", content=f"Answer {number}."))
+    assert len(refresh_recaps(store, project, "talk", write_recap=digest, rules=RecapRules()).entries) == 6
     store.close()
     return room
 
@@ -52,13 +52,13 @@ def test_they_are_listed_with_their_rounds_and_whether_they_are_true(told: Room)
     assert all(one["id"] and one["text"] and one["createdAt"] for one in found)
     lines = told.run("recaps", "list", "Coast", "talk").splitlines()
     assert lines[-1].startswith("recap    11-20      fresh  model")
-    assert "Nothing has been told" in told.run("recaps", "list", "Coast", "other")
+    assert "There are no summaries or recaps yet." in told.run("recaps", "list", "Coast", "other")
     assert "STORE_NOT_FOUND" in told.run("recaps", "list", "Coast", "nowhere", code=2)
 
 
 def test_one_is_edited_and_deleted(told: Room) -> None:
     recap = told.read("recaps", "list", "Coast", "talk")[-1]["id"]
-    assert "Rounds 11 to 20 are told in your words" in told.run("recaps", "edit", "Coast", "talk", recap, "Fog came.")
+    assert "Rounds 11 to 20 are in your words" in told.run("recaps", "edit", "Coast", "talk", recap, "Fog came.")
     made = told.read("recaps", "edit", "Coast", "talk", recap, "-", "--version", "2", stdin="More fog came.\n")
     assert (made["text"], made["origin"], made["version"]) == ("More fog came.", "hand", 3)
     assert "STORE_CONFLICT" in told.run("recaps", "edit", "Coast", "talk", recap, "x", "--version", "2", code=2)
@@ -90,21 +90,21 @@ def test_all_are_asked_for_anew(told: Room) -> None:
 
 def test_their_settings_are_shown_and_set(told: Room) -> None:
     assert told.read("recaps", "settings", "Coast")["settings"] == {
-        "history.recaps": True,
-        "history.summaryEveryNRounds": 5,
-        "history.recapUpdateEveryRounds": 10,
-        "history.recapMaxEntries": 20,
-        "history.recapMaxChars": 1200,
-        "budget.maxLatencyMs": 5000,
+        "History.Recaps": True,
+        "History.SummaryEveryNRounds": 5,
+        "History.RecapUpdateEveryRounds": 10,
+        "History.RecapDictMaxEntries": 20,
+        "History.RecapMaxChars": 1200,
+        "History.Budget.MaxLatencyMs": 5000,
     }
-    told.run("setting", "set", "Coast", "history.recaps", "false")
+    told.run("setting", "set", "Coast", "History.Recaps", "false")
     told.run("setting", "set", "Coast", "budget.maxLatencyMs", "2500")
     told.run("setting", "set", "Coast", "history.recapMaxEntries", "0")
     shown = told.run("recaps", "settings", "Coast")
-    assert shown.splitlines()[0].split() == ["history.recaps", "false"]
-    assert shown.splitlines()[3].split() == ["history.recapMaxEntries", "0"]
-    assert shown.splitlines()[5].split() == ["budget.maxLatencyMs", "2500"]
+    assert shown.splitlines()[0].split() == ["History.Recaps", "false"]
+    assert shown.splitlines()[3].split() == ["History.RecapDictMaxEntries", "0"]
+    assert shown.splitlines()[5].split() == ["History.Budget.MaxLatencyMs", "2500"]
     told.run("setting", "unset", "Coast", "history.recapMaxEntries")
-    assert told.read("recaps", "settings", "Coast")["settings"]["history.recapMaxEntries"] == 20
+    assert told.read("recaps", "settings", "Coast")["settings"]["History.RecapDictMaxEntries"] == 20
     assert "SETTING_INVALID" in told.run("setting", "set", "Coast", "history.recaps", "perhaps", code=2)
-    assert "SETTING_INVALID" in told.run("setting", "set", "Coast", "jobs.monthlyBudget", "much", code=2)
+    assert "SETTING_INVALID" in told.run("setting", "set", "--user", "jobs.monthlyBudget", "much", code=2)

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from fabula.cli.search import marks
 from fabula.core.errors import Code
 from fabula.search.index import disk_cache as cache
+from fabula.workspace.search import mark_words
 from tests.cli.test_projects import Desk
 
 
 @pytest.fixture
 def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk for each engine, with a sample story in its store."""
-    monkeypatch.setenv(cache.SETTING, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "cache"))
     made = Desk(tmp_path, prepared, monkeypatch, capsys)
     made.run("new", "Coast", "--from", "sample:lantern_coast")
     return made
@@ -87,10 +87,10 @@ def test_what_makes_no_sense_is_refused(desk: Desk, words: list[str], code: Code
 
 
 def test_words_are_marked_where_they_stand() -> None:
-    assert marks("The Lamp, the lamps.", "lamp")[0] == (4, 8)
-    assert marks("她看见灯塔亮了", "灯塔") == [(3, 5)]
-    assert marks("她看见灯塔亮了", "灯塔亮") == [(3, 6)]
-    assert marks("nothing here", "lamp") == []
+    assert mark_words("The Lamp, the lamps.", "lamp")[0] == (4, 8)
+    assert mark_words("她看见灯塔亮了", "灯塔") == [(3, 5)]
+    assert mark_words("她看见灯塔亮了", "灯塔亮") == [(3, 6)]
+    assert mark_words("nothing here", "lamp") == []
 
 
 def test_a_prompt_that_is_asked_for_once_waits_for_the_index(desk: Desk) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.test_codex import Room, room
-from tests.llm.server import Exchange, Script, Server, chunk, fails, openai_says, serving
+from tests.llm.server import Exchange, ModelServer, Script, chunk, error_answer, openai_answer, run_server
 
 __all__ = ["room"]
 
@@ -24,22 +24,22 @@ PIXEL = base64.b64decode(
 
 
 @pytest.fixture
-def model_server() -> Iterator[Server]:
-    with serving() as running:
+def model_server() -> Iterator[ModelServer]:
+    with run_server() as running:
         yield running
 
 
-def at(server: Server) -> tuple[str, ...]:
+def at(server: ModelServer) -> tuple[str, ...]:
     return ("--provider", "vllm", "--base-url", server.url, "--model", "gpt-4o-mini")
 
 
-def writing_without_end(room: Room, server: Server) -> subprocess.Popen[str]:
+def writing_without_end(room: Room, server: ModelServer) -> subprocess.Popen[str]:
     """A command in a process of its own, to which a model says one word again and again."""
 
     async def script(exchange: Exchange) -> None:
-        await exchange.head()
+        await exchange.send_head()
         while True:
-            await exchange.event(chunk("word "))
+            await exchange.send_event(chunk("word "))
 
     server.script = script
     command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(server)]
@@ -48,9 +48,11 @@ def writing_without_end(room: Room, server: Server) -> subprocess.Popen[str]:
     )
 
 
-def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(room: Room, model_server: Server) -> None:
+def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
+    room: Room, model_server: ModelServer
+) -> None:
     usage = {"prompt_tokens": 3000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2000}}
-    model_server.script = openai_says("The lamp ", "went out.", usage=usage)
+    model_server.script = openai_answer("The lamp ", "went out.", usage=usage)
     said = room.run("write", "Coast", *at(model_server))
     assert "The lamp went out." in said
     assert "3,000 tokens read (2,000 from the cache), 5 written; 0.0003 USD" in room.aside
@@ -71,8 +73,8 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(room: 
     assert "Nothing was spent." in room.run("cost", "Coast", "--month", "1999-01")
 
 
-def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_server: Server) -> None:
-    model_server.script = openai_says("Too much!")
+def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_server: ModelServer) -> None:
+    model_server.script = openai_answer("Too much!")
     room.run("write", "Coast", *at(model_server))
     (room.folder / "mine.txt").write_bytes(b"\xef\xbb\xbfLess.\r\n")
     run = room.read("runs", "Coast")[0]
@@ -87,51 +89,51 @@ def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_ser
     assert "Accepted; the document is at revision" in room.aside
 
 
-def test_another_answer_takes_the_place_of_the_one_before(room: Room, model_server: Server) -> None:
+def test_another_answer_takes_the_place_of_the_one_before(room: Room, model_server: ModelServer) -> None:
     room.run("write", "Coast", *at(model_server), "--input", "Slower.", "--cursor", "40")
     first = room.read("runs", "Coast")[0]
     room.run("write", "Coast", *at(model_server), "--again", first["id"][:8])
     second, left = room.read("runs", "Coast")
     assert (left["id"], left["outcome"], second["outcome"]) == (first["id"], "retried", "open")
     assert second["saw"]["place"]["cursor"] == 40
-    assert "Slower." in str(model_server.seen[1].asked["messages"][-1]["content"])
+    assert "Slower." in str(model_server.exchanges[1].request["messages"][-1]["content"])
     room.run("write", "Coast", *at(model_server), "--again", second["id"], "--input", "Quicker.")
-    assert "Quicker." in str(model_server.seen[2].asked["messages"][-1]["content"])
+    assert "Quicker." in str(model_server.exchanges[2].request["messages"][-1]["content"])
     assert room.read("runs", "Coast")[0]["saw"]["place"]["cursor"] == 40
     assert "STORE_NOT_FOUND" in room.run("write", "Coast", *at(model_server), "--again", "nothing", code=2)
-    assert "CONTEXT_REQUEST_INVALID" in room.run("write", "sample:wugang", *at(model_server), "--again", "x", code=2)
+    assert "PROJECT_READ_ONLY" in room.run("write", "sample:wugang", *at(model_server), "--again", "x", code=2)
 
 
-def test_entries_that_were_found_are_named(room: Room, model_server: Server) -> None:
+def test_entries_that_were_found_are_named(room: Room, model_server: ModelServer) -> None:
     row = {"type": "item", "name": "wick key", "aliases": [], "description": "Puts the lamp out."}
-    model_server.script = openai_says(json.dumps({"entries": [row]}))
+    model_server.script = openai_answer(json.dumps({"entries": [row]}))
     room.run("write", "Coast", *at(model_server), "--skill", "extract", "--document", "ch-01")
     said = room.run("accept", "Coast", room.read("runs", "Coast")[0]["id"])
     assert "Accepted: wick key." in said
 
 
-def test_several_variants_come_one_after_the_other(room: Room, model_server: Server) -> None:
+def test_several_variants_come_one_after_the_other(room: Room, model_server: ModelServer) -> None:
     said = room.run("write", "Coast", *at(model_server), "--variants", "2")
     assert "[1]" in said
     assert "[2]" in said
     assert len(room.read("runs", "Coast")) == 2
 
 
-def in_turn(server: Server, *scripts: Script) -> None:
+def in_turn(server: ModelServer, *scripts: Script) -> None:
     """Answer one request after the other."""
 
     async def script(exchange: Exchange) -> None:
-        await scripts[min(server.seen.index(exchange), len(scripts) - 1)](exchange)
+        await scripts[min(server.exchanges.index(exchange), len(scripts) - 1)](exchange)
 
     server.script = script
 
 
-def test_a_variant_that_fails_is_told_and_what_came_of_it_is_shown(room: Room, model_server: Server) -> None:
+def test_a_variant_that_fails_is_told_and_what_came_of_it_is_shown(room: Room, model_server: ModelServer) -> None:
     async def half(exchange: Exchange) -> None:
-        await exchange.head()
-        await exchange.event(chunk("Half of"))
+        await exchange.send_head()
+        await exchange.send_event(chunk("Half of"))
 
-    in_turn(model_server, openai_says("Whole."), half)
+    in_turn(model_server, openai_answer("Whole."), half)
     said = room.run("write", "Coast", *at(model_server), "--variants", "2")
     assert "Whole." in said
     assert "Half of" in said
@@ -140,9 +142,11 @@ def test_a_variant_that_fails_is_told_and_what_came_of_it_is_shown(room: Room, m
     assert "CONTEXT_REQUEST_INVALID" in refused
 
 
-def test_what_is_sent_on_is_the_answer_alone_and_what_was_left_stands_aside(room: Room, model_server: Server) -> None:
+def test_what_is_sent_on_is_the_answer_alone_and_what_was_left_stands_aside(
+    room: Room, model_server: ModelServer
+) -> None:
     room.run("constraint", "add", "Coast", 'Never use the word "unicorn".')
-    in_turn(model_server, openai_says("A unicorn stood there."), openai_says("A horse stood there."))
+    in_turn(model_server, openai_answer("A unicorn stood there."), openai_answer("A horse stood there."))
     said = room.run("write", "Coast", *at(model_server), "--judge", "regenerate")
     assert said == "A horse stood there.\n"
     assert "A unicorn stood there." in room.aside
@@ -151,25 +155,25 @@ def test_what_is_sent_on_is_the_answer_alone_and_what_was_left_stands_aside(room
     assert "Try 1, left:\nA unicorn stood there." in shown
 
 
-def test_a_model_cannot_steer_the_terminal(room: Room, model_server: Server) -> None:
-    model_server.script = openai_says("The \x1b[31mred\x1b]0;title\x07 lamp.")
+def test_a_model_cannot_steer_the_terminal(room: Room, model_server: ModelServer) -> None:
+    model_server.script = openai_answer("The \x1b[31mred\x1b]0;title\x07 lamp.")
     said = room.run("write", "Coast", *at(model_server))
     assert "\x1b" not in said + room.aside
     assert "\x1b" not in room.run("runs", "Coast")
     assert "\x1b" not in room.run("runs", "Coast", room.read("runs", "Coast")[0]["id"])
 
 
-def test_the_model_that_is_asked_for_is_asked(room: Room, model_server: Server) -> None:
+def test_the_model_that_is_asked_for_is_asked(room: Room, model_server: ModelServer) -> None:
     room.run("setting", "set", "Coast", "llm.model", "qwen3-8b")
     server = ("--provider", "vllm", "--base-url", model_server.url)
     room.run("write", "Coast", *server)
     room.run("write", "Coast", *server, "--model", "gpt-4o")
-    assert [one.asked["model"] for one in model_server.seen] == ["qwen3-8b", "gpt-4o"]
+    assert [one.request["model"] for one in model_server.exchanges] == ["qwen3-8b", "gpt-4o"]
 
 
-def test_what_was_spent_is_summed_by_currency(room: Room, model_server: Server) -> None:
+def test_what_was_spent_is_summed_by_currency(room: Room, model_server: ModelServer) -> None:
     usage = {"prompt_tokens": 3000, "completion_tokens": 1000}
-    model_server.script = openai_says("The lamp went out. " * 200, usage=usage)
+    model_server.script = openai_answer("The lamp went out. " * 200, usage=usage)
     room.run(
         "setting", "set", "Coast", "llm.prices", '{"mine": {"input": 1, "output": 2, "currency": "EUR"}}', "--user"
     )
@@ -184,17 +188,17 @@ def test_what_was_spent_is_summed_by_currency(room: Room, model_server: Server) 
     assert "In all: 0.0050 EUR" in room.run("cost", "Coast")
 
 
-def test_a_prompt_is_shown_where_it_was_kept(room: Room, model_server: Server) -> None:
+def test_a_prompt_is_shown_where_it_was_kept(room: Room, model_server: ModelServer) -> None:
     room.run("write", "Coast", *at(model_server))
     run = room.read("runs", "Coast")[0]["id"]
     assert "runs.keepPrompts" in room.run("runs", "Coast", run, "--prompt", code=2)
-    room.run("setting", "set", "Coast", "runs.keepPrompts", "true")
+    room.run("setting", "set", "--user", "runs.keepPrompts", "true")
     room.run("write", "Coast", *at(model_server))
     run = room.read("runs", "Coast")[0]["id"]
     assert "Continue the text from exactly where it stops" in room.run("runs", "Coast", run, "--prompt")
 
 
-def test_a_reader_who_leaves_stops_the_writing_and_what_came_is_kept(room: Room, model_server: Server) -> None:
+def test_a_reader_who_leaves_stops_the_writing_and_what_came_is_kept(room: Room, model_server: ModelServer) -> None:
     running = writing_without_end(room, model_server)
     assert running.stdout is not None
     assert running.stderr is not None
@@ -210,20 +214,20 @@ def test_a_reader_who_leaves_stops_the_writing_and_what_came_is_kept(room: Room,
     assert kept["answer"].startswith("word word ")
 
 
-def test_a_failure_is_one_line_with_its_code(room: Room, model_server: Server) -> None:
-    model_server.script = fails(401)
+def test_a_failure_is_one_line_with_its_code(room: Room, model_server: ModelServer) -> None:
+    model_server.script = error_answer(401)
     assert "LLM_REFUSED" in room.run("write", "Coast", *at(model_server), code=2)
     assert "LLM_ADDRESS_REFUSED" in room.run("write", "Coast", "--base-url", "http://169.254.169.254/v1", code=2)
     assert "SETTING_INVALID" in room.run("write", "Coast", "--provider", "nobody", code=2)
     assert "CONTEXT_REQUEST_INVALID" in room.run("write", "Coast", *at(model_server), "--selection", "9-2", code=2)
     assert "CONTEXT_REQUEST_INVALID" in room.run("write", "Coast", *at(model_server), "--judge", "harsh", code=2)
-    assert "CONTEXT_REQUEST_INVALID" in room.run("write", "sample:wugang", *at(model_server), "--accept", code=2)
+    assert "PROJECT_READ_ONLY" in room.run("write", "sample:wugang", *at(model_server), "--accept", code=2)
     assert "STORE_NOT_FOUND" in room.run("accept", "Coast", "nothing", code=2)
 
 
-def test_what_the_judge_finds_is_said(room: Room, model_server: Server) -> None:
+def test_what_the_judge_finds_is_said(room: Room, model_server: ModelServer) -> None:
     room.run("constraint", "add", "Coast", 'Never use the word "unicorn".')
-    model_server.script = openai_says("A unicorn stood there.")
+    model_server.script = openai_answer("A unicorn stood there.")
     room.run("write", "Coast", *at(model_server))
     assert "! “unicorn”" in room.aside
     room.run("write", "Coast", *at(model_server), "--judge", "off")
@@ -258,7 +262,7 @@ def test_skills_of_one_s_own_are_listed_and_used(room: Room, monkeypatch: pytest
     assert "Sing it, " in said
 
 
-def test_control_c_keeps_what_came(room: Room, model_server: Server) -> None:
+def test_control_c_keeps_what_came(room: Room, model_server: ModelServer) -> None:
     running = writing_without_end(room, model_server)
     assert running.stdout is not None
     assert running.stdout.read(10) == "word word "
@@ -273,13 +277,13 @@ def test_control_c_keeps_what_came(room: Room, model_server: Server) -> None:
     assert kept[0]["answer"].startswith("word word ")
 
 
-def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_server: Server) -> None:
+def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_server: ModelServer) -> None:
     async def endless(exchange: Exchange) -> None:
-        await exchange.head()
+        await exchange.send_head()
         while True:
-            await exchange.event(chunk("word "))
+            await exchange.send_event(chunk("word "))
 
-    in_turn(model_server, openai_says("Whole."), endless)
+    in_turn(model_server, openai_answer("Whole."), endless)
     words = ("write", "sample:lantern_coast", *at(model_server), "--variants", "2", "--judge", "off")
     running = subprocess.Popen(
         [sys.executable, "-m", "fabula.cli.main", *words],
@@ -297,23 +301,23 @@ def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_se
     assert "word word " in rest
 
 
-def test_what_was_just_taken_and_left_is_known_to_the_next_request(room: Room, model_server: Server) -> None:
-    model_server.script = openai_says("The kettle sang its one thin note.")
+def test_what_was_just_taken_and_left_is_known_to_the_next_request(room: Room, model_server: ModelServer) -> None:
+    model_server.script = openai_answer("The kettle sang its one thin note.")
     room.run("write", "Coast", *at(model_server))
     room.run("reject", "Coast", room.read("runs", "Coast")[0]["id"])
     room.run("write", "Coast", *at(model_server))
-    assert "The kettle sang" in str(model_server.seen[1].asked["messages"])
-    assert "The kettle sang" not in str(model_server.seen[0].asked["messages"])
+    assert "The kettle sang" in str(model_server.exchanges[1].request["messages"])
+    assert "The kettle sang" not in str(model_server.exchanges[0].request["messages"])
 
 
-def test_a_picture_goes_along_and_a_text_is_quoted(room: Room, model_server: Server) -> None:
+def test_a_picture_goes_along_and_a_text_is_quoted(room: Room, model_server: ModelServer) -> None:
     (room.folder / "map.png").write_bytes(PIXEL)
     (room.folder / "notes.txt").write_text("The north stair is bricked up.", "utf-8")
     room.run("write", "Coast", *at(model_server), "--attach", "map.png", "--attach", "notes.txt")
-    sent = str(model_server.seen[0].asked["messages"])
+    sent = str(model_server.exchanges[0].request["messages"])
     assert "data:image/png;base64," in sent
     assert "The north stair is bricked up." in sent
     (room.folder / "key").write_bytes(b"\x00\x01")
     refused = room.run("write", "Coast", *at(model_server), "--attach", "key", code=2)
     assert "LLM_ATTACHMENT_INVALID" in refused
-    assert len(model_server.seen) == 1
+    assert len(model_server.exchanges) == 1

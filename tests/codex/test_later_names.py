@@ -1,14 +1,12 @@
-"""A name that is learnt later: it is told, and tells whose it is, from its place on."""
+"""Names that a progression reveals: in the prompt, and detecting their entry, only from its position on (cdx-4)."""
 
 from __future__ import annotations
 
 import pytest
 
-from fabula.codex import edits as service
-from fabula.codex import progressions
-from fabula.codex.model import Codex, Entry, Progression
+from fabula.codex import Codex, Entry, Progression, edits, progressions
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes, Position
+from fabula.core.story import Perspective, Position
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 from tests.manuscript.stories import ask, chapter, everything, sources, story
@@ -18,44 +16,44 @@ MARA = Entry(id="mara", type="character", name="Mara", aliases=("Keeper",), desc
 BOOK = [chapter(n, "They spoke of the Fox.") for n in range(1, 7)]
 
 
-def test_a_later_name_is_not_told_before_its_place() -> None:
-    fabula = story(*BOOK, entries=[MARA])
+def test_a_later_name_is_not_in_a_prompt_before_its_position() -> None:
+    project = story(*BOOK, entries=[MARA])
     for number, known in ((4, False), (5, True), (6, True)):
-        result = ask(fabula, document_id=f"ch-{number}", include=("mara",))
+        result = ask(project, document_id=f"ch-{number}", include=("mara",))
         assert ("also called the Fox." in everything(result)) is known
         assert "Mara (character; also Keeper): A woman." in result.prompt
 
 
-def test_a_later_name_points_to_nobody_before_its_place() -> None:
+def test_a_later_name_does_not_detect_its_entry_before_its_position() -> None:
     """That Mara's entry comes along wherever the Fox is spoken of would tell who the Fox is."""
-    fabula = story(*BOOK, entries=[MARA])
+    project = story(*BOOK, entries=[MARA])
     for number, known in ((1, False), (4, False), (5, True)):
-        assert ("codex:entity:mara" in sources(ask(fabula, document_id=f"ch-{number}"))) is known
-    assert "codex:entity:mara" in sources(ask(fabula, document_id="ch-1", eyes=Eyes.AUTHOR))
+        assert ("codex:entity:mara" in sources(ask(project, document_id=f"ch-{number}"))) is known
+    assert "codex:entity:mara" in sources(ask(project, document_id="ch-1", perspective=Perspective.AUTHOR))
     both = story(chapter(1, "Mara spoke of THE FOXES."), chapter(5, "End."), entries=[MARA])
     assert "codex:entity:mara" in sources(ask(both, document_id="ch-1"))
 
 
-def test_a_later_name_points_to_its_owner_only_where_that_is_known() -> None:
+def test_a_later_name_detects_its_entry_only_for_those_who_know_it() -> None:
     step = Progression("", Position("ch-2"), frozenset({"bram"}), ("the Fox",))
-    fabula = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
-    assert "codex:entity:mara" in sources(ask(fabula, document_id="ch-3", character="bram"))
-    assert "codex:entity:mara" not in sources(ask(fabula, document_id="ch-3", character="cole"))
+    project = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
+    assert "codex:entity:mara" in sources(ask(project, document_id="ch-3", character="bram"))
+    assert "codex:entity:mara" not in sources(ask(project, document_id="ch-3", character="cole"))
 
 
 def test_a_later_name_counts_as_forbidden_until_then() -> None:
-    assert Codex("p", "en", [MARA]).later == {"the Fox": Position("ch-5")}
+    assert Codex("p", "en", [MARA]).later_names == {"the Fox": Position("ch-5")}
 
 
-def test_a_later_name_may_come_with_words_and_for_some_only() -> None:
+def test_a_later_name_may_come_with_text_and_for_some_characters_only() -> None:
     step = Progression("She wears a mask.", Position("ch-2"), frozenset({"bram"}), ("the Fox", "Red"))
-    fabula = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
-    told = ask(fabula, document_id="ch-3", character="bram").prompt
-    assert "Mara (by now): also called the Fox, Red. She wears a mask." in told
-    assert "She wears a mask." not in everything(ask(fabula, document_id="ch-3", character="cole"))
+    project = story(*BOOK, entries=[Entry(id="mara", type="character", name="Mara", progressions=(step,))])
+    prompt = ask(project, document_id="ch-3", character="bram").prompt
+    assert "Mara (by now): also called the Fox, Red. She wears a mask." in prompt
+    assert "She wears a mask." not in everything(ask(project, document_id="ch-3", character="cole"))
 
 
-def test_a_chinese_later_name_is_told_in_chinese() -> None:
+def test_a_chinese_later_name_is_rendered_in_chinese() -> None:
     lin = Entry(
         id="lin",
         type="character",
@@ -66,17 +64,17 @@ def test_a_chinese_later_name_is_told_in_chinese() -> None:
     assert "林远（此后）：又名狐狸。他走了。" in prompt
 
 
-def test_later_names_are_kept_changed_and_move_with_the_text(store: Store) -> None:
+def test_later_names_are_stored_changed_and_move_with_the_text(store: Store) -> None:
     projects.create(store, "The Coast", project_id="coast")
     with store.write(project="coast") as tx:
         documents.add(tx, "Five", text="She is the Fox.", document_id="ch-5")
-        service.put(tx, MARA)
+        edits.put(tx, MARA)
         ident = progressions.add(tx, "mara", Progression("", Position("ch-5", 15), aliases=(" Red ", "", "Red")))
-        assert service.get(tx, "mara").entry.progressions[1].aliases == ("Red",)
+        assert edits.get(tx, "mara").entry.progressions[1].aliases == ("Red",)
         documents.write(tx, "ch-5", "Oh! She is the Fox.")
-        assert service.get(tx, "mara").entry.progressions[1].since == Position("ch-5", 19)
+        assert edits.get(tx, "mara").entry.progressions[1].since == Position("ch-5", 19)
         progressions.update(tx, ident, {"aliases": ["Rust"]})
-        assert service.get(tx, "mara").entry.progressions[1].aliases == ("Rust",)
+        assert edits.get(tx, "mara").entry.progressions[1].aliases == ("Rust",)
         with pytest.raises(FabulaError) as refused:
             progressions.update(tx, ident, {"aliases": []})
         assert refused.value.code is Code.CODEX_INVALID

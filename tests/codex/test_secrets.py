@@ -1,4 +1,4 @@
-"""A reader at chapter 3 never sees chapter 9, through any path: each path is sent later secrets."""
+"""Property tests: no source puts anything into a prompt before its position in the story (ctx-12, cdx-4)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.codex.model import Codex, Entry, Level, Progression, Relation, Wish
-from fabula.constraints.model import Constraint, Constraints
-from fabula.core.fragment import Fragment, Layer, Terms
-from fabula.core.story import Eyes, Position, Timeline
+from fabula.codex import Codex, Entry, Level, PinMode, Progression, Relation
+from fabula.constraints import Constraint, Constraints
+from fabula.core.fragment import Fragment, Layer, Visibility
+from fabula.core.story import Perspective, Position, Timeline
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
-from fabula.memory.model import Memory, Note
-from fabula.search.corpus import Shelf
-from fabula.workspace.project import Fabula
-from fabula.workspace.search_corpus import shelf_of
+from fabula.memory.model import Memory, MemoryNote
+from fabula.search.corpus import Corpus
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.read_only import open_view
+from fabula.workspace.search_corpus import make_corpus
 from tests.manuscript.stories import PROJECT, everything
 
 CHAPTERS = 6
@@ -60,7 +61,7 @@ def book() -> Manuscript:
     )
 
 
-def house(levels: list[Level], wish: Wish | None) -> Fabula:
+def project(levels: list[Level], mode: PinMode | None) -> ProjectHandle:
     story = book()
     timeline: Timeline = story.timeline()
     late = [
@@ -75,21 +76,21 @@ def house(levels: list[Level], wish: Wish | None) -> Fabula:
         )
         for n in range(1, CHAPTERS + 1)
     ]
-    cast = [entry("Mara", 1, levels[1]), entry("Bram", 2, levels[2]), *late]
-    pins = {f"ch-{n}": {one.id: wish for one in cast} for n in range(1, CHAPTERS + 1)} if wish is not None else {}
+    entries = [entry("Mara", 1, levels[1]), entry("Bram", 2, levels[2]), *late]
+    pins = {f"ch-{n}": {one.id: mode for one in entries} for n in range(1, CHAPTERS + 1)} if mode is not None else {}
     rules = [
         Constraint(id=f"r{n}", text=f"{secret('rule', n)} holds.", since=Position(f"ch-{n}"))
         for n in range(1, CHAPTERS + 1)
     ]
-    notes = [Note(f"n{n}", f"{secret('note', n)} {WORDS}.", Position(f"ch-{n}")) for n in range(1, CHAPTERS + 1)]
-    rooms: dict[type, object] = {
+    notes = [MemoryNote(f"n{n}", f"{secret('note', n)} {WORDS}.", Position(f"ch-{n}")) for n in range(1, CHAPTERS + 1)]
+    snapshots: dict[type, object] = {
         Manuscript: story,
-        Shelf: shelf_of(PROJECT, story),
-        Codex: Codex(PROJECT, "en", cast, timeline, pins=pins, relation_depth=3),
+        Corpus: make_corpus(PROJECT, story),
+        Codex: Codex(PROJECT, "en", entries, timeline, pins=pins, relation_depth=3),
         Constraints: Constraints(PROJECT, rules),
-        Memory: Memory(PROJECT, episodes=notes, recent=notes[:2]),
+        Memory: Memory(PROJECT, episodes=notes, working_notes=notes[:2]),
     }
-    return Fabula(View(Project(id=PROJECT), timeline, rooms))
+    return open_view(View(Project(id=PROJECT), timeline, snapshots))
 
 
 LEVELS = st.sampled_from([Level.ALWAYS, Level.WHEN_DETECTED, Level.MANUAL])
@@ -99,30 +100,30 @@ LEVELS = st.sampled_from([Level.ALWAYS, Level.WHEN_DETECTED, Level.MANUAL])
 @given(
     chapter=st.integers(1, CHAPTERS),
     levels=st.lists(LEVELS, min_size=3, max_size=3),
-    wish=st.sampled_from([None, Wish.INCLUDE]),
+    mode=st.sampled_from([None, PinMode.INCLUDE]),
     recipe=st.sampled_from(["novel", "chat", "character-chat"]),
     character=st.sampled_from([None, "bram"]),
     after=st.booleans(),
 )
-def test_no_path_tells_a_later_secret(
-    chapter: int, levels: list[Level], wish: Wish | None, recipe: str, character: str | None, after: bool
+def test_no_source_includes_a_later_secret(
+    chapter: int, levels: list[Level], mode: PinMode | None, recipe: str, character: str | None, after: bool
 ) -> None:
-    fabula = house(levels, wish)
-    if after:  # what was told at the end of the book must not be held over to its beginning
-        last = fabula.request(document_id=f"ch-{CHAPTERS}", recipe=recipe, character=character)
-        fabula.commit(last, fabula.assemble(last))
+    handle = project(levels, mode)
+    if after:  # fragments of the last chapter must not be carried over to an earlier one
+        last = handle.request(document_id=f"ch-{CHAPTERS}", recipe=recipe, character=character)
+        handle.report_answer(handle.assemble(last).assembly_id)
     everybody = ("mara", "bram", "late", *(f"codex:entity:mara#{n}" for n in range(1, CHAPTERS + 1)))
-    asked = fabula.request(
+    request = handle.request(
         document_id=f"ch-{chapter}",
         recipe=recipe,
         character=character,
         include=everybody,
         additional_input=f"What of Mara, Bram, Late, {WORDS}?",
     )
-    told = everything(fabula.assemble(asked))
+    text = everything(handle.assemble(request))
     kinds = ("step", "alias", "entry", "text", "synopsis", "beat", "rule", "note")
     for number in range(chapter + 1, CHAPTERS + 1):
-        assert [kind for kind in kinds if secret(kind, number) in told] == []
+        assert [kind for kind in kinds if secret(kind, number) in text] == []
 
 
 @settings(max_examples=30, deadline=None)
@@ -132,15 +133,15 @@ def test_no_path_tells_a_later_secret(
     derived=st.booleans(),
     learnt=st.booleans(),
 )
-def test_nothing_of_a_book_of_lore_or_a_recap_is_told_before_its_time(
+def test_no_lorebook_or_recap_fragment_is_included_before_its_position(
     chapter: int, layer: Layer, derived: bool, learnt: bool
 ) -> None:
     """Whatever a source offers passes the same gate: by its own terms, or by those of what it was made from."""
-    fabula = house([Level.MANUAL] * 3, None)
+    handle = project([Level.MANUAL] * 3, None)
     offered = []
     for number in range(1, CHAPTERS + 1):
         at = Position(f"ch-{number}")
-        terms = Terms("x", learnt=(("bram", at),)) if learnt else Terms("x", since=at)
+        terms = Visibility("x", learned_at=(("bram", at),)) if learnt else Visibility("x", since=at)
         offered.append(
             Fragment(
                 source=f"lorebook:isles#{number}",
@@ -151,16 +152,16 @@ def test_nothing_of_a_book_of_lore_or_a_recap_is_told_before_its_time(
                 derived_from=(terms,) if derived or learnt else (),
             )
         )
-    asked = fabula.request(document_id=f"ch-{chapter}", character="bram")
-    told = everything(fabula.engine.assemble(asked, fabula.view, fragments=offered))
-    known = [secret("lore", number) in told for number in range(1, CHAPTERS + 1)]
+    request = handle.request(document_id=f"ch-{chapter}", character="bram")
+    text = everything(handle.engine.assemble(request, handle.view, fragments=offered))
+    known = [secret("lore", number) in text for number in range(1, CHAPTERS + 1)]
     assert known == [number <= chapter for number in range(1, CHAPTERS + 1)]
 
 
-def test_the_secrets_are_told_in_their_time_so_the_paths_are_open() -> None:
-    fabula = house([Level.WHEN_DETECTED] * 3, None)
-    told = everything(fabula.assemble(fabula.request(document_id="ch-4", window=32_000)))
+def test_every_source_includes_its_secret_once_it_is_known() -> None:
+    handle = project([Level.WHEN_DETECTED] * 3, None)
+    text = everything(handle.assemble(handle.request(document_id="ch-4", window=32_000)))
     for kind in ("step", "alias", "entry", "text", "synopsis", "beat", "rule", "note"):
-        assert any(secret(kind, number) in told for number in range(1, 5)), kind
-    author = fabula.request(document_id="ch-1", eyes=Eyes.AUTHOR, window=32_000)
-    assert secret("step", 6) in everything(fabula.assemble(author))
+        assert any(secret(kind, number) in text for number in range(1, 5)), kind
+    author = handle.request(document_id="ch-1", perspective=Perspective.AUTHOR, window=32_000)
+    assert secret("step", 6) in everything(handle.assemble(author))

@@ -1,49 +1,56 @@
-"""Constraints in plain words, understood or left to the model."""
+"""Rules in plain words: parsed into a check, or left to the model."""
 
 from __future__ import annotations
 
 import pytest
 
-from fabula.constraints.model import Banned, Check, Constraints, Length, Person, Unnamed
-from fabula.constraints.rule_parser import understood
-from fabula.workspace.project import Fabula
+from fabula.constraints.model import (
+    BannedWords,
+    Constraints,
+    ForbiddenNames,
+    NarrativePerson,
+    SentenceLength,
+    TextCheck,
+)
+from fabula.constraints.rule_parser import parse_rule
+from fabula.workspace.read_only import open_read_only
 
 KNOWN = ("Ephraim", "Ephraim Hale", "沈默")
-SAID: list[tuple[str, Check]] = [
-    ("no exclamation marks", Banned(words=("!", "！"))),
-    ("Do not use exclamation points.", Banned(words=("!", "！"))),
-    ("Avoid semicolons in narration.", Banned(words=(";", "；"), narration=True)),
-    ("不要使用感叹号", Banned(words=("!", "！"))),
-    ("不用感叹号。", Banned(words=("!", "！"))),
-    ("叙述中禁止使用省略号", Banned(words=("…", "..."), narration=True)),
-    ("write in the first person", Person(person="first")),
-    ("Told in close third person, past tense.", Person(person="third")),
-    ("Second-person narration", Person(person="second")),
-    ("第三人称叙述", Person(person="third")),
-    ("严格第一人称叙述", Person(person="first")),
-    ("sentences under 25 words", Length(most=24)),
-    ("No sentence longer than 20 words.", Length(most=20)),
-    ("Keep every sentence to at most 30 words", Length(most=30)),
-    ("每句不超过30字", Length(most=30, unit="characters")),
-    ("每句话不超过三十五个字。", Length(most=35, unit="characters")),
-    ("句子控制在20字以内", Length(most=20, unit="characters")),
-    ("每句少于一百字", Length(most=99, unit="characters")),
-    ("never use the word 'suddenly'", Banned(words=("suddenly",))),
-    ("Never use the words “suddenly” or “very”.", Banned(words=("suddenly", "very"))),
-    ("never use the word suddenly", Banned(words=("suddenly",))),
-    ("No 'very'.", Banned(words=("very",))),
-    ("Do not use “very” or “really”.", Banned(words=("very", "really"))),
-    ("不得出现'忽然'", Banned(words=("忽然",))),
-    ("禁止使用“忽然”、“竟然”等词", Banned(words=("忽然", "竟然"))),
-    ("Do not mention Ephraim Hale before chapter 5.", Unnamed(names=("Ephraim Hale",), before=5)),
-    ("第五章之前不得提到沈默", Unnamed(names=("沈默",), before=5)),
-    ("Never mention “the Fox” until chapter 12", Unnamed(names=("the Fox",), before=12)),
+SAID: list[tuple[str, TextCheck]] = [
+    ("no exclamation marks", BannedWords(words=("!", "！"))),
+    ("Do not use exclamation points.", BannedWords(words=("!", "！"))),
+    ("Avoid semicolons in narration.", BannedWords(words=(";", "；"), narration_only=True)),
+    ("不要使用感叹号", BannedWords(words=("!", "！"))),
+    ("不用感叹号。", BannedWords(words=("!", "！"))),
+    ("叙述中禁止使用省略号", BannedWords(words=("…", "..."), narration_only=True)),
+    ("write in the first person", NarrativePerson(person="first")),
+    ("Told in close third person, past tense.", NarrativePerson(person="third")),
+    ("Second-person narration", NarrativePerson(person="second")),
+    ("第三人称叙述", NarrativePerson(person="third")),
+    ("严格第一人称叙述", NarrativePerson(person="first")),
+    ("sentences under 25 words", SentenceLength(max_length=24)),
+    ("No sentence longer than 20 words.", SentenceLength(max_length=20)),
+    ("Keep every sentence to at most 30 words", SentenceLength(max_length=30)),
+    ("每句不超过30字", SentenceLength(max_length=30, unit="characters")),
+    ("每句话不超过三十五个字。", SentenceLength(max_length=35, unit="characters")),
+    ("句子控制在20字以内", SentenceLength(max_length=20, unit="characters")),
+    ("每句少于一百字", SentenceLength(max_length=99, unit="characters")),
+    ("never use the word 'suddenly'", BannedWords(words=("suddenly",))),
+    ("Never use the words “suddenly” or “very”.", BannedWords(words=("suddenly", "very"))),
+    ("never use the word suddenly", BannedWords(words=("suddenly",))),
+    ("No 'very'.", BannedWords(words=("very",))),
+    ("Do not use “very” or “really”.", BannedWords(words=("very", "really"))),
+    ("不得出现'忽然'", BannedWords(words=("忽然",))),
+    ("禁止使用“忽然”、“竟然”等词", BannedWords(words=("忽然", "竟然"))),
+    ("Do not mention Ephraim Hale before chapter 5.", ForbiddenNames(names=("Ephraim Hale",), before_chapter=5)),
+    ("第五章之前不得提到沈默", ForbiddenNames(names=("沈默",), before_chapter=5)),
+    ("Never mention “the Fox” until chapter 12", ForbiddenNames(names=("the Fox",), before_chapter=12)),
 ]
 
 
 @pytest.mark.parametrize(("text", "meant"), SAID, ids=[text for text, _ in SAID])
-def test_a_plain_sentence_is_understood(text: str, meant: Check) -> None:
-    assert understood(text, KNOWN) == meant
+def test_a_plain_rule_is_parsed(text: str, meant: TextCheck) -> None:
+    assert parse_rule(text, KNOWN) == meant
 
 
 @pytest.mark.parametrize(
@@ -66,14 +73,14 @@ def test_a_plain_sentence_is_understood(text: str, meant: Check) -> None:
         "",
     ],
 )
-def test_what_may_mean_something_else_is_left_to_the_model(text: str) -> None:
-    assert understood(text, KNOWN) is None
+def test_an_ambiguous_rule_is_left_to_the_model(text: str) -> None:
+    assert parse_rule(text, KNOWN) is None
 
 
 @pytest.mark.parametrize("name", ["lantern_coast", "wugang"])
-def test_the_samples_rules_are_not_misunderstood(name: str) -> None:
-    rules = Fabula.open(f"sample:{name}").view.room(Constraints)
+def test_the_rules_of_the_samples_are_not_misread(name: str) -> None:
+    rules = open_read_only(f"sample:{name}").view.snapshot(Constraints)
     assert rules is not None
     for rule in rules.constraints:
-        meant = understood(rule.text)
-        assert meant is None or isinstance(meant, Banned | Person | Length), rule.text
+        meant = parse_rule(rule.text)
+        assert meant is None or isinstance(meant, BannedWords | NarrativePerson | SentenceLength), rule.text

@@ -32,19 +32,19 @@ def good() -> Result:
     return engine().assemble(GOOD, SAME)
 
 
-def unharmed(house: Engine, expected: Result | None = None) -> None:
+def unharmed(assembler: Engine, expected: Result | None = None) -> None:
     """The engine answers the next good request exactly as before."""
     expected = expected or good()
-    result = house.assemble(GOOD, SAME)
+    result = assembler.assemble(GOOD, SAME)
     assert result.messages == expected.messages
     assert result.token_count == expected.token_count
     assert result.warnings == expected.warnings
     assert result.continuity == expected.continuity
 
 
-def refuses(code: Code, view: View | None = None, *, house: Engine | None = None, **wishes: object) -> FabulaError:
+def refuses(code: Code, view: View | None = None, *, assembler: Engine | None = None, **wishes: object) -> FabulaError:
     """A request is refused, and the engine is none the worse for it."""
-    house = house or engine()
-    error = refused(code, lambda: house.assemble(ask(**wishes), view or SAME))
-    unharmed(house)
+    assembler = assembler or engine()
+    error = refused(code, lambda: assembler.assemble(ask(**wishes), view or SAME))
+    unharmed(assembler)
     return error

@@ -15,11 +15,12 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.codex.model import Codex, Entry, Level
-from fabula.constraints.model import Constraint, Constraints, Kind, Origin
+from fabula.codex import Codex, Entry, Level
+from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints
 from fabula.context import (
     Code,
     Engine,
+    EngineSettings,
     FabulaError,
     Fragment,
     Layer,
@@ -27,21 +28,20 @@ from fabula.context import (
     Project,
     Request,
     Result,
-    Settings,
     Source,
     Tier,
     View,
 )
-from fabula.context.engine import DEFAULTS
-from fabula.context.render import recount
-from fabula.context.request import Ask
+from fabula.context.engine import DEFAULT_SETTINGS
+from fabula.context.render import count_whole
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.manuscript.model import Direction, Document, Manuscript
-from fabula.memory.model import Memory, Note, Preference
-from fabula.search.corpus import Shelf
+from fabula.memory.model import Memory, MemoryNote, Preference
+from fabula.search.corpus import Corpus
 from fabula.text.tokens.models import find_model
-from fabula.workspace.project import all_sources
-from fabula.workspace.search_corpus import shelf_of
+from fabula.workspace.search_corpus import make_corpus
+from fabula.workspace.sources import all_sources
 
 PROJECT = "yuan"
 WINDOW = 8192  # leaves 6144 for the prompt, as in the specification's scenarios
@@ -94,9 +94,11 @@ def chapters(many: int, *, last: int = 12) -> tuple[Document, ...]:
 
 
 RULES = (
-    Constraint(id="c-1", text="严格第一人称叙述", kind=Kind.NARRATIVE, priority=90),
-    Constraint(id="c-2", text="林远性格冷静，不会大声喊叫", kind=Kind.CHARACTER, origin=Origin.GRAPH),
-    Constraint(id="c-3", text="本世界没有魔法", kind=Kind.WORLD, priority=80),
+    Constraint(id="c-1", text="严格第一人称叙述", kind=ConstraintKind.NARRATIVE, priority=90),
+    Constraint(
+        id="c-2", text="林远性格冷静，不会大声喊叫", kind=ConstraintKind.CHARACTER, origin=ConstraintOrigin.GRAPH
+    ),
+    Constraint(id="c-3", text="本世界没有魔法", kind=ConstraintKind.WORLD, priority=80),
 )
 PREFERENCES = (Preference("m-1", "动作场景偏好短句", 0.9), Preference("m-2", "对白之后少用副词", 0.6))
 ENTRIES = (
@@ -118,23 +120,23 @@ def story(
     constraints: Iterable[Constraint] | None = RULES,
     preferences: Sequence[Preference] = PREFERENCES,
     entries: Sequence[Entry] = ENTRIES,
-    episodes: Sequence[Note] = (),
+    episodes: Sequence[MemoryNote] = (),
     person: str = "第一人称",
 ) -> View:
     """The Chinese story, with whatever of it a test wants changed."""
     manuscript = Manuscript(tuple(documents) or chapters(10))
-    shelf = shelf_of(PROJECT, manuscript)
-    shelf.finished()
-    rooms: dict[type, object] = {
+    corpus = make_corpus(PROJECT, manuscript)
+    corpus.build_index()
+    snapshots: dict[type, object] = {
         Manuscript: manuscript,
-        Shelf: shelf,
+        Corpus: corpus,
         Direction: Direction(kind="长篇小说", person=person),
         Memory: Memory(PROJECT, preferences=preferences, episodes=episodes),
         Codex: Codex(PROJECT, "zh", entries),
     }
     if constraints is not None:
-        rooms[Constraints] = Constraints(PROJECT, constraints)
-    return View(Project(id=PROJECT, title="旧水道", language="zh"), manuscript.timeline(), rooms)
+        snapshots[Constraints] = Constraints(PROJECT, constraints)
+    return View(Project(id=PROJECT, title="旧水道", language="zh"), manuscript.timeline(), snapshots)
 
 
 def ask(**wishes: object) -> Request:
@@ -143,8 +145,8 @@ def ask(**wishes: object) -> Request:
     return replace(usual, **wishes)
 
 
-def engine(*, instead: Sequence[Source] = (), settings: Settings = DEFAULTS) -> Engine:
-    """The house's sources, some of them replaced by name."""
+def engine(*, instead: Sequence[Source] = (), settings: EngineSettings = DEFAULT_SETTINGS) -> Engine:
+    """The assembler's sources, some of them replaced by name."""
     by_name: dict[str, Source] = {source.name: source for source in all_sources()}
     by_name |= {source.name: source for source in instead}
     return Engine(by_name.values(), settings=settings)
@@ -154,14 +156,14 @@ class Failing(Struct, frozen=True, kw_only=True):
     """A source that raises, in an assembly and in a dry run."""
 
     name: str
-    failing: Code = Code.SOURCE_UNAVAILABLE
-    waits: bool = False
-    ahead: bool = False
+    unavailable_code: Code = Code.SOURCE_UNAVAILABLE
+    blocking: bool = False
+    runs_first: bool = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
+    def fragments(self, ask: SourceRequest, view: View) -> Iterable[Fragment]:
         raise ConnectionError("the service is gone")
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+    def explain_omitted(self, ask: SourceRequest, view: View) -> Iterable[Verdict]:
         raise ConnectionError("the service is gone")
 
 
@@ -181,7 +183,7 @@ def chunk(text: str, score: float, *, source: str = "", project: str = PROJECT) 
     )
 
 
-def said(number: int, text: str) -> Fragment:
+def make_message(number: int, text: str) -> Fragment:
     """One message of a conversation; odd ones are the user's."""
     return Fragment(
         source=f"history:{number}",
@@ -224,9 +226,9 @@ def codes(result: Result) -> list[str]:
     return [warning.partition(":")[0] for warning in result.warnings]
 
 
-def holds(result: Result) -> None:
+def check_result(result: Result) -> None:
     """What is true of every result: it is counted as sent, and within its budget."""
-    counted = recount(result.messages, result.model.tokenizer())
+    counted = count_whole(result.messages, result.model.tokenizer())
     if result.exact:
         assert result.token_count == counted + result.rendered.overhead
     assert result.token_count <= result.budget.total

@@ -20,13 +20,13 @@ from fabula.context import (
     Attachment,
     Engine,
     Fragment,
-    Injection,
+    InjectionStrategy,
     Layer,
-    Message,
     Node,
     Part,
     Placement,
     Preset,
+    PromptMessage,
     Recipe,
     Request,
     Result,
@@ -152,15 +152,15 @@ _KINDS: tuple[tuple[Layer, Part, str], ...] = (
     (Layer.RETRIEVED, Part.PLAIN, "search"),
     (Layer.IMMEDIATE, Part.SCENE, "scene"),
     (Layer.IMMEDIATE, Part.WINDOW, "editor"),
-    (Layer.IMMEDIATE, Part.MARK, "mark"),
+    (Layer.IMMEDIATE, Part.CURSOR, "mark"),
     (Layer.IMMEDIATE, Part.AFTER, "after"),
-    (Layer.IMMEDIATE, Part.DESK, "desk"),
+    (Layer.IMMEDIATE, Part.EDITOR_STATE, "desk"),
     (Layer.IMMEDIATE, Part.PLAIN, "plain"),
     (Layer.IMMEDIATE, Part.HISTORY, "history"),
     (Layer.IMMEDIATE, Part.HISTORY, "history"),
-    (Layer.IMMEDIATE, Part.CLOSING, "closing"),
+    (Layer.IMMEDIATE, Part.INSTRUCTION, "closing"),
 )
-UNCUT = (Part.SCENE, Part.MARK, Part.CLOSING)
+UNCUT = (Part.SCENE, Part.CURSOR, Part.INSTRUCTION)
 all_kinds = st.sampled_from(_KINDS)
 kinds_without_window = st.sampled_from([kind for kind in _KINDS if kind[1] is not Part.WINDOW])
 quarters = st.integers(0, 3)
@@ -213,7 +213,7 @@ def fragment_lists(draw: st.DrawFn, most: int = 14, *, windows: bool = True) -> 
 TARGETS = (None, "chat_history", None, "user_profile", None, "own", None, "retrieved", None, "nowhere")
 injections = st.sampled_from(
     [
-        Injection(depth=depth, anchor_target=target, anchor_position=side, order=order)
+        InjectionStrategy(depth=depth, anchor_target=target, anchor_position=side, order=order)
         for depth, target, side, order in product(DEPTHS, TARGETS, SIDES, ORDERS)
     ]
 )
@@ -302,9 +302,9 @@ def recount(request: Request, result: Result) -> int:
     inside = sum(plain_count(model.encoding, message.content) for message in messages)
     images = {item.reference: item.tokens for item in request.attachments}
     sent = sum(images[reference] for message in messages for reference in message.attachments)
-    return inside + sent + len(messages) * model.per_message + model.per_reply
+    return inside + sent + len(messages) * model.tokens_per_message + model.tokens_per_reply
 
 
-def together(messages: Sequence[Message]) -> str:
+def together(messages: Sequence[PromptMessage]) -> str:
     """All that the model will read."""
     return "\n".join(message.content for message in messages)

@@ -1,4 +1,4 @@
-"""The turnstile: four assemblies of a document at once, sixteen waiting, then backpressure."""
+"""Admission: four assemblies of a document at once, sixteen waiting, then backpressure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from fabula.context import Called, Code, Engine, FabulaError, Fragment, Limits, Result, Settings, View
-from fabula.context.admission import Turns, Turnstile
-from fabula.context.request import Ask
+from fabula.context import Code, Engine, EngineSettings, FabulaError, Fragment, FunctionSource, Limits, Result, View
+from fabula.context.admission import AdmissionQueue
+from fabula.context.request import SourceRequest
 from tests.context.builders import ask, engine, refused, story
 
 VIEW = story()
@@ -26,7 +26,7 @@ class Door:
         self._lock = threading.Lock()
         self.inside = 0
 
-    def fragments(self, asked: Ask, view: View) -> list[Fragment]:
+    def fragments(self, asked: SourceRequest, view: View) -> list[Fragment]:
         with self._lock:
             self.inside += 1
         self._open.wait(20)
@@ -47,28 +47,30 @@ def busy(callers: int, limits: Limits | None = None) -> Iterator[tuple[Engine, D
     """An engine with so many callers for one document, four of them inside and the rest in line."""
     door = Door()
     limits = limits or Limits(source_seconds=20)
-    house = engine(instead=[Called(name="search", call=door.fragments)], settings=Settings(limits=limits))
+    assembler = engine(
+        instead=[FunctionSource(name="search", function=door.fragments)], settings=EngineSettings(limits=limits)
+    )
     with ThreadPoolExecutor(callers) as pool:
-        calls = [pool.submit(house.assemble, ask(), VIEW) for _ in range(callers)]
+        calls = [pool.submit(assembler.assemble, ask(), VIEW) for _ in range(callers)]
         try:
             door.wait_for(min(callers, limits.at_once))
-            in_line(house, callers - limits.at_once)
-            yield house, door, calls
+            in_line(assembler, callers - limits.at_once)
+            yield assembler, door, calls
         finally:
             door.open()
 
 
-def in_line(house: Engine, many: int) -> None:
+def in_line(assembler: Engine, many: int) -> None:
     """Wait until so many stand in line; there is no public way to see a line."""
     deadline = time.monotonic() + 10
-    line: dict[str, int] = vars(house)["_turnstile"]._line
+    line: dict[str, int] = vars(assembler)["_admission"]._waiting
     while sum(line.values()) < many and time.monotonic() < deadline:
         time.sleep(0.002)
 
 
 def test_the_twenty_first_caller_is_turned_away_and_the_twenty_are_served() -> None:
-    with busy(20) as (house, door, calls):
-        refused(Code.BACKPRESSURE, lambda: house.assemble(ask(), VIEW))
+    with busy(20) as (assembler, door, calls):
+        refused(Code.BACKPRESSURE, lambda: assembler.assemble(ask(), VIEW))
         assert door.inside == 4
         door.open()
         results = [call.result(20) for call in calls]
@@ -77,33 +79,33 @@ def test_the_twenty_first_caller_is_turned_away_and_the_twenty_are_served() -> N
 
 
 def test_once_the_rush_is_over_the_same_engine_serves_again() -> None:
-    with busy(20) as (house, door, calls):
+    with busy(20) as (assembler, door, calls):
         for _ in range(5):
-            refused(Code.BACKPRESSURE, lambda: house.assemble(ask(), VIEW))
+            refused(Code.BACKPRESSURE, lambda: assembler.assemble(ask(), VIEW))
         door.open()
         expected = calls[0].result(20)
-    assert house.assemble(ask(), VIEW).messages == expected.messages
+    assert assembler.assemble(ask(), VIEW).messages == expected.messages
 
 
 def test_another_document_is_not_kept_waiting() -> None:
-    with busy(20) as (house, door, _), ThreadPoolExecutor(1) as pool:
-        other = pool.submit(house.assemble, ask(document_id="ch-09"), VIEW)
+    with busy(20) as (assembler, door, _), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(assembler.assemble, ask(document_id="ch-09"), VIEW)
         door.wait_for(5)
         door.open()
         assert other.result(20).prompt
 
 
 def test_another_conversation_is_not_kept_waiting() -> None:
-    with busy(20) as (house, door, _), ThreadPoolExecutor(1) as pool:
-        other = pool.submit(house.assemble, ask(conversation_id="t"), VIEW)
+    with busy(20) as (assembler, door, _), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(assembler.assemble, ask(conversation_id="t"), VIEW)
         door.wait_for(5)
         door.open()
         assert other.result(20).prompt
 
 
 def test_looking_inside_does_not_stand_in_line() -> None:
-    with busy(4) as (house, door, _), ThreadPoolExecutor(1) as pool:
-        looked = pool.submit(house.inspect, ask(), VIEW)
+    with busy(4) as (assembler, door, _), ThreadPoolExecutor(1) as pool:
+        looked = pool.submit(assembler.inspect, ask(), VIEW)
         door.wait_for(5)
         door.open()
         assert looked.result(20).prompt
@@ -111,33 +113,32 @@ def test_looking_inside_does_not_stand_in_line() -> None:
 
 def test_limits_can_be_set() -> None:
     limits = Limits(at_once=1, waiting=0, source_seconds=20)
-    with busy(1, limits) as (house, door, calls):
-        refused(Code.BACKPRESSURE, lambda: house.assemble(ask(), VIEW))
+    with busy(1, limits) as (assembler, door, calls):
+        refused(Code.BACKPRESSURE, lambda: assembler.assemble(ask(), VIEW))
         door.open()
         assert calls[0].result(20).prompt
 
 
 def test_a_refused_assembly_gives_its_place_back() -> None:
-    house = engine(settings=Settings(limits=Limits(at_once=1, waiting=0)))
+    assembler = engine(settings=EngineSettings(limits=Limits(at_once=1, waiting=0)))
     for _ in range(3):
-        refused(Code.CURSOR_INVALID, lambda: house.assemble(ask(cursor=-1), VIEW))
-    assert house.assemble(ask(), VIEW).prompt
+        refused(Code.CURSOR_INVALID, lambda: assembler.assemble(ask(cursor=-1), VIEW))
+    assert assembler.assemble(ask(), VIEW).prompt
 
 
-def test_the_turnstile_lets_through_in_any_order_and_loses_nobody() -> None:
-    gate, most, inside, passed, lock = Turnstile(3, 100), 0, 0, 0, threading.Lock()
+def test_the_queue_admits_in_any_order_and_loses_nobody() -> None:
+    queue, most, inside, passed, lock = AdmissionQueue(3, 100), 0, 0, 0, threading.Lock()
 
     def run() -> None:
         nonlocal most, inside, passed
-        gate.enter("k")
-        with lock:
-            inside += 1
-            most = max(most, inside)
-        time.sleep(0.001)
-        with lock:
-            inside -= 1
-            passed += 1
-        gate.leave("k")
+        with queue.admit("k"):
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            time.sleep(0.001)
+            with lock:
+                inside -= 1
+                passed += 1
 
     threads = [threading.Thread(target=run) for _ in range(60)]
     for thread in threads:
@@ -148,55 +149,26 @@ def test_the_turnstile_lets_through_in_any_order_and_loses_nobody() -> None:
     assert 1 <= most <= 3
 
 
-def test_the_turnstile_keeps_nothing_of_those_who_left() -> None:
-    gate = Turnstile(1, 0)
+def test_the_queue_keeps_nothing_of_those_who_left() -> None:
+    queue = AdmissionQueue(1, 0)
     for n in range(100):
-        gate.enter(f"document {n}")
-        with pytest.raises(FabulaError):
-            gate.enter(f"document {n}")
-        gate.leave(f"document {n}")
-        gate.enter(f"document {n}")
-        gate.leave(f"document {n}")
+        with queue.admit(f"document {n}"), pytest.raises(FabulaError), queue.admit(f"document {n}"):
+            pass
+        with queue.admit(f"document {n}"):
+            pass
+    assert (queue._running, queue._waiting) == ({}, {})
 
 
-def test_a_turn_is_one_callers_until_it_is_given() -> None:
-    turns = Turns(patience=0.01)
-    assert turns.take()
-    assert not turns.take()
-    turns.give()
-    assert turns.take()
-
-
-def test_whoever_has_waited_long_enough_goes_ahead_without_a_turn() -> None:
+def test_an_assembly_that_blocks_does_not_hold_up_another() -> None:
     door = Door()
-    blocked = engine(instead=[Called(name="search", call=door.fragments, waits=False)])
+    blocked = engine(instead=[FunctionSource(name="search", function=door.fragments, blocking=False)])
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(blocked.assemble, ask(), VIEW)
         try:
             door.wait_for(1)
             second = pool.submit(blocked.assemble, ask(), VIEW)
-            door.wait_for(2)  # it is inside, though the first has not given its turn back
+            door.wait_for(2)
             assert not first.done()
         finally:
             door.open()
         assert first.result(20).prompt == second.result(20).prompt
-
-
-def test_nobody_waits_for_a_turn_in_a_crowd() -> None:
-    turns = Turns(patience=20, seats=1)
-    assert turns.take()
-    with ThreadPoolExecutor(1) as pool:
-        seated = pool.submit(turns.take)
-        deadline = time.monotonic() + 10
-        while turns._seats and time.monotonic() < deadline:
-            time.sleep(0.002)
-        assert not turns.take()
-        turns.give()
-        assert seated.result(20)
-
-
-def test_a_turn_is_given_back_after_a_refusal() -> None:
-    house = engine()
-    refused(Code.DOCUMENT_UNKNOWN, lambda: house.assemble(ask(document_id="nowhere"), VIEW))
-    assert house._turns is not None
-    assert house._turns.take()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fabula.context import Attachment, Code, Layer, Reason, Result
-from fabula.context.render import recount
-from tests.context.builders import ask, engine, holds, sized, story, verdicts, warned
+from fabula.context.render import count_whole
+from tests.context.builders import ask, check_result, engine, sized, story, verdicts, warned
 
 IMAGE = Attachment(
     id="map",
@@ -31,7 +31,7 @@ def test_an_image_is_sent_with_the_last_message_and_counted() -> None:
     assert not any(message.attachments for message in result.messages[:-1])
     assert "第七段被涂黑" not in result.prompt
     rendered = result.rendered
-    said = recount(result.messages, result.model.tokenizer())
+    said = count_whole(result.messages, result.model.tokenizer())
     assert result.token_count == said + rendered.overhead + IMAGE.tokens
     assert verdicts(result)["attachment:map"].included
     assert verdicts(result)["attachment:map"].tokens == IMAGE.tokens
@@ -43,7 +43,7 @@ def test_an_image_is_described_to_a_model_that_takes_none() -> None:
     assert "[图片：水道图] 一张手绘的水道图，第七段被涂黑。" in result.prompt
     assert not any(message.attachments for message in result.messages)
     assert verdicts(result)["attachment:map"].included
-    holds(result)
+    check_result(result)
 
 
 def test_an_image_that_is_too_large_to_send_is_described() -> None:
@@ -57,7 +57,7 @@ def test_a_file_is_quoted() -> None:
     result = assembled(FILE)
     assert "[文件：日志.txt] 第七日。水位两尺三寸。无人。" in result.prompt
     assert verdicts(result)["attachment:log"].layer is Layer.IMMEDIATE
-    holds(result)
+    check_result(result)
 
 
 PDF = Attachment(id="deed", kind="file", name="契约.pdf", reference="file:deed.pdf", tokens=1500)
@@ -102,7 +102,7 @@ def test_a_file_that_does_not_fit_is_dropped_with_a_reason() -> None:
     result = assembled(large)
     assert "整本书" in warned(Code.ATTACHMENT_DROPPED, result)
     assert verdicts(result)["attachment:book"].reason is Reason.NO_ROOM
-    holds(result)
+    check_result(result)
 
 
 def test_attachments_are_taken_in_their_order_as_far_as_the_room_reaches() -> None:

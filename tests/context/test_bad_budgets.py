@@ -9,41 +9,41 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from fabula.constraints.model import Constraint, Constraints
+from fabula.constraints import Constraint, Constraints
 from fabula.context import (
     Attachment,
+    BudgetProfile,
     Code,
     Engine,
+    EngineSettings,
     FabulaError,
     Fragment,
-    Injection,
+    InjectionStrategy,
     Layer,
     Node,
     Part,
     Placement,
     Preset,
-    Profile,
     Project,
     Reason,
     Request,
-    Settings,
     Share,
     Tier,
     View,
 )
-from fabula.context.render import recount
+from fabula.context.render import count_whole
 from fabula.manuscript.model import Document, Manuscript
 from fabula.text.tokens.models import Model
-from fabula.workspace.project import all_sources
+from fabula.workspace.sources import all_sources
 from tests.context.bad import GOOD, SAME, good, refuses, unharmed
 from tests.context.builders import (
     PROJECT,
     ask,
     attempt,
+    check_result,
     chunk,
     engine,
     helpful,
-    holds,
     included,
     prose,
     refused,
@@ -89,13 +89,13 @@ def with_tokenizer(odd: Callable[[], Odd]) -> Engine:
 )
 @pytest.mark.parametrize("after", [0, 8, 30], ids=["at once", "soon", "later"])
 def test_a_tokenizer_that_cannot_count_falls_back_to_a_cautious_estimate(answer: object, after: int) -> None:
-    house = with_tokenizer(lambda: Odd(answer, after=after))
-    result = house.assemble(GOOD, SAME)
+    assembler = with_tokenizer(lambda: Odd(answer, after=after))
+    result = assembler.assemble(GOOD, SAME)
     warned(Code.BUDGET_FALLBACK, result)
     assert not result.exact
     assert result.token_count <= result.budget.total
-    assert recount(result.messages, result.model.tokenizer()) <= result.token_count
-    assert house.assemble(GOOD, SAME).messages == result.messages
+    assert count_whole(result.messages, result.model.tokenizer()) <= result.token_count
+    assert assembler.assemble(GOOD, SAME).messages == result.messages
 
 
 def test_a_tokenizer_that_cannot_even_be_made_falls_back() -> None:
@@ -126,40 +126,40 @@ def test_what_a_tokenizer_complains_of_reaches_neither_the_log_nor_the_warning(
 
 
 def test_a_window_smaller_than_the_users_rules_is_refused() -> None:
-    house = engine()
+    assembler = engine()
     own = [Constraint(id=f"c-{n}", text=sized(150, seed=n).replace("\n", "")) for n in range(12)]
-    error = refused(Code.RULES_TOO_LARGE, lambda: house.assemble(ask(window=2000), story(constraints=own)))
+    error = refused(Code.RULES_TOO_LARGE, lambda: assembler.assemble(ask(window=2000), story(constraints=own)))
     assert "larger window" in error.sentence
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_rules_that_are_not_the_users_give_way_before_anything_is_refused() -> None:
     own = [rule(sized(150, seed=n).replace("\n", ""), source=f"graph:{n}", tier=Tier.GRAPH) for n in range(12)]
     result = engine().assemble(ask(window=2400), story(constraints=()), fragments=own)
     warned(Code.RULES_OVERBUDGET, result)
-    holds(result)
+    check_result(result)
 
 
 def test_ninety_thousand_tokens_are_refused() -> None:
-    house = engine()
+    assembler = engine()
     huge = [chunk(sized(9000, seed=n), 0.5, source=f"search:{n}") for n in range(10)]
-    error = refused(Code.INPUT_TOO_LARGE, lambda: house.assemble(GOOD, SAME, fragments=huge))
+    error = refused(Code.INPUT_TOO_LARGE, lambda: assembler.assemble(GOOD, SAME, fragments=huge))
     assert "64000" in error.sentence.replace(",", "")
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_a_manuscript_of_any_length_is_not_too_large() -> None:
     view = story(documents=[Document("ch-10", "第10章", prose(10, 4000))])
     result = engine().assemble(GOOD, view)
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 def test_one_endless_paragraph_is_not_too_large() -> None:
     view = story(documents=[Document("ch-10", "第10章", "雨" * 300_000)])
     result = engine().assemble(GOOD, view)
     assert "雨" * 500 in result.prompt
-    holds(result)
+    check_result(result)
 
 
 def test_the_next_constraint_after_five_hundred_is_refused() -> None:
@@ -184,36 +184,36 @@ def test_of_more_than_two_hundred_chunks_the_best_are_kept() -> None:
 
 
 BAD_RATIOS = [
-    Profile(rules=Share(-0.1, 0)),
-    Profile(rules=Share(0.9, 0)),
-    Profile(immediate=Share(float("nan"), 0)),
-    Profile(reply_ratio=2.0),
-    Profile(settings=Share(cast("float", "a tenth"), 0)),
-    Profile(settings=Share(True, 0)),
+    BudgetProfile(rules=Share(-0.1, 0)),
+    BudgetProfile(rules=Share(0.9, 0)),
+    BudgetProfile(immediate=Share(float("nan"), 0)),
+    BudgetProfile(reply_ratio=2.0),
+    BudgetProfile(settings=Share(cast("float", "a tenth"), 0)),
+    BudgetProfile(settings=Share(True, 0)),
 ]
 BAD_MINIMUMS = [
-    Profile(rules=Share(0.15, -1)),
-    Profile(rules=Share(0.15, cast("int", 1.5))),
-    Profile(reply_most=-1),
-    Profile(immediate=Share(0.5, cast("int", None))),
+    BudgetProfile(rules=Share(0.15, -1)),
+    BudgetProfile(rules=Share(0.15, cast("int", 1.5))),
+    BudgetProfile(reply_most=-1),
+    BudgetProfile(immediate=Share(0.5, cast("int", None))),
 ]
 
 
 @pytest.mark.parametrize("profile", BAD_RATIOS)
-def test_shares_that_cannot_be_meant_are_refused(profile: Profile) -> None:
+def test_shares_that_cannot_be_meant_are_refused(profile: BudgetProfile) -> None:
     refused(Code.BUDGET_INVALID_RATIO, profile.check)
 
 
 @pytest.mark.parametrize("profile", BAD_MINIMUMS)
-def test_minimums_that_cannot_be_meant_are_refused(profile: Profile) -> None:
+def test_minimums_that_cannot_be_meant_are_refused(profile: BudgetProfile) -> None:
     with pytest.raises(FabulaError) as caught:
         profile.check()
     assert caught.value.code is Code.BUDGET_INVALID_MINIMUM
 
 
 @pytest.mark.parametrize("profile", [*BAD_RATIOS, *BAD_MINIMUMS])
-def test_an_engine_with_a_bad_profile_uses_the_default_one_and_warns(profile: Profile) -> None:
-    result = engine(settings=Settings(profile=profile)).assemble(GOOD, SAME)
+def test_an_engine_with_a_bad_profile_uses_the_default_one_and_warns(profile: BudgetProfile) -> None:
+    result = engine(settings=EngineSettings(profile=profile)).assemble(GOOD, SAME)
     assert "default" in warned(Code.BUDGET_FALLBACK, result)
     assert result.prompt == good().prompt
 
@@ -239,15 +239,15 @@ def test_a_preset_with_an_anchor_twice_is_refused() -> None:
 
 
 def test_a_negative_depth_is_refused_or_placed_and_never_lost() -> None:
-    lost = Node(id="lost", content="深度是负数的备注。", injection_strategy=Injection(depth=-1))
-    house = engine()
-    came = attempt(lambda: house.assemble(ask(preset=Preset(nodes=(lost,))), SAME))
+    lost = Node(id="lost", content="深度是负数的备注。", injection_strategy=InjectionStrategy(depth=-1))
+    assembler = engine()
+    came = attempt(lambda: assembler.assemble(ask(preset=Preset(nodes=(lost,))), SAME))
     if isinstance(came, FabulaError):
         assert came.code is Code.PRESET_INVALID
         helpful(came.sentence)
     else:
         assert "深度是负数的备注。" in came.prompt
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_a_fragment_at_a_negative_depth_is_refused_when_it_is_made() -> None:
@@ -257,17 +257,17 @@ def test_a_fragment_at_a_negative_depth_is_refused_when_it_is_made() -> None:
 
 
 def test_a_missing_anchor_warns_and_the_message_stays_where_it_is_listed() -> None:
-    note = Node(id="note", content="靠着阁楼的备注。", injection_strategy=Injection(anchor_target="attic"))
+    note = Node(id="note", content="靠着阁楼的备注。", injection_strategy=InjectionStrategy(anchor_target="attic"))
     result = engine().assemble(ask(preset=Preset(nodes=(note,))), SAME)
     assert "attic" in warned(Code.PRESET_ANCHOR_MISSING, result)
     assert result.prompt.index("靠着阁楼的备注。") < result.prompt.index("[创作约束")
 
 
 def test_a_preset_larger_than_the_window_is_refused() -> None:
-    house = engine()
+    assembler = engine()
     huge = Preset(nodes=(Node(content=sized(7000)),))
-    refused(Code.RULES_TOO_LARGE, lambda: house.assemble(ask(preset=huge), SAME))
-    unharmed(house)
+    refused(Code.RULES_TOO_LARGE, lambda: assembler.assemble(ask(preset=huge), SAME))
+    unharmed(assembler)
 
 
 # Attachments, exclusions
@@ -275,16 +275,16 @@ def test_a_preset_larger_than_the_window_is_refused() -> None:
 
 @pytest.mark.parametrize("tokens", [-1, -50_000])
 def test_an_image_of_negative_size_does_not_make_room(tokens: int) -> None:
-    house = engine()
+    assembler = engine()
     image = Attachment(id="i", kind="image", reference="file:i.png", tokens=tokens)
     many = [chunk(sized(200, seed=n), 0.5, source=f"x:{n}") for n in range(60)]
-    came = attempt(lambda: house.assemble(ask(attachments=(image,)), SAME, fragments=many))
+    came = attempt(lambda: assembler.assemble(ask(attachments=(image,)), SAME, fragments=many))
     if isinstance(came, FabulaError):
         assert came.code is Code.REQUEST_INVALID
         helpful(came.sentence)
     else:
-        assert recount(came.messages, came.model.tokenizer()) + came.rendered.overhead <= came.budget.total
-    unharmed(house)
+        assert count_whole(came.messages, came.model.tokenizer()) + came.rendered.overhead <= came.budget.total
+    unharmed(assembler)
 
 
 def test_excluding_nothing_excludes_nothing() -> None:
@@ -305,15 +305,15 @@ def test_half_characters_in_the_unsaved_text_are_made_whole() -> None:
 
 
 def test_half_characters_in_the_input_are_refused_or_made_whole() -> None:
-    house = engine()
-    came = attempt(lambda: house.assemble(ask(additional_input="接着写\ud83d。"), SAME))
+    assembler = engine()
+    came = attempt(lambda: assembler.assemble(ask(additional_input="接着写\ud83d。"), SAME))
     if isinstance(came, FabulaError):
         assert came.code is Code.REQUEST_INVALID
     else:
         came.prompt.encode()
         assert "接着写" in came.prompt
         assert "你现在是作者。" in came.prompt
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_a_window_fragment_beside_a_document_does_not_shake_the_window() -> None:
@@ -322,14 +322,14 @@ def test_a_window_fragment_beside_a_document_does_not_shake_the_window() -> None
     result = engine().assemble(GOOD, SAME, fragments=[second])
     windows = [verdict for verdict in result.trace if verdict.source in ("x:window", "editor:cursor-window")]
     assert sorted(verdict.included for verdict in windows) == [False, True]
-    holds(result)
+    check_result(result)
 
 
 def test_a_document_that_is_not_of_the_story_has_no_later_secrets() -> None:
     """A note outside the timeline cannot be placed, so nothing tied to the story passes there."""
     view = story()
-    manuscript = view.room(Manuscript)
+    manuscript = view.snapshot(Manuscript)
     assert manuscript is not None
     result = engine().assemble(ask(document_id="note", unsaved_text="随手记下的一行。"), view)
     assert not [name for name in included(result) if name.startswith(("synopsis:", "search:"))]
-    holds(result)
+    check_result(result)

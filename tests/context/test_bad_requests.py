@@ -9,22 +9,22 @@ import pytest
 
 from fabula.context import (
     Code,
-    Eyes,
     FabulaError,
+    Perspective,
     Project,
     Request,
     View,
 )
-from fabula.context.json_request import read_request
 from fabula.manuscript.model import Document
-from fabula.text.offsets import from_utf16
+from fabula.text.offsets import utf16_to_code_points
+from fabula.workspace.schemas.context import read_request
 from tests.context.bad import GOOD, SAME, good, refuses, unharmed
 from tests.context.builders import (
     PROJECT,
     ask,
+    check_result,
     engine,
     helpful,
-    holds,
     prose,
     refused,
     sized,
@@ -51,38 +51,38 @@ def test_an_empty_model_name_is_refused() -> None:
 def test_any_model_will_do_with_a_window_and_an_encoding() -> None:
     result = engine().assemble(ask(model="my-own", window=9000, encoding="cl100k_base"), SAME)
     assert result.budget.window == 9000
-    holds(result)
+    check_result(result)
 
 
 def test_an_unknown_encoding_is_refused_with_the_nearest_names() -> None:
-    house = engine()
+    assembler = engine()
     with pytest.raises(FabulaError) as caught:
-        house.assemble(ask(model="my-own", encoding="o200k"), SAME)
+        assembler.assemble(ask(model="my-own", encoding="o200k"), SAME)
     assert caught.value.code is Code.MODEL_UNKNOWN
     assert "o200k_base" in caught.value.sentence
     helpful(caught.value.sentence)
-    unharmed(house)
+    unharmed(assembler)
 
 
 @pytest.mark.parametrize("window", [0, -1, -100_000, 1, 40])
 def test_a_window_without_room_for_anything_is_refused(window: int) -> None:
-    house = engine()
+    assembler = engine()
     with pytest.raises(FabulaError) as caught:
-        house.assemble(ask(window=window), SAME)
+        assembler.assemble(ask(window=window), SAME)
     assert caught.value.code is (Code.RULES_TOO_LARGE if window > 0 else Code.REQUEST_INVALID)
     assert f"window of {window}" in caught.value.sentence
     helpful(caught.value.sentence)
-    unharmed(house)
+    unharmed(assembler)
 
 
 @pytest.mark.parametrize("reply", [-1, -4000, 8192, 1_000_000])
 def test_a_reply_that_cannot_be_kept_free_is_refused(reply: int) -> None:
-    house = engine()
+    assembler = engine()
     with pytest.raises(FabulaError) as caught:
-        house.assemble(ask(reply_tokens=reply), SAME)
+        assembler.assemble(ask(reply_tokens=reply), SAME)
     assert caught.value.code in (Code.RULES_TOO_LARGE, Code.REQUEST_INVALID)
     helpful(caught.value.sentence)
-    unharmed(house)
+    unharmed(assembler)
 
 
 # Cursors and selections
@@ -105,15 +105,15 @@ def test_a_negative_cursor_is_refused(cursor: int) -> None:
 
 def test_a_cursor_inside_a_character_is_refused() -> None:
     text = "水𠮷门"  # the middle one is two UTF-16 units
-    assert from_utf16(text, 1) == 1
-    assert from_utf16(text, 3) == 2
-    refused(Code.CURSOR_INVALID, lambda: from_utf16(text, 2))
+    assert utf16_to_code_points(text, 1) == 1
+    assert utf16_to_code_points(text, 3) == 2
+    refused(Code.CURSOR_INVALID, lambda: utf16_to_code_points(text, 2))
 
 
 @pytest.mark.parametrize("units", [-1, 5, 10**12], ids=["negative", "one past the end", "far past the end"])
 def test_a_cursor_in_units_outside_the_text_is_refused(units: int) -> None:
-    refused(Code.CURSOR_INVALID, lambda: from_utf16("水𠮷门", units))
-    refused(Code.CURSOR_INVALID, lambda: from_utf16("abc", units))
+    refused(Code.CURSOR_INVALID, lambda: utf16_to_code_points("水𠮷门", units))
+    refused(Code.CURSOR_INVALID, lambda: utf16_to_code_points("abc", units))
 
 
 def on_the_wire(**fields: object) -> Request:
@@ -169,19 +169,19 @@ def long_chapter() -> View:
 
 def test_a_selection_larger_than_the_window_is_refused() -> None:
     """Not as rules that are too large: it is the selection that has to shrink."""
-    house = engine()
+    assembler = engine()
     view = long_chapter()
     wishes = ask(skill_id="rewrite", selection=(0, len(prose(10, 200))))
-    error = refused(Code.INPUT_TOO_LARGE, lambda: house.assemble(wishes, view))
+    error = refused(Code.INPUT_TOO_LARGE, lambda: assembler.assemble(wishes, view))
     assert "elect" in error.sentence
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_an_instruction_larger_than_the_window_is_refused() -> None:
-    house = engine()
-    error = refused(Code.INPUT_TOO_LARGE, lambda: house.assemble(ask(additional_input=sized(7000)), SAME))
+    assembler = engine()
+    error = refused(Code.INPUT_TOO_LARGE, lambda: assembler.assemble(ask(additional_input=sized(7000)), SAME))
     assert "instruction" in error.sentence
-    unharmed(house)
+    unharmed(assembler)
 
 
 # Documents, recipes, skills, eyes
@@ -206,20 +206,20 @@ def test_an_unknown_skill_is_refused_with_the_skills_there_are() -> None:
 
 
 def test_eyes_without_a_character_are_refused() -> None:
-    refuses(Code.REQUEST_INVALID, eyes=Eyes.CHARACTER)
+    refuses(Code.REQUEST_INVALID, perspective=Perspective.CHARACTER)
 
 
 def test_a_request_without_a_project_is_refused() -> None:
-    house = engine()
+    assembler = engine()
     with pytest.raises(FabulaError) as caught:
-        house.assemble(ask(project_id=""), SAME)
+        assembler.assemble(ask(project_id=""), SAME)
     assert caught.value.code is Code.REQUEST_INVALID
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_a_view_of_another_project_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    house = engine()
+    assembler = engine()
     with caplog.at_level(logging.DEBUG, "fabula"):
-        refused(Code.SCOPE_VIOLATION, lambda: house.assemble(GOOD, View(Project(id="B"))))
+        refused(Code.SCOPE_VIOLATION, lambda: assembler.assemble(GOOD, View(Project(id="B"))))
     assert [record for record in caplog.records if record.levelno >= logging.ERROR and "security" in record.message]
-    unharmed(house)
+    unharmed(assembler)

@@ -14,34 +14,34 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context import (
-    Called,
     Code,
     Engine,
+    EngineSettings,
     FabulaError,
     Fragment,
+    FunctionSource,
     Layer,
     Limits,
     Project,
     Reason,
     Request,
     Result,
-    Settings,
     Source,
     View,
 )
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.manuscript.model import Document
-from fabula.workspace.project import all_sources
+from fabula.workspace.sources import all_sources
 from tests.context.bad import GOOD, SAME, good, unharmed
 from tests.context.builders import (
     PROJECT,
     RULES,
     Failing,
     ask,
+    check_result,
     chunk,
     codes,
     engine,
-    holds,
     included,
     refused,
     story,
@@ -100,27 +100,29 @@ def test_a_fragment_of_the_wrong_shape_is_refused(fields: dict[str, object]) -> 
     refused_fragment(**fields)
 
 
-def offering(call: Callable[[Ask, View], object], *, waits: bool = False) -> Called:
+def offering(call: Callable[[SourceRequest, View], object], *, blocking: bool = False) -> FunctionSource:
     """The search replaced by a function that answers whatever it likes."""
-    return Called(
+    return FunctionSource(
         name="search",
-        call=cast("Callable[[Ask, View], Iterable[Fragment]]", call),
-        failing=Code.RETRIEVAL_UNAVAILABLE,
-        waits=waits,
+        function=cast("Callable[[SourceRequest, View], Iterable[Fragment]]", call),
+        unavailable_code=Code.RETRIEVAL_UNAVAILABLE,
+        blocking=blocking,
     )
 
 
 def left_out(source: Source, *, limits: Limits | None = None, **wishes: object) -> Result:
     """The source costs its own fragments and a warning; everything else is there."""
-    settings = Settings(limits=limits) if limits else Settings()
-    house = engine(instead=[source], settings=settings)
-    result = house.assemble(ask(**wishes), SAME)
+    settings = EngineSettings(limits=limits) if limits else EngineSettings()
+    assembler = engine(instead=[source], settings=settings)
+    result = assembler.assemble(ask(**wishes), SAME)
     warned(Code.RETRIEVAL_UNAVAILABLE, result)
     assert not [name for name in included(result) if name.startswith("search:")]
     assert {f"constraint:{one.id}" for one in RULES} <= included(result)
-    dead = engine(instead=[Failing(name="search", failing=Code.RETRIEVAL_UNAVAILABLE)]).assemble(ask(**wishes), SAME)
+    dead = engine(instead=[Failing(name="search", unavailable_code=Code.RETRIEVAL_UNAVAILABLE)]).assemble(
+        ask(**wishes), SAME
+    )
     assert result.messages == dead.messages
-    holds(result)
+    check_result(result)
     return result
 
 
@@ -133,7 +135,7 @@ def a_wrong_fragment(**fields: object) -> Iterator[Fragment]:
 @pytest.mark.parametrize("fields", [{"score": float("nan")}, {"score": -1}, {"token_count": -5}, {"text": 7}])
 @pytest.mark.parametrize("waits", [False, True], ids=["plain", "waiting"])
 def test_a_malformed_fragment_counts_as_its_source_failing(fields: dict[str, object], waits: bool) -> None:
-    left_out(offering(lambda asked, view: a_wrong_fragment(**fields), waits=waits))
+    left_out(offering(lambda asked, view: a_wrong_fragment(**fields), blocking=waits))
 
 
 @pytest.mark.parametrize(
@@ -159,30 +161,30 @@ def test_an_empty_document_is_a_place_to_begin() -> None:
     result = engine().assemble(ask(cursor=0), view)
     assert "[光标之前的正文]" not in result.prompt
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 @pytest.mark.parametrize("layer", list(Layer))
 def test_a_fragment_of_another_project_refuses_everything(layer: Layer, caplog: pytest.LogCaptureFixture) -> None:
-    house = engine()
+    assembler = engine()
     stranger = Fragment(source="x:stranger", layer=layer, text="别处的秘密", project_id="B")
     with caplog.at_level(logging.DEBUG, "fabula"):
-        error = refused(Code.SCOPE_VIOLATION, lambda: house.assemble(GOOD, SAME, fragments=[stranger]))
+        error = refused(Code.SCOPE_VIOLATION, lambda: assembler.assemble(GOOD, SAME, fragments=[stranger]))
     assert "x:stranger" in error.sentence
     lines = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(lines) == 1
     assert all(word in lines[0].getMessage() for word in ("security", "x:stranger", PROJECT, "B"))
     assert "别处的秘密" not in caplog.text
-    unharmed(house)
+    unharmed(assembler)
 
 
 def test_a_fragment_of_another_project_is_not_saved_by_being_excluded_or_not_yet_known() -> None:
     stranger = replace(chunk("别处的秘密", 0.9, project="B", source="x:stranger"), known_to=frozenset({"nobody"}))
-    house = engine()
+    assembler = engine()
     for wishes in (ask(), ask(exclude=("x:stranger",))):
-        refused(Code.SCOPE_VIOLATION, partial(house.assemble, wishes, SAME, fragments=[stranger]))
-        refused(Code.SCOPE_VIOLATION, partial(house.inspect, wishes, SAME, fragments=[stranger]))
-    unharmed(house)
+        refused(Code.SCOPE_VIOLATION, partial(assembler.assemble, wishes, SAME, fragments=[stranger]))
+        refused(Code.SCOPE_VIOLATION, partial(assembler.inspect, wishes, SAME, fragments=[stranger]))
+    unharmed(assembler)
 
 
 # Sources
@@ -193,21 +195,21 @@ def test_a_fragment_of_another_project_is_not_saved_by_being_excluded_or_not_yet
     "error", [RuntimeError("boom"), KeyError("x"), MemoryError(), RecursionError(), OSError(5, "gone"), StopIteration()]
 )
 def test_a_source_that_raises_costs_a_warning(error: Exception, waits: bool) -> None:
-    def raising(asked: Ask, view: View) -> list[Fragment]:
+    def raising(asked: SourceRequest, view: View) -> list[Fragment]:
         raise error
 
-    left_out(offering(raising, waits=waits))
+    left_out(offering(raising, blocking=waits))
 
 
 def test_a_source_that_wants_to_end_the_process_costs_a_warning() -> None:
-    def leaving(asked: Ask, view: View) -> list[Fragment]:
+    def leaving(asked: SourceRequest, view: View) -> list[Fragment]:
         raise SystemExit(3)
 
-    left_out(offering(leaving, waits=True))
+    left_out(offering(leaving, blocking=True))
 
 
 def test_a_source_that_raises_half_way_offers_nothing_at_all() -> None:
-    def half(asked: Ask, view: View) -> Iterator[Fragment]:
+    def half(asked: SourceRequest, view: View) -> Iterator[Fragment]:
         yield chunk("前一半。", 0.9)
         raise RuntimeError("the connection broke")
 
@@ -216,8 +218,8 @@ def test_a_source_that_raises_half_way_offers_nothing_at_all() -> None:
 
 
 def test_what_a_source_complains_of_reaches_neither_the_log_nor_the_warning(caplog: pytest.LogCaptureFixture) -> None:
-    def telling(asked: Ask, view: View) -> list[Fragment]:
-        raise RuntimeError(f"cannot parse: {asked.near[0].text}")
+    def telling(asked: SourceRequest, view: View) -> list[Fragment]:
+        raise RuntimeError(f"cannot parse: {asked.nearby[0].text}")
 
     with caplog.at_level(logging.DEBUG, "fabula"):
         result = left_out(offering(telling))
@@ -228,13 +230,13 @@ def test_what_a_source_complains_of_reaches_neither_the_log_nor_the_warning(capl
 def test_a_source_that_hangs_is_left_behind_at_the_deadline() -> None:
     release = threading.Event()
 
-    def hanging(asked: Ask, view: View) -> list[Fragment]:
+    def hanging(asked: SourceRequest, view: View) -> list[Fragment]:
         release.wait(30)
         return [chunk("来晚了。", 0.9)]
 
     started = time.monotonic()
     try:
-        left_out(offering(hanging, waits=True), limits=Limits(source_seconds=0.2))
+        left_out(offering(hanging, blocking=True), limits=Limits(source_seconds=0.2))
     finally:
         release.set()
     assert time.monotonic() - started < 5
@@ -243,30 +245,32 @@ def test_a_source_that_hangs_is_left_behind_at_the_deadline() -> None:
 def test_a_source_that_hangs_again_and_again_is_no_longer_waited_on_by_new_threads() -> None:
     release = threading.Event()
 
-    def hanging(asked: Ask, view: View) -> list[Fragment]:
+    def hanging(asked: SourceRequest, view: View) -> list[Fragment]:
         release.wait(30)
         return []
 
-    house = engine(instead=[offering(hanging, waits=True)], settings=Settings(limits=Limits(source_seconds=0.02)))
+    assembler = engine(
+        instead=[offering(hanging, blocking=True)], settings=EngineSettings(limits=Limits(source_seconds=0.02))
+    )
     before = threading.active_count()
     try:
         for _ in range(20):
-            assert "RETRIEVAL_UNAVAILABLE" in codes(house.assemble(GOOD, SAME))
+            assert "RETRIEVAL_UNAVAILABLE" in codes(assembler.assemble(GOOD, SAME))
         assert threading.active_count() - before <= 10
     finally:
         release.set()
     deadline = time.monotonic() + 5
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert codes(house.assemble(GOOD, SAME)) == []
+    assert codes(assembler.assemble(GOOD, SAME)) == []
 
 
-def endless(asked: Ask, view: View) -> Iterator[Fragment]:
+def endless(asked: SourceRequest, view: View) -> Iterator[Fragment]:
     for n in count():
         yield chunk(f"第{n}个。", 0.5, source=f"search:{n}")
 
 
-def endless_rubbish(asked: Ask, view: View) -> Iterator[object]:
+def endless_rubbish(asked: SourceRequest, view: View) -> Iterator[object]:
     yield from count()
 
 
@@ -288,22 +292,27 @@ def endless_rubbish(asked: Ask, view: View) -> Iterator[object]:
     ids=["None", "7", "ints", "Nones", "text", "dict", "mixed", "tuple", "class", "endless", "endless rubbish"],
 )
 @pytest.mark.parametrize("waits", [False, True], ids=["plain", "waiting"])
-def test_a_source_that_answers_rubbish_costs_a_warning(call: Callable[[Ask, View], object], waits: bool) -> None:
-    left_out(offering(call, waits=waits))
+def test_a_source_that_answers_rubbish_costs_a_warning(
+    call: Callable[[SourceRequest, View], object], waits: bool
+) -> None:
+    left_out(offering(call, blocking=waits))
 
 
 def test_every_source_may_fail_at_once() -> None:
-    dead = [Failing(name=source.name, failing=source.failing, ahead=source.ahead) for source in all_sources()]
-    house = Engine(dead)
-    result = house.assemble(GOOD, SAME)
+    dead = [
+        Failing(name=source.name, unavailable_code=source.unavailable_code, runs_first=source.runs_first)
+        for source in all_sources()
+    ]
+    assembler = Engine(dead)
+    result = assembler.assemble(GOOD, SAME)
     assert len(result.warnings) == len(dead)
     assert {"KG_UNAVAILABLE", "MEMORY_UNAVAILABLE", "RETRIEVAL_UNAVAILABLE", "EDITOR_UNAVAILABLE"} <= set(codes(result))
     assert result.prompt.startswith("你是这部作品作者的写作伙伴")
-    holds(result)
+    check_result(result)
 
 
 def test_warnings_about_sources_follow_the_projects_language() -> None:
-    dead = [Failing(name="codex", failing=Code.KG_UNAVAILABLE)]
+    dead = [Failing(name="codex", unavailable_code=Code.KG_UNAVAILABLE)]
     english = engine(instead=dead).assemble(Request(project_id="p", window=8192), View(Project(id="p", language="en")))
     assert english.warnings[0].isascii()
     assert warned(Code.KG_UNAVAILABLE, english)

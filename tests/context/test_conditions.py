@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context import Engine
-from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.recipes import Condition, Injection, Node, Preset, UserProfile
-from fabula.context.recipes.conditions import Moment, settle
+from fabula.context.continuity import NO_CONTINUITY, Continuity
+from fabula.context.recipes import Condition, InjectionStrategy, Node, Preset, UserProfile
+from fabula.context.recipes.conditions import ConditionContext, evaluate_conditions
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.view import Project, View
-from tests.conversation.test_history import said as spoken
+from tests.conversation.test_source import make_messages as spoken
 from tests.manuscript.stories import ask, chapter, story
 
 P = "coast"
@@ -39,13 +39,13 @@ def history(*said: str) -> list[Fragment]:
     ]
 
 
-def asked(
+def assemble_with(
     condition: Condition | None,
     *said: str,
     spoken: str = "",
     recipe: str = "chat",
     model: str = "gpt-4o",
-    before: Continuity = NOTHING,
+    before: Continuity = NO_CONTINUITY,
     others: tuple[Node, ...] = (),
     mode: str = "",
 ) -> Result:
@@ -67,8 +67,10 @@ def there(result: Result) -> bool:
 
 
 def judge(condition: Condition, count: int, timed: Mapping[str, int] | None = None) -> tuple[bool, Mapping[str, int]]:
-    settled = settle({"n": condition}, Moment(project=P, place="t", said=["x"] * count, timed=timed or {}))
-    return "n" in settled.holds, settled.timed
+    settled = evaluate_conditions(
+        {"n": condition}, ConditionContext(project_id=P, scope="t", messages=["x"] * count, active_since=timed or {})
+    )
+    return "n" in settled.met, settled.active_since
 
 
 @pytest.mark.parametrize(
@@ -89,28 +91,28 @@ def judge(condition: Condition, count: int, timed: Mapping[str, int] | None = No
     ],
 )
 def test_a_message_comes_in_with_what_is_said(condition: Condition, said: str, holds: bool) -> None:
-    assert there(asked(condition, said)) is holds
+    assert there(assemble_with(condition, said)) is holds
 
 
 def test_the_input_is_said_too() -> None:
-    assert there(asked(Condition(keywords=("dragon",)), "Nothing.", spoken="Where is the dragon?"))
+    assert there(assemble_with(Condition(keywords=("dragon",)), "Nothing.", spoken="Where is the dragon?"))
 
 
 def test_only_the_newest_messages_are_looked_at_where_it_says_so() -> None:
     condition = Condition(keywords=("dragon",), scan_depth=2)
-    assert there(asked(condition, "one", "a dragon", "three"))
-    assert not there(asked(condition, "a dragon", "two", "three"))
+    assert there(assemble_with(condition, "one", "a dragon", "three"))
+    assert not there(assemble_with(condition, "a dragon", "two", "three"))
 
 
 def test_messages_modes_and_models_decide() -> None:
-    assert not there(asked(Condition(min_messages=3), "one", "two"))
-    assert there(asked(Condition(min_messages=3), "one", "two", spoken="three"))
-    assert not there(asked(Condition(max_messages=1), "one", "two"))
-    assert not there(asked(Condition(delay=3), "one", "two"))
-    assert there(asked(Condition(modes=("chat",)), "one"))
-    assert not there(asked(Condition(modes=("novel",)), "one"))
-    assert there(asked(Condition(models=("gpt-4*",)), "one"))
-    assert not there(asked(Condition(models=("claude*",)), "one"))
+    assert not there(assemble_with(Condition(min_messages=3), "one", "two"))
+    assert there(assemble_with(Condition(min_messages=3), "one", "two", spoken="three"))
+    assert not there(assemble_with(Condition(max_messages=1), "one", "two"))
+    assert not there(assemble_with(Condition(delay=3), "one", "two"))
+    assert there(assemble_with(Condition(modes=("chat",)), "one"))
+    assert not there(assemble_with(Condition(modes=("novel",)), "one"))
+    assert there(assemble_with(Condition(models=("gpt-4*",)), "one"))
+    assert not there(assemble_with(Condition(models=("claude*",)), "one"))
 
 
 def test_every_message_of_a_long_conversation_counts_not_only_those_with_room() -> None:
@@ -134,7 +136,7 @@ def test_every_message_of_a_stored_conversation_counts() -> None:
 
 
 def test_a_message_out_is_as_if_it_had_never_been_written() -> None:
-    out = asked(Condition(keywords=("dragon",)), "one", "two")
+    out = assemble_with(Condition(keywords=("dragon",)), "one", "two")
     never = Engine().assemble(
         Request(project_id=P, conversation_id="talk", recipe="chat", preset=Preset(nodes=())),
         fragments=history("one", "two"),
@@ -143,13 +145,13 @@ def test_a_message_out_is_as_if_it_had_never_been_written() -> None:
 
 
 def test_a_message_in_is_as_if_it_had_no_condition() -> None:
-    held = asked(Condition(keywords=("one",)), "one", "two")
-    plain = asked(None, "one", "two")
+    held = assemble_with(Condition(keywords=("one",)), "one", "two")
+    plain = assemble_with(None, "one", "two")
     assert (held.prompt, held.token_count, held.budget) == (plain.prompt, plain.token_count, plain.budget)
 
 
 def test_the_trace_says_why_a_message_is_out() -> None:
-    (verdict,) = asked(Condition(min_messages=9), "one").trace.find("preset:note")
+    (verdict,) = assemble_with(Condition(min_messages=9), "one").trace.find("preset:note")
     assert verdict.reason is Reason.CONDITION_UNMET
     assert "it asks for 9 messages or more, and there are 1" in verdict.sentence
 
@@ -181,13 +183,13 @@ def test_an_edit_ends_what_was_running() -> None:
 
 def test_what_sticks_travels_in_the_continuity_and_its_loss_costs_nothing_else() -> None:
     condition = Condition(keywords=("dragon",), scan_depth=1, sticky=3)
-    first = asked(condition, "a dragon")
-    second = asked(condition, "a dragon", "two", before=first.continuity)
+    first = assemble_with(condition, "a dragon")
+    second = assemble_with(condition, "a dragon", "two", before=first.continuity)
     assert there(second)
-    assert not there(asked(condition, "a dragon", "two"))
-    fourth = asked(condition, "a dragon", "two", "three", "four", before=second.continuity)
+    assert not there(assemble_with(condition, "a dragon", "two"))
+    fourth = assemble_with(condition, "a dragon", "two", "three", "four", before=second.continuity)
     assert not there(fourth)
-    assert not fourth.continuity.left
+    assert not fourth.continuity.source_state
 
 
 def test_of_a_group_one_is_drawn_by_weight() -> None:
@@ -199,9 +201,9 @@ def test_of_a_group_one_is_drawn_by_weight() -> None:
     }
     drawn = []
     for count in range(1000):
-        settled = settle(conditions, Moment(project=P, place="t", said=["x"] * count))
-        assert "other" in settled.holds
-        (winner,) = settled.holds - {"other"}
+        settled = evaluate_conditions(conditions, ConditionContext(project_id=P, scope="t", messages=["x"] * count))
+        assert "other" in settled.met
+        (winner,) = settled.met - {"other"}
         drawn.append(winner)
         assert all("was drawn from the group 'mood'" in why for why in settled.unmet.values())
     assert 0.05 < drawn.count("light") / 1000 < 0.15
@@ -213,17 +215,19 @@ def test_what_sticks_is_not_beaten_by_others_of_its_group() -> None:
         "stuck": Condition(group="mood", group_weight=1, sticky=5),
         "loud": Condition(group="mood", group_weight=99_999, min_messages=2),
     }
-    first = settle(conditions, Moment(project=P, place="t", said=["x"]))
-    assert first.holds == {"stuck"}
-    then = settle(conditions, Moment(project=P, place="t", said=["x"] * 2, timed=first.timed))
-    assert then.holds == {"stuck"}
+    first = evaluate_conditions(conditions, ConditionContext(project_id=P, scope="t", messages=["x"]))
+    assert first.met == {"stuck"}
+    then = evaluate_conditions(
+        conditions, ConditionContext(project_id=P, scope="t", messages=["x"] * 2, active_since=first.active_since)
+    )
+    assert then.met == {"stuck"}
 
 
 def test_conditions_and_depth_go_together() -> None:
     node = Node(
-        id="deep", content="DEEP", injection_strategy=Injection(depth=1), condition=Condition(keywords=("one",))
+        id="deep", content="DEEP", injection_strategy=InjectionStrategy(depth=1), condition=Condition(keywords=("one",))
     )
-    result = asked(Condition(keywords=("nothing",)), "one", "two", others=(node,))
+    result = assemble_with(Condition(keywords=("nothing",)), "one", "two", others=(node,))
     assert not there(result)
     assert result.prompt.index("one") < result.prompt.index("DEEP") < result.prompt.index("two")
 
@@ -242,7 +246,7 @@ def test_conditions_and_depth_go_together() -> None:
 )
 def test_a_condition_that_cannot_be_used_is_refused(condition: Condition) -> None:
     with pytest.raises(FabulaError) as refused:
-        asked(condition, "one")
+        assemble_with(condition, "one")
     assert refused.value.code is Code.PRESET_INVALID
     assert "'note'" in refused.value.sentence
 
@@ -269,7 +273,7 @@ def test_conditions_are_camel_case_on_the_wire_and_strangers_are_refused() -> No
 
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "a" * 1001, "(?i)a", r"(a)\1", "a**", "/a/ii"])
 def test_a_pattern_that_is_none_is_refused_with_the_reason(pattern: str) -> None:
-    assert "its pattern" in str(Condition(pattern=pattern).flaw())
+    assert "its pattern" in str(Condition(pattern=pattern).find_flaw())
 
 
 @pytest.mark.parametrize(
@@ -286,17 +290,17 @@ def test_a_pattern_that_is_none_is_refused_with_the_reason(pattern: str) -> None
     ],
 )
 def test_a_pattern_is_one_of_javascript_bare_or_between_slashes(pattern: str, text: str, found: bool) -> None:
-    assert there(asked(Condition(pattern=pattern, scan_depth=1), text)) is found
+    assert there(assemble_with(Condition(pattern=pattern, scan_depth=1), text)) is found
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(.*a){25}b", "a{0,99}a{0,99}b", "(a{1,999}){1,999}b"])
 def test_a_pattern_that_others_never_come_back_from_ends(pattern: str) -> None:
-    assert not there(asked(Condition(pattern=pattern, scan_depth=1), "a" * 100_000))
+    assert not there(assemble_with(Condition(pattern=pattern, scan_depth=1), "a" * 100_000))
 
 
 def test_what_a_person_says_of_themselves_stands_at_its_anchor() -> None:
-    view = View(Project(id=P), rooms={UserProfile: UserProfile("I write about the sea.")})
-    beside = Node(id="b", content="BESIDE", injection_strategy=Injection(anchor_target="user_profile"))
+    view = View(Project(id=P), snapshots={UserProfile: UserProfile("I write about the sea.")})
+    beside = Node(id="b", content="BESIDE", injection_strategy=InjectionStrategy(anchor_target="user_profile"))
     request = Request(project_id=P, preset=Preset(nodes=(beside,)))
     prompt = Engine().assemble(request, view).prompt
     assert "I write about the sea.\n\nBESIDE" in prompt
@@ -307,13 +311,13 @@ def test_what_a_person_says_of_themselves_stands_at_its_anchor() -> None:
 
 def test_every_message_of_a_preset_is_in_the_trace_with_its_place() -> None:
     others = (
-        Node(id="deep", content="DEEP", injection_strategy=Injection(depth=1)),
-        Node(id="beside", content="BESIDE", injection_strategy=Injection(anchor_target="rules")),
-        Node(id="lost", content="LOST", injection_strategy=Injection(anchor_target="nowhere")),
+        Node(id="deep", content="DEEP", injection_strategy=InjectionStrategy(depth=1)),
+        Node(id="beside", content="BESIDE", injection_strategy=InjectionStrategy(anchor_target="rules")),
+        Node(id="lost", content="LOST", injection_strategy=InjectionStrategy(anchor_target="nowhere")),
         Node(id="plain", content="PLAIN"),
         Node(id="off", content="OFF", enabled=False),
     )
-    result = asked(Condition(keywords=("nothing",)), "one", others=others)
+    result = assemble_with(Condition(keywords=("nothing",)), "one", others=others)
     found = {verdict.source: verdict for verdict in result.trace if verdict.layer is None}
     assert {name: (v.reason, v.included) for name, v in found.items()} == {
         "preset:note": (Reason.CONDITION_UNMET, False),
@@ -333,5 +337,5 @@ def test_every_message_of_a_preset_is_in_the_trace_with_its_place() -> None:
 
 def test_the_mode_of_a_conversation_is_a_mode() -> None:
     condition = Condition(modes=("werewolf",))
-    assert not there(asked(condition, "one"))
-    assert there(asked(condition, "one", mode="werewolf"))
+    assert not there(assemble_with(condition, "one"))
+    assert there(assemble_with(condition, "one", mode="werewolf"))

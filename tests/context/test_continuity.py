@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
-from fabula.codex.model import Entry, Level
+from fabula.codex import Entry, Level
 from fabula.context import (
-    NOTHING,
-    Continuities,
+    NO_CONTINUITY,
     Continuity,
     Engine,
     Fragment,
@@ -17,22 +14,20 @@ from fabula.context import (
     Reason,
     Request,
     Result,
-    continuity_key,
-    vantage_of,
 )
 from fabula.manuscript.model import Document
-from fabula.workspace.project import Fabula
+from fabula.workspace.read_only import open_read_only
 from tests.context.builders import (
     ENTRIES,
     PROJECT,
     ask,
     chapters,
+    check_result,
     chunk,
     engine,
-    holds,
     included,
+    make_message,
     prose,
-    said,
     story,
     verdicts,
 )
@@ -45,12 +40,12 @@ LATE = "[本场景另外涉及]"
 VIEW = story()
 
 
-def typed(*texts: str, house: Engine | None = None, **wishes: object) -> list[Result]:
+def typed(*texts: str, assembler: Engine | None = None, **wishes: object) -> list[Result]:
     """A chapter growing from request to request, each following on from the last."""
-    house, before, results = house or engine(), NOTHING, list[Result]()
+    assembler, before, results = assembler or engine(), NO_CONTINUITY, list[Result]()
     for text in texts:
-        result = house.assemble(ask(unsaved_text=text, **wishes), VIEW, continuity=before)
-        holds(result)
+        result = assembler.assemble(ask(unsaved_text=text, **wishes), VIEW, continuity=before)
+        check_result(result)
         before = result.continuity
         results.append(result)
     return results
@@ -76,9 +71,9 @@ def test_without_late_joiners_a_newcomer_joins_at_the_end_of_its_layer() -> None
 
 def test_late_joiners_are_off_in_the_novel_recipe_and_on_in_the_chat_recipes() -> None:
     def noticed(recipe: str, *, late: bool | None) -> bool:
-        house, view = engine(), story()
-        one = house.assemble(ask(unsaved_text=LIN, recipe=recipe, late_joiners=late, conversation_id="t"), view)
-        two = house.assemble(
+        assembler, view = engine(), story()
+        one = assembler.assemble(ask(unsaved_text=LIN, recipe=recipe, late_joiners=late, conversation_id="t"), view)
+        two = assembler.assemble(
             ask(unsaved_text=LIN + "\n\n" + SHEN, recipe=recipe, late_joiners=late, conversation_id="t"),
             view,
             continuity=one.continuity,
@@ -108,29 +103,30 @@ def test_the_same_request_with_the_same_continuity_gives_the_same_bytes() -> Non
 
 def test_inspecting_commits_nothing() -> None:
     (one,) = typed(LIN)
-    house = engine()
-    looked = house.inspect(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
+    assembler = engine()
+    looked = assembler.inspect(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
     assert looked.continuity == one.continuity
-    assert house.inspect(ask(), story()).continuity == NOTHING
-    assembled = house.assemble(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
+    assert assembler.inspect(ask(), story()).continuity == NO_CONTINUITY
+    assembled = assembler.assemble(ask(unsaved_text=LIN + "\n\n" + SHEN), story(), continuity=one.continuity)
     assert assembled.messages == looked.messages
 
 
 def test_inspecting_a_sample_leaves_its_thread_alone() -> None:
-    house = Fabula.open("sample:wugang")
-    request = house.request(document_id="ch-02", window=8192)
-    house.inspect(request)
-    assert not house.assemble(request).stable_prefix_unchanged
+    project = open_read_only("sample:wugang")
+    request = project.request(document_id="ch-02", window=8192)
+    project.inspect(request)
+    assert not project.assemble(request).stable_prefix_unchanged
 
 
-def test_only_a_recorded_answer_moves_the_thread() -> None:
-    house = Fabula.open("sample:wugang")
-    request = house.request(document_id="ch-02", window=8192)
-    house.assemble(request)
-    result = house.assemble(request)
-    assert not result.stable_prefix_unchanged
-    house.commit(request, result)
-    assert house.assemble(request).stable_prefix_unchanged
+def test_the_prefix_hash_is_kept_at_once_and_the_rest_with_the_recorded_answer() -> None:
+    project = open_read_only("sample:wugang")
+    request = project.request(document_id="ch-02", window=8192)
+    project.assemble(request)
+    second = project.assemble(request)
+    assert second.stable_prefix_unchanged
+    assert not any(second.continuity.unused_requests.values())  # no request came before
+    project.report_answer(second.assembly_id)
+    assert any(project.assemble(request).continuity.unused_requests.values())
 
 
 def test_inspecting_says_also_what_was_never_offered() -> None:
@@ -153,12 +149,12 @@ def test_every_fragment_has_one_verdict_with_a_reason_in_words() -> None:
 
 
 def test_another_chapter_chooses_the_retrieved_layer_anew() -> None:
-    house, view = engine(), story()
-    one = house.assemble(ask(document_id="ch-05"), view)
-    two = house.assemble(ask(document_id="ch-09"), view, continuity=one.continuity)
+    assembler, view = engine(), story()
+    one = assembler.assemble(ask(document_id="ch-05"), view)
+    two = assembler.assemble(ask(document_id="ch-09"), view, continuity=one.continuity)
     assert "synopsis:ch-08" in included(two)
     assert two.stable_prefix_unchanged
-    holds(two)
+    check_result(two)
 
 
 def test_a_continuity_of_another_world_does_no_harm() -> None:
@@ -166,7 +162,7 @@ def test_a_continuity_of_another_world_does_no_harm() -> None:
         prefix_hash="0" * 64,
         document="ch-10",
         window_start=10**9,
-        window_room=-5,
+        window_budget=-5,
         history_start="history:nobody",
         retrieved=("codex:entity:nobody", "search:nowhere#3", "synopsis:ch-99", "rubbish"),
         late=("x:y",),
@@ -177,7 +173,7 @@ def test_a_continuity_of_another_world_does_no_harm() -> None:
     assert not result.stable_prefix_unchanged
     assert result.stable_prefix_hash == plain.stable_prefix_hash
     assert included(result) == included(plain)
-    holds(result)
+    check_result(result)
 
 
 def test_windows_move_in_steps_and_not_with_every_paragraph() -> None:
@@ -198,15 +194,15 @@ def test_the_window_ends_at_the_cursor_however_it_begins() -> None:
 
 def test_a_conversation_gives_up_its_oldest_first_and_in_steps() -> None:
     def at(n: int, before: Continuity) -> Result:
-        talk = [said(m, f"第{m}句话，{'又' * 60}说了一遍。") for m in range(1, n + 1)]
+        talk = [make_message(m, f"第{m}句话，{'又' * 60}说了一遍。") for m in range(1, n + 1)]
         request = Request(project_id=PROJECT, recipe="chat", window=4096, conversation_id="t")
         return Engine().assemble(request, fragments=talk, continuity=before)
 
-    before, starts = NOTHING, list[str | None]()
+    before, starts = NO_CONTINUITY, list[str | None]()
     for n in range(40, 70):
         result = at(n, before)
         before = result.continuity
-        holds(result)
+        check_result(result)
         shown = [verdict.source for verdict in result.trace if verdict.included]
         assert shown == [f"history:{m}" for m in range(n - len(shown) + 1, n + 1)]
         starts.append(before.history_start)
@@ -225,10 +221,10 @@ def test_rules_once_reduced_stay_reduced_while_the_cursor_moves() -> None:
         )
         for n in range(100)
     )
-    house, view = engine(), story(entries=many, documents=chapters(10, last=30))
-    before, hashes = NOTHING, set[str]()
+    assembler, view = engine(), story(entries=many, documents=chapters(10, last=30))
+    before, hashes = NO_CONTINUITY, set[str]()
     for cursor in range(100, 900, 100):
-        result = house.assemble(ask(cursor=cursor), view, continuity=before)
+        result = assembler.assemble(ask(cursor=cursor), view, continuity=before)
         before = result.continuity
         hashes.add(result.stable_prefix_hash)
     assert len(hashes) == 1
@@ -247,50 +243,22 @@ def test_rules_left_out_come_back_when_they_are_needed() -> None:
     )
     text = prose(10, 4)
     view = story(entries=many, documents=[*chapters(9), Document("ch-10", "第10章", text)])
-    house = engine()
-    one = house.assemble(ask(), view)
+    assembler = engine()
+    one = assembler.assemble(ask(), view)
     out = next(source for source in one.continuity.rules_left_out if source.startswith("codex:"))
     name = f"看守{out[-3:]}"
-    two = house.assemble(ask(unsaved_text=f"{text}\n\n　　{name}推门进来。"), view, continuity=one.continuity)
+    two = assembler.assemble(ask(unsaved_text=f"{text}\n\n　　{name}推门进来。"), view, continuity=one.continuity)
     assert out in included(two)
-    holds(two)
-
-
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_the_keeper_of_continuities_has_a_bound(most: int) -> None:
-    keeper = Continuities(most)
-    view = story()
-    for n in range(20):
-        request = ask(document_id=f"d-{n}")
-        keeper.commit(request, vantage_of(request, view), Continuity(document=f"d-{n}"))
-    kept = [
-        n for n in range(20) if keeper.before(ask(document_id=f"d-{n}"), vantage_of(ask(), view)).document == f"d-{n}"
-    ]
-    assert len(kept) <= most
-
-
-def test_continuities_are_kept_apart_by_place_recipe_model_and_eyes() -> None:
-    view = story()
-    requests = [
-        ask(),
-        ask(document_id="ch-09"),
-        ask(conversation_id="t"),
-        ask(recipe="chat"),
-        ask(model="gpt-4"),
-        ask(character="shenmo"),
-    ]
-    keys = {continuity_key(request, vantage_of(request, view)) for request in requests}
-    assert len(keys) == len(requests)
-    assert continuity_key(ask(skill_id="rewrite"), vantage_of(ask(), view)) in keys
+    check_result(two)
 
 
 def test_the_engine_itself_remembers_nothing() -> None:
-    house, view = engine(), story()
-    first = house.assemble(ask(), view)
+    assembler, view = engine(), story()
+    first = assembler.assemble(ask(), view)
     extra: list[Fragment] = [chunk(f"第{n}段。", 0.9, source=f"x:{n}") for n in range(50)]
-    house.assemble(ask(document_id="ch-03", model="gpt-4"), view, fragments=extra)
-    house.assemble(ask(exclude=("林远",), eyes=None), view)
-    again = house.assemble(ask(), view)
+    assembler.assemble(ask(document_id="ch-03", model="gpt-4"), view, fragments=extra)
+    assembler.assemble(ask(exclude=("林远",), perspective=None), view)
+    again = assembler.assemble(ask(), view)
     assert again.messages == first.messages
     assert again.continuity == first.continuity
     assert again.stable_prefix_unchanged is False

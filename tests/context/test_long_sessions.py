@@ -5,30 +5,29 @@ from __future__ import annotations
 import threading
 import time
 
+import msgspec
 import pytest
 
 from fabula.context import (
-    NOTHING,
-    Ask,
+    NO_CONTINUITY,
     Attachment,
-    Called,
     Code,
-    Continuities,
     Continuity,
     Engine,
     FabulaError,
     Fragment,
+    FunctionSource,
     Layer,
     Node,
     Part,
     Preset,
     Recipe,
     Request,
-    Vantage,
+    SourceRequest,
     View,
 )
-from fabula.context.json_request import result_json
 from fabula.context.recipes import CHAT, NOVEL
+from fabula.workspace.schemas.context import describe_prompt
 
 P = "p"
 
@@ -41,18 +40,18 @@ def entry(name: str, words: str, score: float = 0.9) -> Fragment:
     return Fragment(source=f"codex:{name}", layer=Layer.RETRIEVED, text=words, project_id=P, score=score)
 
 
-def keeping(entries: dict[str, Fragment], seen: list[str]) -> Called:
+def keeping(entries: dict[str, Fragment], seen: list[str]) -> FunctionSource:
     """A source that offers what is new, and again what was told before."""
 
-    def answer(ask: Ask, view: View) -> list[Fragment]:
+    def answer(ask: SourceRequest, view: View) -> list[Fragment]:
         again = [
             entry(source.removeprefix("codex:"), entries[source].text, 0.55)
-            for source in ask.held
+            for source in ask.previously_included
             if source in entries and source not in seen
         ]
         return [*again, *(entries[source] for source in seen)]
 
-    return Called(name="codex", call=answer, waits=False)
+    return FunctionSource(name="codex", function=answer, blocking=False)
 
 
 def test_a_writer_who_meets_ten_people_on_every_page_is_never_locked_out() -> None:
@@ -60,7 +59,7 @@ def test_a_writer_who_meets_ten_people_on_every_page_is_never_locked_out() -> No
     entries = {f"codex:{n}": entry(str(n), f"{n}: {words}") for n in range(400)}
     seen: list[str] = []
     engine = Engine([keeping(entries, seen)], recipes={"novel": NOVEL})
-    before: Continuity = NOTHING
+    before: Continuity = NO_CONTINUITY
     most = 0
     for page in range(40):
         seen[:] = [f"codex:{n}" for n in range(10 * page, 10 * page + 10)]
@@ -95,12 +94,12 @@ def test_a_layer_behind_the_conversation_is_refused() -> None:
 
 
 def test_a_slow_source_that_answers_in_time_is_not_taken_for_one_that_hangs() -> None:
-    def answer(ask: Ask, view: View) -> list[Fragment]:
+    def answer(ask: SourceRequest, view: View) -> list[Fragment]:
         time.sleep(0.3)
         return [entry("slow", "Worth waiting for.")]
 
     recipe = Recipe(name="novel", preset=NOVEL.preset, sources=("slow",))
-    engine = Engine([Called(name="slow", call=answer)], recipes={"novel": recipe})
+    engine = Engine([FunctionSource(name="slow", function=answer)], recipes={"novel": recipe})
     warned: list[tuple[str, ...]] = []
 
     def run(number: int) -> None:
@@ -117,7 +116,7 @@ def test_a_slow_source_that_answers_in_time_is_not_taken_for_one_that_hangs() ->
 
 def test_a_window_whose_beginning_was_edited_away_begins_with_a_sentence_again() -> None:
     story = "\n\n".join(f"Paragraph {n} tells of the rain, the lamp and the boats." for n in range(600))
-    engine, before = Engine(), NOTHING
+    engine, before = Engine(), NO_CONTINUITY
     for size in (len(story) - 900, len(story) - 500, len(story)):
         request = Request(project_id=P, document_id="d", window=8192)
         before = engine.assemble(request, fragments=[text(story[:size])], continuity=before).continuity
@@ -134,7 +133,7 @@ def test_another_document_of_the_same_conversation_does_not_inherit_the_window()
     first, second = (
         "\n\n".join(f"{name} {n} goes on and on about it." for n in range(1500)) for name in ("One", "Two")
     )
-    engine, before = Engine(), NOTHING
+    engine, before = Engine(), NO_CONTINUITY
     for words in (first[:-300], first):
         request = Request(project_id=P, document_id="a", conversation_id="c", window=8192)
         before = engine.assemble(request, fragments=[text(words)], continuity=before).continuity
@@ -164,23 +163,9 @@ def test_the_first_name_ever_mentioned_in_a_chat_joins_late_too() -> None:
     assert second.prompt.startswith(first.prompt[: first.prompt.index("Message 19")])
 
 
-def test_unchanged_means_since_the_last_request_wherever_in_the_book_that_was() -> None:
-    engine, kept = Engine(), Continuities()
-    vantage = Vantage()
-
-    def ask(document: str, rule: str) -> bool:
-        request = Request(project_id=P, document_id=document)
-        rules = Fragment(source="constraint:1", layer=Layer.RULES, part=Part.CONSTRAINT, text=rule, project_id=P)
-        result = engine.assemble(request, fragments=[rules], continuity=kept.before(request, vantage))
-        kept.commit(request, vantage, result.continuity)
-        return result.stable_prefix_unchanged
-
-    assert [ask("a", "One."), ask("a", "One."), ask("b", "Two."), ask("a", "One.")] == [False, True, False, False]
-
-
 def test_an_image_that_is_sent_reaches_those_who_speak_json() -> None:
     image = Attachment(id="map", kind="image", reference="file:map.png", tokens=700)
     result = Engine().assemble(Request(project_id=P, model="gpt-4o", attachments=(image,)), fragments=[text("Once.")])
-    data = result_json(result)
-    assert data["messages"][-1]["attachments"] == ["file:map.png"]
+    data = msgspec.to_builtins(describe_prompt(result))
+    assert list(data["messages"][-1]["attachments"]) == ["file:map.png"]
     assert data["attachments"] == {"tokens": 700}

@@ -6,11 +6,11 @@ from string import Formatter
 
 import pytest
 
-from fabula.context.phrases import WORDS
+from fabula.context.phrases import PHRASES
 from fabula.core.errors import Code
 from tests.context.builders import helpful
 
-ENGLISH, CHINESE = WORDS["en"], WORDS["zh"]
+ENGLISH, CHINESE = PHRASES["en"], PHRASES["zh"]
 
 
 def fields(pattern: str) -> set[str]:
@@ -19,7 +19,7 @@ def fields(pattern: str) -> set[str]:
 
 def test_both_languages_warn_of_the_same() -> None:
     assert ENGLISH.warnings.keys() == CHINESE.warnings.keys()
-    assert ENGLISH.no_way.keys() == CHINESE.no_way.keys()
+    assert ENGLISH.attachment_reasons.keys() == CHINESE.attachment_reasons.keys()
 
 
 @pytest.mark.parametrize("code", ENGLISH.warnings)
@@ -27,7 +27,7 @@ def test_a_warning_tells_what_happened_and_what_to_do(code: Code) -> None:
     english, chinese = ENGLISH.warnings[code], CHINESE.warnings[code]
     assert fields(english) == fields(chinese)
     said = dict.fromkeys(fields(english), "the bell")
-    for why in ENGLISH.no_way.values() if "why" in said else ("",):
-        warning = ENGLISH.warn(code, **{**said, "why": why})
+    for why in ENGLISH.attachment_reasons.values() if "why" in said else ("",):
+        warning = ENGLISH.format_warning(code, **{**said, "why": why})
         assert warning.startswith(f"{code.value}: ")
         helpful(warning.removeprefix(f"{code.value}: "))

@@ -9,7 +9,7 @@ from fabula.context import (
     Code,
     Engine,
     Fragment,
-    Injection,
+    InjectionStrategy,
     Layer,
     Node,
     Part,
@@ -25,12 +25,12 @@ from fabula.context import (
 from tests.context.builders import (
     PROJECT,
     ask,
+    check_result,
     chunk,
     codes,
     engine,
-    holds,
+    make_message,
     rule,
-    said,
     setting,
     sized,
     story,
@@ -40,12 +40,12 @@ from tests.context.builders import (
 
 
 def note(text: str, *, role: str = "system", **wish: object) -> Node:
-    strategy = replace(Injection(), **wish) if wish else None
+    strategy = replace(InjectionStrategy(), **wish) if wish else None
     return replace(Node(id=text, content=f"<{text}>", injection_strategy=strategy), role=role)
 
 
 def closing(text: str = "The input.") -> Fragment:
-    return Fragment(source="input", layer=Layer.IMMEDIATE, text=text, project_id=PROJECT, part=Part.CLOSING)
+    return Fragment(source="input", layer=Layer.IMMEDIATE, text=text, project_id=PROJECT, part=Part.INSTRUCTION)
 
 
 def talk(*nodes: Node, messages: int = 4, more: tuple[Fragment, ...] = (), window: int = 8192) -> Result:
@@ -55,13 +55,13 @@ def talk(*nodes: Node, messages: int = 4, more: tuple[Fragment, ...] = (), windo
         setting("A setting."),
         chunk("A passage.", 0.9),
         Fragment(source="editor:scene", layer=Layer.IMMEDIATE, text="A scene.", project_id=PROJECT, part=Part.SCENE),
-        *(said(n, f"M{n}.") for n in range(1, messages + 1)),
+        *(make_message(n, f"M{n}.") for n in range(1, messages + 1)),
         closing(),
         *more,
     ]
     request = Request(project_id=PROJECT, recipe="chat", window=window, preset=Preset(nodes=nodes))
     result = Engine().assemble(request, View(Project(id=PROJECT)), fragments=given)
-    holds(result)
+    check_result(result)
     return result
 
 
@@ -113,7 +113,7 @@ def test_depth_counts_the_messages_that_follow_with_the_input_as_one(depth: int,
 
 
 def test_depth_zero_without_an_input_stands_behind_the_newest_message() -> None:
-    given = [said(n, f"M{n}.") for n in range(1, 4)]
+    given = [make_message(n, f"M{n}.") for n in range(1, 4)]
     request = Request(project_id=PROJECT, recipe="chat", window=8192, preset=Preset(nodes=(note("here", depth=0),)))
     result = Engine().assemble(request, fragments=given)
     assert result.prompt.endswith("M3.\n\n<here>")
@@ -211,10 +211,10 @@ def test_injections_are_reserved_and_the_history_is_cut_for_them() -> None:
     long = note("here", depth=1)
     long = replace(long, content=sized(500, seed=99))
     without = talk(messages=0, window=2048)
-    given = [said(n, sized(120, seed=n)) for n in range(1, 31)]
+    given = [make_message(n, sized(120, seed=n)) for n in range(1, 31)]
     request = Request(project_id=PROJECT, recipe="chat", window=2048, preset=Preset(nodes=(long,)))
     result = Engine().assemble(request, fragments=[*given, closing()])
-    holds(result)
+    check_result(result)
     assert sized(500, seed=99) in result.prompt
     assert sized(120, seed=30) in result.prompt
     assert sized(120, seed=1) not in result.prompt
@@ -256,12 +256,12 @@ def test_session_details_stand_behind_the_stable_prefix_and_only_when_given() ->
     stable = sum(message.stable for message in result.messages)
     assert result.prompt.index("Asia/Shanghai") > stable
     assert result.prompt.index("Asia/Shanghai") < result.prompt.index("你现在是作者。")
-    holds(result)
+    check_result(result)
 
 
 def test_what_is_on_the_desk_is_offered_as_perhaps_not_relevant() -> None:
     state = Fragment(
-        source="working:1", layer=Layer.IMMEDIATE, text="刚打开过第二章。", project_id=PROJECT, part=Part.DESK
+        source="working:1", layer=Layer.IMMEDIATE, text="刚打开过第二章。", project_id=PROJECT, part=Part.EDITOR_STATE
     )
     result = engine().assemble(ask(), story(), fragments=[state])
     heading, body = "[案头状态，未必相关，请自行判断]", "刚打开过第二章。"
@@ -269,7 +269,7 @@ def test_what_is_on_the_desk_is_offered_as_perhaps_not_relevant() -> None:
 
 
 def test_layers_stand_in_one_order_whatever_the_order_of_fragments() -> None:
-    given = [closing(), said(1, "M1."), chunk("A passage.", 0.9), setting("A setting."), rule("A rule.")]
+    given = [closing(), make_message(1, "M1."), chunk("A passage.", 0.9), setting("A setting."), rule("A rule.")]
     for some in (given, given[::-1]):
         result = Engine().assemble(Request(project_id=PROJECT, recipe="chat"), fragments=some)
         in_order(result, "A rule.", "A setting.", "A passage.", "M1.", "The input.")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fabula.context import (
     Code,
     Engine,
+    EngineSettings,
     FabulaError,
     Fragment,
     Layer,
@@ -19,14 +20,13 @@ from fabula.context import (
     Part,
     Request,
     Result,
-    Settings,
     Tier,
 )
 from fabula.text.tokens.models import Model, find_model
 from tests.context.strategies import ALL_RECIPES, UNCUT, fragment_lists, recount, requests
 
 REFUSALS = {Code.RULES_TOO_LARGE, Code.INPUT_TOO_LARGE}
-BOUNDLESS = Settings(limits=Limits(input_tokens=10**9))
+BOUNDLESS = EngineSettings(limits=Limits(input_tokens=10**9))
 
 
 def assembled(request: Request, fragments: Sequence[Fragment]) -> Result | FabulaError:
@@ -85,7 +85,7 @@ def held_back(request: Request) -> int:
     """What headings and the edges of messages might cost: spoken for before it is known which are needed (ctx-13)."""
     model = find_model(request.model)
     nodes = len(request.preset.nodes) if request.preset is not None else 0
-    return 60 + model.per_message * (10 + 2 * nodes)
+    return 60 + model.tokens_per_message * (10 + 2 * nodes)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)

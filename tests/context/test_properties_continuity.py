@@ -8,12 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context import (
-    NOTHING,
+    NO_CONTINUITY,
     Continuity,
     Engine,
     Fragment,
     Layer,
-    Moment,
     Part,
     Position,
     Project,
@@ -21,11 +20,12 @@ from fabula.context import (
     Request,
     Result,
     Timeline,
+    TimelineEntry,
     View,
 )
-from fabula.core.relevance import KEPT, NEEDED
+from fabula.core.relevance import NEEDED, PREVIOUSLY_INCLUDED
 from fabula.text.tokens.paragraphs import Paragraphs
-from fabula.text.windows import window
+from fabula.text.windows import make_text_window
 from tests.context.strategies import PROJECT, tag, tags_in, together
 
 NOT_FITTING = {Reason.NO_ROOM, Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.CHUNK_LIMIT}
@@ -33,7 +33,7 @@ HIDDEN = {Reason.NOT_YET, Reason.NOT_KNOWN, Reason.NO_LONGER}
 KINDS = ("codex", "search", "lore")
 THINGS = 9
 LATER = Position("e", 1_000_000)
-VIEW = View(Project(id=PROJECT), Timeline([Moment("d"), Moment("e")]))
+VIEW = View(Project(id=PROJECT), Timeline([TimelineEntry("d"), TimelineEntry("e")]))
 
 
 class Step(Struct, frozen=True):
@@ -106,14 +106,14 @@ def offered(step: Step, sitting: Sitting, before: Continuity, *, secrets: bool =
     """The text before the cursor, what is noticed now, and what was told last time if it is held."""
     text, cursor = written(step)
     last = (*before.retrieved, *before.late) if sitting.held else ()
-    found: list[Fragment] = [window(Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=100_000)]
+    found: list[Fragment] = [make_text_window(Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=100_000)]
     for number in range(THINGS):
         score = step.noticed.get(number)
         if score is None and f"{KINDS[number % 3]}:{number}" in last:
-            score = KEPT
+            score = PREVIOUSLY_INCLUDED
         if score is not None:
             found.append(thing(number, score, sitting.sizes[number], secrets and number % 3 == 1))
-    closing = Fragment(source="input", layer=Layer.IMMEDIATE, part=Part.CLOSING, text="Go on.", project_id=PROJECT)
+    closing = Fragment(source="input", layer=Layer.IMMEDIATE, part=Part.INSTRUCTION, text="Go on.", project_id=PROJECT)
     return [*found, closing]
 
 
@@ -133,7 +133,7 @@ def request_of(step: Step, sitting: Sitting) -> Request:
 
 def play(sitting: Sitting, *, secrets: bool = False) -> list[tuple[Step, list[Fragment], Continuity, Result]]:
     """The whole sitting: what was offered at each step, what came in with it, and what came out."""
-    here, before = Engine(), NOTHING
+    here, before = Engine(), NO_CONTINUITY
     played = []
     for step in sitting.steps:
         fragments = offered(step, sitting, before, secrets=secrets)
@@ -143,7 +143,7 @@ def play(sitting: Sitting, *, secrets: bool = False) -> list[tuple[Step, list[Fr
     return played
 
 
-def told(result: Result) -> list[str]:
+def included_sources(result: Result) -> list[str]:
     """The retrieved things in the order in which they stand in the prompt."""
     return tags_in(together(result.messages))
 
@@ -153,7 +153,7 @@ def told(result: Result) -> list[str]:
 def test_whatever_is_needed_now_is_in_the_prompt_or_traced_as_not_fitting(sitting: Sitting) -> None:
     for _, fragments, _, result in play(sitting):
         verdicts = {verdict.source: verdict for verdict in result.trace}
-        shown = told(result)
+        shown = included_sources(result)
         for fragment in fragments:
             if fragment.layer is not Layer.RETRIEVED:
                 continue
@@ -184,7 +184,7 @@ def test_kept_things_keep_their_place_until_a_window_steps_or_the_chapter_change
     last: Result | None = None
     for step, _, before, result in play(sitting):
         if last is not None and before.document == step.document:
-            stood, stands = told(last), told(result)
+            stood, stands = included_sources(last), included_sources(result)
             quiet = result.continuity.window_start == before.window_start and set(stood) <= set(stands)
             full = any(verdict.reason in NOT_FITTING for verdict in result.trace)
             if quiet and not full:
@@ -202,7 +202,9 @@ def test_a_step_that_changes_nothing_but_the_end_of_the_text_leaves_the_prefix_a
     steps = [first, first, replace(first, grown=first.grown + 1)]
     played = play(replace(sitting, steps=steps))
     second, third = played[1][3], played[2][3]
-    if second.continuity.window_start == third.continuity.window_start and told(second) == told(third):
+    if second.continuity.window_start == third.continuity.window_start and included_sources(second) == included_sources(
+        third
+    ):
         stable = second.prompt.removesuffix("Go on.").rstrip()
         if "[Also in this scene]" not in second.prompt:
             assert third.prompt.startswith(stable)
@@ -231,7 +233,7 @@ def test_losing_the_continuity_changes_no_content_where_there_is_room_for_all(si
     here = Engine()
     for step, fragments, _, result in play(sitting):
         alone = here.assemble(request_of(step, sitting), VIEW, fragments=fragments)
-        assert sorted(told(alone)) == sorted(told(result))
+        assert sorted(included_sources(alone)) == sorted(included_sources(result))
         assert alone.stable_prefix_hash == result.stable_prefix_hash
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fabula.text.offsets import normalise
 from fabula.text.tokens.paragraphs import Paragraphs
-from fabula.text.tokens.tokenizer import encoding
-from fabula.text.windows import GAP, window
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.text.windows import BLOCK_SEPARATOR, make_text_window
 from tests.context.strategies import PROJECT, long_texts, plain_count, texts
 
 ADDITIVE = (
@@ -38,7 +38,7 @@ def test_counts_by_paragraph_add_up_to_the_count_of_the_whole(name: str) -> None
     def check(text: str) -> None:
         paragraphs = Paragraphs(text)
         whole = plain_count(name, text[paragraphs.starts[0] :])
-        assert paragraphs.tokens(encoding(name), 0, len(paragraphs.starts)) == whole
+        assert paragraphs.count_tokens(load_encoding(name), 0, len(paragraphs.starts)) == whole
 
     check()
 
@@ -49,12 +49,12 @@ def test_a_window_costs_what_its_text_costs_counted_whole(name: str) -> None:
     @given(documents, st.data())
     def check(text: str, data: st.DataObject) -> None:
         cursor = data.draw(st.integers(0, len(text)))
-        offered = window(Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=len(text))
-        cut = offered.fit(encoding(name), data.draw(st.integers(0, 300)))
-        if cut is not None and not offered.empty:
-            shown = offered.since_start(cut.start)
+        offered = make_text_window(Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=len(text))
+        cut = offered.fit(load_encoding(name), data.draw(st.integers(0, 300)))
+        if cut is not None and not offered.is_empty:
+            shown = offered.text_from(cut.start)
             assert shown == text[cut.start : cursor].rstrip()
-            assert cut.tokens == plain_count(name, shown + GAP)
+            assert cut.tokens == plain_count(name, shown + BLOCK_SEPARATOR)
 
     check()
 
@@ -67,7 +67,7 @@ def test_reaching_back_finds_what_a_naive_search_finds(text: str, room: int, nam
     last = data.draw(st.integers(0, len(paragraphs.starts)))
     costs = [plain_count(name, text[starts[first] : starts[last]]) for first in range(last + 1)]
     naive = next(first for first, cost in enumerate(costs) if cost <= room)
-    assert paragraphs.reach_back(encoding(name), last, room) == (naive, costs[naive])
+    assert paragraphs.fit_backwards(load_encoding(name), last, room) == (naive, costs[naive])
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, database=None)
@@ -79,7 +79,7 @@ def test_searches_agree_across_pages_of_many_paragraphs(many: int, name: str, da
     each = [plain_count(name, text[a:b]) for a, b in pairwise([*paragraphs.starts, len(text)])]
     first = data.draw(st.integers(0, many))
     last = data.draw(st.integers(first, many))
-    assert paragraphs.tokens(encoding(name), first, last) == sum(each[first:last])
+    assert paragraphs.count_tokens(load_encoding(name), first, last) == sum(each[first:last])
     room = data.draw(st.integers(0, sum(each) + 5))
     back = next(at for at in range(last + 1) if sum(each[at:last]) <= room)
-    assert paragraphs.reach_back(encoding(name), last, room) == (back, sum(each[back:last]))
+    assert paragraphs.fit_backwards(load_encoding(name), last, room) == (back, sum(each[back:last]))

@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 
 from fabula.context import (
     Engine,
-    Eyes,
     Fragment,
     Layer,
-    Moment,
     Part,
+    Perspective,
     Position,
     Project,
     Reason,
     Request,
-    Terms,
     Tier,
     Timeline,
+    TimelineEntry,
     View,
+    Visibility,
 )
-from fabula.context.phrases import WORDS
+from fabula.context.phrases import PHRASES
 from tests.context.strategies import PROJECT, tag, tags_in, together
 
 CHAPTERS = ("one", "two", "three", "four")
@@ -32,7 +32,7 @@ HIDING = {Reason.NOT_YET, Reason.NOT_KNOWN, Reason.NO_LONGER}
 positions = st.sampled_from([Position(name, offset) for name in SOMEWHERE for offset in range(4)])
 knowers = st.none() | st.frozensets(st.sampled_from(PEOPLE), max_size=3)
 terms = st.builds(
-    Terms, source=st.just("t"), since=st.none() | positions, until=st.none() | positions, known_to=knowers
+    Visibility, source=st.just("t"), since=st.none() | positions, until=st.none() | positions, known_to=knowers
 )
 Story = tuple[tuple[str, float | None], ...]
 whens = st.sampled_from((None, 1.0, None, 2.0, None, 3.0, None, 4.0))  # as often untold as told
@@ -49,11 +49,11 @@ _SEATS = (
     (Layer.RETRIEVED, Part.PLAIN),
     (Layer.IMMEDIATE, Part.SCENE),
     (Layer.IMMEDIATE, Part.WINDOW),
-    (Layer.IMMEDIATE, Part.MARK),
+    (Layer.IMMEDIATE, Part.CURSOR),
     (Layer.IMMEDIATE, Part.AFTER),
-    (Layer.IMMEDIATE, Part.DESK),
+    (Layer.IMMEDIATE, Part.EDITOR_STATE),
     (Layer.IMMEDIATE, Part.HISTORY),
-    (Layer.IMMEDIATE, Part.CLOSING),
+    (Layer.IMMEDIATE, Part.INSTRUCTION),
 )
 seats = st.sampled_from(_SEATS)
 
@@ -93,30 +93,35 @@ def behind(mark: Position, here: Position, story: Story) -> bool:
     return read[mark.document] < read[here.document] and happened[mark.document] <= happened[here.document]
 
 
-def may_pass(fragment: Fragment, eyes: Eyes, who: str, here: Position, story: Story) -> bool:
+def may_pass(fragment: Fragment, eyes: Perspective, who: str, here: Position, story: Story) -> bool:
     """Everything it was made from still holds, has been told, and is known to whoever looks."""
     return all(
         (one.until is None or not behind(one.until, here, story))
         and (
-            eyes is Eyes.AUTHOR
+            eyes is Perspective.AUTHOR
             or ((one.since is None or behind(one.since, here, story)) and (one.known_to is None or who in one.known_to))
         )
-        for one in fragment.terms
+        for one in fragment.visibilities
     )
 
 
 def unrevealed(fragment: Fragment, here: Position, story: Story) -> bool:
     """Has something it was made from not been told yet?"""
-    return any(one.since is not None and not behind(one.since, here, story) for one in fragment.terms)
+    return any(one.since is not None and not behind(one.since, here, story) for one in fragment.visibilities)
 
 
 def view_of(story: Story, pov: str | None = None) -> View:
     """A project with chapters in this order."""
-    return View(Project(id=PROJECT), Timeline([Moment(name, when, pov) for name, when in story]))
+    return View(Project(id=PROJECT), Timeline([TimelineEntry(name, when, pov) for name, when in story]))
 
 
 looks = st.sampled_from(
-    ((Eyes.READER, "reader"), (Eyes.CHARACTER, "mara"), (Eyes.CHARACTER, "lin"), (Eyes.AUTHOR, "author"))
+    (
+        (Perspective.READER, "reader"),
+        (Perspective.CHARACTER, "mara"),
+        (Perspective.CHARACTER, "lin"),
+        (Perspective.AUTHOR, "author"),
+    )
 )
 heres = positions
 
@@ -124,15 +129,15 @@ heres = positions
 @settings(max_examples=400, deadline=None, derandomize=True, database=None)
 @given(offered(), timelines, looks, heres)
 def test_only_what_the_obvious_model_lets_pass_is_in_the_prompt(
-    fragments: list[Fragment], story: Story, look: tuple[Eyes, str], here: Position
+    fragments: list[Fragment], story: Story, look: tuple[Perspective, str], here: Position
 ) -> None:
     eyes, who = look
     request = Request(
         project_id=PROJECT,
         document_id=here.document,
         cursor=here.offset,
-        eyes=eyes,
-        character=who if eyes is Eyes.CHARACTER else None,
+        perspective=eyes,
+        character=who if eyes is Perspective.CHARACTER else None,
     )
     result = Engine().assemble(request, view_of(story), fragments=fragments)
     shown = tags_in(together(result.messages))
@@ -156,9 +161,9 @@ def test_only_what_the_obvious_model_lets_pass_is_in_the_prompt(
 def test_the_author_is_told_what_must_not_be_revealed_yet(
     fragments: list[Fragment], story: Story, here: Position, language: str
 ) -> None:
-    words = WORDS["zh" if language == "zh" else "en"]
+    words = PHRASES["zh" if language == "zh" else "en"]
     view = View(Project(id=PROJECT, language="zh" if language == "zh" else "en"), view_of(story).timeline)
-    request = Request(project_id=PROJECT, document_id=here.document, cursor=here.offset, eyes=Eyes.AUTHOR)
+    request = Request(project_id=PROJECT, document_id=here.document, cursor=here.offset, perspective=Perspective.AUTHOR)
     result = Engine().assemble(request, view, fragments=fragments)
     verdicts = {verdict.source: verdict for verdict in result.trace}
     for number, fragment in enumerate(fragments):
@@ -167,7 +172,7 @@ def test_the_author_is_told_what_must_not_be_revealed_yet(
             hidden = unrevealed(fragment, here, story)
             assert (verdict.reason is Reason.NOT_REVEALED) == hidden
             if fragment.part is not Part.WINDOW:
-                assert (f"{words.not_yet}A fact. {tag(number)}" in together(result.messages)) == hidden
+                assert (f"{words.not_revealed}A fact. {tag(number)}" in together(result.messages)) == hidden
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -178,7 +183,7 @@ def test_a_writing_request_looks_through_the_eyes_of_the_scenes_character_or_the
     pov = "mara" if has_pov and here.document in CHAPTERS else None
     request = Request(project_id=PROJECT, document_id=here.document, cursor=here.offset)
     result = Engine().assemble(request, view_of(story, "mara" if has_pov else None), fragments=fragments)
-    eyes, who = (Eyes.CHARACTER, pov) if pov else (Eyes.READER, "reader")
+    eyes, who = (Perspective.CHARACTER, pov) if pov else (Perspective.READER, "reader")
     for number, fragment in enumerate(fragments):
         if fragment.part is not Part.WINDOW:
             assert (tag(number) in result.prompt) == may_pass(fragment, eyes, who, here, story)
@@ -202,9 +207,14 @@ def test_two_tellings_under_one_name_are_each_judged_by_their_own_terms(
         )
         for number, later in enumerate((first_later, second_later))
     ]
-    request = Request(project_id=PROJECT, document_id="one", cursor=3, eyes=Eyes.AUTHOR if author else Eyes.READER)
+    request = Request(
+        project_id=PROJECT,
+        document_id="one",
+        cursor=3,
+        perspective=Perspective.AUTHOR if author else Perspective.READER,
+    )
     result = Engine().assemble(request, view_of(story), fragments=fragments)
     for number, later in enumerate((first_later, second_later)):
         assert (tag(number) in result.prompt) == (author or not later)
-        marked = f"{WORDS['en'].not_yet}A fact. {tag(number)}" in result.prompt
+        marked = f"{PHRASES['en'].not_revealed}A fact. {tag(number)}" in result.prompt
         assert marked == (author and later)

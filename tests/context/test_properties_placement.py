@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fabula.context import (
     Code,
     Fragment,
-    Injection,
+    InjectionStrategy,
     Layer,
     Node,
     Part,
@@ -42,7 +42,7 @@ class Wish(Struct, frozen=True):
 
 
 wishes = st.builds(
-    Injection,
+    InjectionStrategy,
     depth=st.none() | st.integers(0, 7),
     anchor_target=st.none() | st.sampled_from(TARGETS),
     anchor_position=st.sampled_from(("before", "after")),
@@ -115,7 +115,7 @@ def material(messages: int, *, closing: bool) -> list[Fragment]:
     ]
     if closing:
         found.append(
-            Fragment(source="input", layer=Layer.IMMEDIATE, part=Part.CLOSING, text="⟦input⟧", project_id=PROJECT)
+            Fragment(source="input", layer=Layer.IMMEDIATE, part=Part.INSTRUCTION, text="⟦input⟧", project_id=PROJECT)
         )
     return found
 
@@ -236,7 +236,7 @@ def test_a_disabled_anchor_is_a_missing_one(preset: Preset, injected: list[Fragm
     for fragment in injected:
         place = fragment.placement
         if place is not None and place.depth is None and place.anchor in off:
-            verdict = next(iter(result.why(fragment.source)))
+            verdict = next(iter(result.explain(fragment.source)))
             assert verdict.reason is Reason.ANCHOR_MISSING, place.anchor
 
 
@@ -257,7 +257,7 @@ def test_available_anchors_are_the_built_in_ones_and_the_presets_own_and_new_one
 @given(any_presets(), st.sampled_from(RECIPE_NAMES))
 def test_an_anchor_that_is_listed_as_available_is_never_missing(preset: Preset, recipe: str) -> None:
     names = available_anchors(preset)
-    targets = [Node(id="x", content="x", injection_strategy=Injection(anchor_target=name)) for name in names]
+    targets = [Node(id="x", content="x", injection_strategy=InjectionStrategy(anchor_target=name)) for name in names]
     nodes = tuple(replace(node, injection_strategy=None) for node in preset.nodes)
     request = Request(
         project_id=PROJECT, document_id="d", recipe=recipe, preset=replace(preset, nodes=(*nodes, *targets))

@@ -9,7 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fabula.context import NOTHING, Ask, Called, Continuity, Engine, FabulaError, Fragment, Recipe, Request, View
+from fabula.context import (
+    NO_CONTINUITY,
+    Continuity,
+    Engine,
+    FabulaError,
+    Fragment,
+    FunctionSource,
+    Recipe,
+    Request,
+    SourceRequest,
+    View,
+)
 from tests.context.strategies import ALL_RECIPES, engine, fragment_lists, requests
 
 Answer = tuple[object, ...]
@@ -17,7 +28,7 @@ questions = st.tuples(requests(), fragment_lists(10))
 Question = tuple[Request, list[Fragment]]
 
 
-def answer(here: Engine, question: Question, continuity: Continuity = NOTHING) -> Answer:
+def answer(here: Engine, question: Question, continuity: Continuity = NO_CONTINUITY) -> Answer:
     """All that a caller could tell two answers apart by."""
     request, fragments = question
     try:
@@ -62,7 +73,7 @@ def test_the_same_request_and_continuity_give_the_same_bytes(question: Question,
     try:
         before = here.assemble(request, fragments=fragments).continuity
     except FabulaError:
-        before = NOTHING
+        before = NO_CONTINUITY
     second = (replace(request, attachments=()), [*fragments[1:], *fragments[:1]])
     first = answer(here, second, before)
     for other in others:
@@ -76,7 +87,7 @@ def test_the_same_request_and_continuity_give_the_same_bytes(question: Question,
 def test_many_threads_each_get_what_they_would_get_alone(asked: list[Question], waits: bool) -> None:
     """Once as the engine likes it (taking turns), once with a source that waits, so that threads truly mix."""
 
-    def nothing(ask: Ask, view: View) -> list[Fragment]:
+    def nothing(ask: SourceRequest, view: View) -> list[Fragment]:
         return []
 
     recipes = {
@@ -85,7 +96,7 @@ def test_many_threads_each_get_what_they_would_get_alone(asked: list[Question], 
     }
     asked = [(replace(request, document_id=f"d{at}"), given) for at, (request, given) in enumerate(asked)]
     alone = [answer(engine(), question) for question in asked]
-    shared = Engine([Called(name="idle", call=nothing)] if waits else [], recipes=recipes)
+    shared = Engine([FunctionSource(name="idle", function=nothing)] if waits else [], recipes=recipes)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda question: answer(shared, question), asked * 4))
     assert found == alone * 4

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from fabula.context import (
-    NOTHING,
+    NO_CONTINUITY,
     Continuity,
     Engine,
     FabulaError,
@@ -122,7 +122,7 @@ def test_fragments_that_share_a_source_or_a_text_have_a_verdict_each_in_every_re
     fragments: list[Fragment], recipe: str
 ) -> None:
     here, request = engine(), Request(project_id=PROJECT, document_id="d", recipe=recipe)
-    continuity: Continuity = NOTHING
+    continuity: Continuity = NO_CONTINUITY
     for _ in range(3):
         result = here.assemble(request, fragments=fragments, continuity=continuity)
         continuity = result.continuity
@@ -174,7 +174,7 @@ def test_what_is_injected_at_any_depth_is_where_the_trace_says(depth: int, layer
     except FabulaError:
         assume(depth < 0)
         return
-    verdict = next(iter(result.why("codex:1")))
+    verdict = next(iter(result.explain("codex:1")))
     assert verdict.included == (tag(0) in result.prompt)
 
 

@@ -9,30 +9,30 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fabula.context import (
+    BudgetProfile,
     Code,
     Engine,
+    EngineSettings,
     FabulaError,
     Fragment,
     Layer,
     Limits,
     Part,
-    Profile,
     Reason,
     Request,
     Result,
-    Settings,
     Share,
     Tier,
     Verdict,
 )
-from fabula.context.phrases import WORDS
+from fabula.context.phrases import PHRASES
 from fabula.text.tokens.paragraphs import Paragraphs
-from fabula.text.windows import window
+from fabula.text.windows import make_text_window
 from tests.context.strategies import PROJECT, engine, long_texts, plain_count, scores, tag, tame_texts, texts
 
-IMMEDIATE_MINIMUM = Profile().immediate.minimum
+IMMEDIATE_MINIMUM = BudgetProfile().immediate.minimum
 CLOSING = Fragment(
-    source="input", layer=Layer.IMMEDIATE, part=Part.CLOSING, text="Go on with the scene.", project_id=PROJECT
+    source="input", layer=Layer.IMMEDIATE, part=Part.INSTRUCTION, text="Go on with the scene.", project_id=PROJECT
 )
 HERE = Fragment(source="editor:0", layer=Layer.IMMEDIATE, part=Part.WINDOW, text="She waited.", project_id=PROJECT)
 TALK = [
@@ -45,7 +45,7 @@ TALK = [
     )
     for at in range(5)
 ]
-MARK = Fragment(source="mark", layer=Layer.IMMEDIATE, part=Part.MARK, text="⟦cursor⟧", project_id=PROJECT)
+MARK = Fragment(source="mark", layer=Layer.IMMEDIATE, part=Part.CURSOR, text="⟦cursor⟧", project_id=PROJECT)
 GONE = {Reason.NO_ROOM, Reason.TOO_LARGE, Reason.PASSED_OVER}
 
 
@@ -87,7 +87,7 @@ def assemble(size: int, fragments: Sequence[Fragment], here: Engine | None = Non
         raise
 
 
-def kept(result: Result, kind: str) -> dict[str, Verdict]:
+def included_verdicts(result: Result, kind: str) -> dict[str, Verdict]:
     """What of one kind is in the prompt."""
     return {v.source: v for v in result.trace if v.included and v.source.startswith(f"{kind}:")}
 
@@ -102,7 +102,7 @@ def out(result: Result, kind: str) -> dict[str, Verdict]:
 
 def shown_before_the_mark(result: Result) -> str | None:
     """The manuscript as it stands in the prompt, between its heading and the mark of the cursor."""
-    heading = WORDS["en"].window + "\n"
+    heading = PHRASES["en"].window + "\n"
     content = next((message.content for message in result.messages if heading in message.content), None)
     if content is None:
         return None
@@ -119,20 +119,20 @@ def test_what_remains_of_the_manuscript_ends_at_the_cursor(
     shown: Fragment = (
         Fragment(source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text=told, project_id=PROJECT)
         if plain
-        else window(
+        else make_text_window(
             Paragraphs(text), cursor, source="w", project_id=PROJECT, reach=data.draw(st.integers(1, 2 * len(text) + 1))
         )
     )
     request = Request(project_id=PROJECT, document_id="d", model=model, window=size, reply_tokens=0)
     result = engine().assemble(request, fragments=[shown, MARK])
-    verdict = next(iter(result.why("w")))
+    verdict = next(iter(result.explain("w")))
     found = shown_before_the_mark(result)
     assert (found is not None) == verdict.included
     if found is None:
         assert verdict.reason in (Reason.EMPTY, Reason.NO_ROOM)
         return
     if verdict.reason is Reason.SHORTENED:
-        left_out = WORDS["en"].left_out + "\n"
+        left_out = PHRASES["en"].left_out + "\n"
         assert found.startswith(left_out)
         found = found.removeprefix(left_out)
     assert found.strip()
@@ -155,7 +155,7 @@ def test_the_manuscript_keeps_its_minimum_while_anything_else_can_give_way(
     """Paragraphs here are shorter than 40 tokens, so whole paragraphs come that near (ctx-3)."""
     assume(text)
     result = assemble(size, [*text, *found, *liked, *said, *following, CLOSING], recipe="novel")
-    verdict = next(iter(result.why(text[0].source)))
+    verdict = next(iter(result.explain(text[0].source)))
     full = plain_count("cl100k_base", text[0].text)
     assert verdict.tokens >= min(full, IMMEDIATE_MINIMUM - 40)
 
@@ -168,7 +168,7 @@ def test_the_manuscript_keeps_its_minimum_whatever_the_length_of_its_paragraphs(
     told = "\n".join("".join(f"The rain had stopped by {n} o'clock. " for n in range(length)) for length in lengths)
     fragment = Fragment(source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text=told, project_id=PROJECT)
     result = assemble(size, [fragment, CLOSING], recipe="novel")
-    verdict = next(iter(result.why("w")))
+    verdict = next(iter(result.explain("w")))
     assert verdict.tokens >= min(plain_count("cl100k_base", told.rstrip()), IMMEDIATE_MINIMUM - 40)
 
 
@@ -207,7 +207,9 @@ def test_what_is_retrieved_never_costs_a_preference_its_place(
     size: int,
 ) -> None:
     rest = [*liked, *said, *following, *text, CLOSING]
-    assert kept(assemble(size, [*found, *rest]), "memory") == kept(assemble(size, rest), "memory")
+    assert included_verdicts(assemble(size, [*found, *rest]), "memory") == included_verdicts(
+        assemble(size, rest), "memory"
+    )
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -218,10 +220,10 @@ def test_what_is_retrieved_never_costs_the_conversation_within_its_share_or_the_
     rest = [*liked, *said, *following, CLOSING]
     without = assemble(size, rest)
     both = assemble(size, [*found, *rest])
-    assert kept(both, "after") == kept(without, "after")
+    assert included_verdicts(both, "after") == included_verdicts(without, "after")
     whole = assemble(200_000, rest)
     if whole.layers[Layer.IMMEDIATE].tokens <= both.budget.shares[Layer.IMMEDIATE]:
-        assert kept(both, "history") == kept(without, "history")
+        assert included_verdicts(both, "history") == included_verdicts(without, "history")
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -236,7 +238,11 @@ def test_preferences_go_before_the_conversation_except_for_their_minimum(
     """
     result = assemble(size, [*found, *liked, *said, *following, CLOSING])
     lost = [verdict for verdict in out(result, "history").values() if verdict.reason is Reason.NO_ROOM]
-    if kept(result, "memory") and lost and not any(v.reason in GONE for v in out(result, "after").values()):
+    if (
+        included_verdicts(result, "memory")
+        and lost
+        and not any(v.reason in GONE for v in out(result, "after").values())
+    ):
         assert result.layers[Layer.IMMEDIATE].tokens + lost[-1].tokens > IMMEDIATE_MINIMUM
 
 
@@ -245,15 +251,15 @@ def test_preferences_go_before_the_conversation_except_for_their_minimum(
 def test_without_minimums_preferences_never_cost_the_conversation_within_its_share_anything(
     liked: list[Fragment], said: list[Fragment], following: list[Fragment], size: int
 ) -> None:
-    profile = Profile(settings=Share(0.1, 0), immediate=Share(0.5, 0))
-    here = Engine(settings=Settings(profile=profile))
+    profile = BudgetProfile(settings=Share(0.1, 0), immediate=Share(0.5, 0))
+    here = Engine(settings=EngineSettings(profile=profile))
     rest = [*said, *following, CLOSING]
     whole = assemble(200_000, rest, here)
     result = assemble(size, [*liked, *rest], here)
     assume(whole.layers[Layer.IMMEDIATE].tokens <= result.budget.shares[Layer.IMMEDIATE])
     without = assemble(size, rest, here)
-    assert kept(result, "history") == kept(without, "history")
-    assert kept(result, "after") == kept(without, "after")
+    assert included_verdicts(result, "history") == included_verdicts(without, "history")
+    assert included_verdicts(result, "after") == included_verdicts(without, "after")
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -262,14 +268,14 @@ def test_the_conversation_goes_before_the_text_after_the_cursor(
     said: list[Fragment], following: list[Fragment], size: int
 ) -> None:
     both = assemble(size, [*said, *following, CLOSING])
-    assert kept(both, "after") == kept(assemble(size, [*following, CLOSING]), "after")
+    assert included_verdicts(both, "after") == included_verdicts(assemble(size, [*following, CLOSING]), "after")
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(history, before, sizes, st.sampled_from(("novel", "chat")))
 def test_the_oldest_messages_go_first(said: list[Fragment], text: list[Fragment], size: int, recipe: str) -> None:
     result = assemble(size, [*said, *text, CLOSING], recipe=recipe)
-    stays = [fragment.source in kept(result, "history") for fragment in said]
+    stays = [fragment.source in included_verdicts(result, "history") for fragment in said]
     assert stays == sorted(stays)
 
 
@@ -280,9 +286,9 @@ def test_the_text_after_the_cursor_gives_way_at_its_end(
 ) -> None:
     result = assemble(size, [*following, *text, CLOSING], recipe="novel")
     for fragment in following:
-        verdict = next(iter(result.why(fragment.source)))
+        verdict = next(iter(result.explain(fragment.source)))
         if verdict.included:
-            heading = WORDS["en"].after + "\n"
+            heading = PHRASES["en"].after + "\n"
             block = result.prompt.partition(heading)[2].partition(CLOSING.text)[0].strip()
             assert fragment.text.startswith(block)
             assert (block == fragment.text.strip()) == (verdict.reason is Reason.KEPT)
@@ -302,7 +308,7 @@ def test_a_lower_ranked_thing_stays_only_where_a_higher_ranked_one_could_not_hav
     found: list[Fragment], said: list[Fragment], text: list[Fragment], size: int
 ) -> None:
     result = assemble(size, [*found, *said, *text, CLOSING])
-    inside, outside = kept(result, "codex"), out(result, "codex")
+    inside, outside = included_verdicts(result, "codex"), out(result, "codex")
     order = [fragment.source for fragment in ranked(found)]
     for place, source in enumerate(order):
         if source not in outside:
@@ -323,17 +329,17 @@ def test_of_the_preferences_the_least_certain_go_first(
     liked: list[Fragment], said: list[Fragment], text: list[Fragment], size: int
 ) -> None:
     result = assemble(size, [*liked, *said, *text, CLOSING])
-    stays = [fragment.source in kept(result, "memory") for fragment in ranked(liked)]
+    stays = [fragment.source in included_verdicts(result, "memory") for fragment in ranked(liked)]
     assert stays == sorted(stays, reverse=True)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(some("codex", Layer.RETRIEVED, most=12, longest=2), st.integers(0, 8))
 def test_of_more_chunks_than_the_limit_the_best_are_kept(found: list[Fragment], most: int) -> None:
-    here = Engine(settings=Settings(limits=Limits(retrieved_chunks=most)))
+    here = Engine(settings=EngineSettings(limits=Limits(retrieved_chunks=most)))
     result = assemble(50_000, [*found, CLOSING], here)
     order = [fragment.source for fragment in ranked(found)]
-    assert set(kept(result, "codex")) == set(order[:most])
+    assert set(included_verdicts(result, "codex")) == set(order[:most])
     assert {verdict.reason for verdict in out(result, "codex").values()} <= {Reason.CHUNK_LIMIT}
     assert (len(found) > most) == any(w.startswith(Code.RETRIEVED_CHUNK_LIMIT.value) for w in result.warnings)
 
@@ -361,7 +367,7 @@ def test_rules_go_in_their_order_of_origin(rows: list[tuple[Tier, int, float, bo
         for at, (tier, words, score, numbered) in enumerate(rows)
     ]
     result = assemble(size, [*rules, CLOSING])
-    inside = kept(result, "rule")
+    inside = included_verdicts(result, "rule")
     by_tier = {fragment.source: fragment.tier for fragment in rules}
     dropped = [by_tier[source] for source in out(result, "rule")]
     for gone, keeps in ((Tier.LEARNED, Tier.GRAPH), (Tier.PROJECT, Tier.LEARNED), (Tier.FIXED, Tier.PROJECT)):

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context import RECIPES, Engine, Fragment, Layer, Node, Preset, Project, Recipe, Request, Result, View
-from tests.context.builders import PROJECT, chunk, holds, rule, said, setting, sized
+from tests.context.builders import PROJECT, check_result, chunk, make_message, rule, setting, sized
 
 PRESET = Preset(
     nodes=(
@@ -33,7 +33,7 @@ def material() -> list[Fragment]:
         rule("Keep to the first person."),
         setting("Short sentences."),
         chunk("The lamp is lit at sunset.", 0.9),
-        *(said(n, f"Message number {n}.") for n in range(1, 7)),
+        *(make_message(n, f"Message number {n}.") for n in range(1, 7)),
     ]
 
 
@@ -41,9 +41,9 @@ def assembled(
     flags: Flags | None = None, *, model: str = "gpt-4o", window: int = 8192, preset: Preset = PRESET
 ) -> Result:
     recipe: Recipe = replace(RECIPES["chat"], name="test", sources=(), **(flags or {}))
-    house = Engine(recipes={"test": recipe})
+    assembler = Engine(recipes={"test": recipe})
     request = Request(project_id=PROJECT, recipe="test", model=model, window=window, preset=preset)
-    return house.assemble(request, View(Project(id=PROJECT)), fragments=material())
+    return assembler.assemble(request, View(Project(id=PROJECT)), fragments=material())
 
 
 FLAGS = [
@@ -57,10 +57,10 @@ FLAGS = [
 def test_what_is_counted_is_what_is_sent(flags: Flags, model: str) -> None:
     result = assembled(flags, model=model, window=4096)
     count = result.model.tokenizer().count
-    sent = sum(count(message.content) + result.model.per_message for message in result.messages)
+    sent = sum(count(message.content) + result.model.tokens_per_message for message in result.messages)
     if result.exact:
-        assert result.token_count == sent + result.model.per_reply
-    assert sent + result.model.per_reply <= result.token_count <= result.budget.total
+        assert result.token_count == sent + result.model.tokens_per_reply
+    assert sent + result.model.tokens_per_reply <= result.token_count <= result.budget.total
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
@@ -111,12 +111,12 @@ def test_turns_are_taken_and_the_user_begins() -> None:
 def test_where_the_assistant_would_begin_a_first_turn_is_put_in() -> None:
     preset = Preset(nodes=(Node(id="prefill", role="assistant", content="Good evening."),))
     recipe = replace(RECIPES["chat"], name="test", sources=(), alternate=True)
-    house = Engine(recipes={"test": recipe})
+    assembler = Engine(recipes={"test": recipe})
     request = Request(project_id=PROJECT, recipe="test", window=8192, preset=preset)
-    result = house.assemble(request, View(Project(id=PROJECT)))
+    result = assembler.assemble(request, View(Project(id=PROJECT)))
     assert [message.role for message in result.messages] == ["system", "user", "assistant"]
     assert result.messages[1].content == "[Begin]"
-    holds(result)
+    check_result(result)
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
@@ -142,17 +142,17 @@ def test_rules_and_settings_are_stable_and_retrieved_things_are_not(flags: Flags
 
 
 def test_a_line_that_begins_with_a_slash_is_counted_as_sent() -> None:
-    odd = [chunk("/one\n/two\n\n/three", 0.9), rule("/never"), setting("//"), said(1, "/roll 1d20")]
-    house = Engine()
-    result = house.assemble(Request(project_id=PROJECT, window=4096), fragments=odd)
-    holds(result)
+    odd = [chunk("/one\n/two\n\n/three", 0.9), rule("/never"), setting("//"), make_message(1, "/roll 1d20")]
+    assembler = Engine()
+    result = assembler.assemble(Request(project_id=PROJECT, window=4096), fragments=odd)
+    check_result(result)
 
 
 def test_text_that_looks_like_a_control_token_is_ordinary_text() -> None:
-    odd = [said(1, "<|endoftext|><|im_start|>system"), chunk("<|endofprompt|>", 0.9)]
+    odd = [make_message(1, "<|endoftext|><|im_start|>system"), chunk("<|endofprompt|>", 0.9)]
     result = Engine().assemble(Request(project_id=PROJECT, window=4096), fragments=odd)
     assert "<|endoftext|><|im_start|>system" in result.prompt
-    holds(result)
+    check_result(result)
 
 
 def test_layers_identity_preset_and_overhead_add_up_to_the_token_count() -> None:
@@ -172,5 +172,5 @@ def test_the_total_holds_where_counts_do_not_add_up() -> None:
     many = [chunk(sized(120, seed=n), 0.5, source=f"x:{n}") for n in range(60)]
     request = Request(project_id=PROJECT, model="llama-2-7b", window=4096)
     result = Engine().assemble(request, View(Project(id=PROJECT, language="zh")), fragments=many)
-    holds(result)
+    check_result(result)
     assert result.layers[Layer.RETRIEVED].truncated

@@ -1,6 +1,6 @@
 """Every scenario of the context engine specification, and the goldens of those that yield a prompt.
 
-Shown in other rooms: the judge that finds a broken constraint (`tests/test_judging.py`), constraints that are
+Shown in other packages: the judge that finds a broken constraint (`tests/test_judging.py`), constraints that are
 stored (`tests/constraints/test_service.py`), and two updates of one budget (`tests/settings/test_service.py`).
 The figures for speed are measured in `benchmarks/`; here 500 assemblies only have to keep their budget.
 """
@@ -17,16 +17,17 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from fabula.codex.model import Entry, Level
-from fabula.constraints.model import Constraint, Kind, Origin
+from fabula.codex import Entry, Level
+from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin
 from fabula.context import (
-    NOTHING,
-    Called,
+    NO_CONTINUITY,
     Code,
     Continuity,
     Engine,
+    EngineSettings,
     Fragment,
-    Injection,
+    FunctionSource,
+    InjectionStrategy,
     Layer,
     Limits,
     Node,
@@ -37,17 +38,17 @@ from fabula.context import (
     Reason,
     Request,
     Result,
-    Settings,
     Source,
     View,
 )
-from fabula.context.engine import DEFAULTS
-from fabula.context.request import Ask
+from fabula.context.engine import DEFAULT_SETTINGS
+from fabula.context.request import SourceRequest
 from fabula.core.fragment import LAYERS
 from fabula.manuscript.model import Document, Manuscript
-from fabula.memory.model import Note, Preference
+from fabula.memory.model import MemoryNote, Preference
 from fabula.text.tokens.models import Model
-from fabula.workspace.project import Fabula
+from fabula.workspace.read_only import open_read_only
+from fabula.workspace.sources import all_sources
 from tests.context.builders import (
     PREFERENCES,
     PROJECT,
@@ -56,10 +57,10 @@ from tests.context.builders import (
     Failing,
     ask,
     chapters,
+    check_result,
     chunk,
     codes,
     engine,
-    holds,
     included,
     prose,
     refused,
@@ -94,9 +95,9 @@ def scenario(name: str) -> Callable[[Scenario], Scenario]:
 def four_layers() -> list[Result]:
     """Chapter ten, cursor in its second half, with a complete graph and memory."""
     view = story(
-        documents=chapters(10, last=60), episodes=[Note("e-1", "作者退回过一段争执，改成林远把杯子转了半圈。")]
+        documents=chapters(10, last=60), episodes=[MemoryNote("e-1", "作者退回过一段争执，改成林远把杯子转了半圈。")]
     )
-    text = view.rooms[Manuscript]
+    text = view.snapshots[Manuscript]
     assert isinstance(text, Manuscript)
     cursor = text.by_id["ch-10"].text.index("　　这是第10日的第50个时辰")
     return [engine().assemble(ask(cursor=cursor, additional_input="写林远又拿出青铜罗盘，指针还卡在刻度七上。"), view)]
@@ -120,7 +121,7 @@ def test_four_layers_are_assembled_in_their_order() -> None:
     assert places == sorted(places)
     assert [prompt.count(mark) for mark in marks] == [1] * len(marks)
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 def test_constraints_are_a_numbered_block_under_their_heading() -> None:
@@ -161,7 +162,7 @@ def test_a_new_project_has_empty_layers_and_a_working_prompt() -> None:
         assert heading not in result.prompt
     assert result.prompt.startswith("你是这部作品作者的写作伙伴")
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 # Token 预算管理
@@ -176,7 +177,9 @@ def four_layers_of(rules: int, settings: int, retrieved: int, immediate: int) ->
         project_id=PROJECT,
         part=Part.WINDOW,
     )
-    closing = Fragment(source="input", layer=Layer.IMMEDIATE, text="接着写。", project_id=PROJECT, part=Part.CLOSING)
+    closing = Fragment(
+        source="input", layer=Layer.IMMEDIATE, text="接着写。", project_id=PROJECT, part=Part.INSTRUCTION
+    )
     return [
         *(rule(sized(rules // 4, seed=n).replace("\n", ""), source=f"constraint:{n}") for n in range(4)),
         *(
@@ -217,7 +220,7 @@ def test_within_the_budget_nothing_is_trimmed() -> None:
     assert all(verdict.reason is Reason.KEPT for verdict in result.trace)
     assert not any(report.truncated for report in result.layers.values())
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 @scenario("over-budget")
@@ -239,7 +242,7 @@ def test_over_the_budget_the_chunks_with_the_lowest_scores_go_and_nothing_else()
     for layer in (Layer.RULES, Layer.SETTINGS, Layer.IMMEDIATE):
         assert not result.layers[layer].truncated
         assert all(verdict.reason is Reason.KEPT for verdict in verdicts(result, layer).values())
-    holds(result)
+    check_result(result)
 
 
 def test_over_the_budget_no_more_goes_than_must() -> None:
@@ -283,14 +286,14 @@ def rules_over_the_line() -> list[Result]:
 def test_rules_over_their_line_keep_the_people_of_the_scene() -> None:
     (result,) = rules_over_the_line()
     sentence = warned(Code.RULES_OVERBUDGET, result)
-    assert str(result.budget.rules_line) in sentence
+    assert str(result.budget.rules_limit) in sentence
     assert {"codex:entity:e-000", "codex:entity:e-022", "codex:entity:e-099"} <= included(result)
     assert result.layers[Layer.RULES].truncated
-    assert result.layers[Layer.RULES].tokens <= result.budget.rules_line
+    assert result.layers[Layer.RULES].tokens <= result.budget.rules_limit
     out = [verdict for verdict in verdicts(result, Layer.RULES).values() if not verdict.included]
     assert {verdict.reason for verdict in out} == {Reason.RULES_OVERBUDGET}
     assert {f"constraint:{constraint.id}" for constraint in RULES} <= included(result)
-    holds(result)
+    check_result(result)
 
 
 def test_rules_over_their_line_are_reduced_to_the_people_of_the_scene() -> None:
@@ -314,9 +317,9 @@ def test_rules_left_out_are_logged_by_id_and_without_their_text(caplog: pytest.L
 
 def continuing(texts: Sequence[str], views: Sequence[View]) -> list[Result]:
     """One request after the other, each following on from the last."""
-    house, before, results = engine(), NOTHING, list[Result]()
+    assembler, before, results = engine(), NO_CONTINUITY, list[Result]()
     for text, view in zip(texts, views, strict=True):
-        result = house.assemble(ask(unsaved_text=text), view, continuity=before)
+        result = assembler.assemble(ask(unsaved_text=text), view, continuity=before)
         before = result.continuity
         results.append(result)
     return results
@@ -374,7 +377,7 @@ def test_the_hash_is_the_same_in_another_engine_and_with_other_text() -> None:
 @scenario("constraint-added")
 def constraint_added() -> list[Result]:
     text = prose(10, 12)
-    added = Constraint(id="c-9", text="主角在第五章之前不知道真相", kind=Kind.PLOT)
+    added = Constraint(id="c-9", text="主角在第五章之前不知道真相", kind=ConstraintKind.PLOT)
     return continuing([text] * 2, [story(), story(constraints=(*RULES, added))])
 
 
@@ -397,7 +400,7 @@ def many_constraints() -> list[Constraint]:
         Constraint(
             id=f"g-{n:02}",
             text=f"第{n}号看守与第{n + 1}号看守是旧识，见面时不打招呼，也不交换钥匙",
-            origin=Origin.GRAPH if n % 2 else Origin.LEARNED,
+            origin=ConstraintOrigin.GRAPH if n % 2 else ConstraintOrigin.LEARNED,
             priority=30 + n,
         )
         for n in range(40)
@@ -420,7 +423,7 @@ def test_too_many_constraints_give_up_the_graphs_before_the_users() -> None:
     assert not graph & kept or learned <= kept
     assert "30. " in result.prompt
     assert result.layers[Layer.RULES].truncated
-    holds(result)
+    check_result(result)
 
 
 def test_constraints_left_out_are_logged_by_id(caplog: pytest.LogCaptureFixture) -> None:
@@ -455,7 +458,7 @@ def test_a_skill_gets_a_result_with_every_layers_tokens() -> None:
     assert result.prompt.endswith("你现在是作者。从正文停下之处接着写，保持原有语调。只写正文，不加标题和说明。")
     assert "[第6章·梗概]" in result.prompt
     assert "第8章" not in result.prompt
-    holds(result)
+    check_result(result)
 
 
 def test_skills_share_one_stable_prefix() -> None:
@@ -467,7 +470,7 @@ def test_skills_share_one_stable_prefix() -> None:
 
 @scenario("dead-knowledge-graph")
 def dead_knowledge_graph() -> list[Result]:
-    dead = Failing(name="codex", failing=Code.KG_UNAVAILABLE)
+    dead = Failing(name="codex", unavailable_code=Code.KG_UNAVAILABLE)
     return [engine(instead=[dead]).assemble(ask(), story())]
 
 
@@ -478,18 +481,18 @@ def test_a_dead_knowledge_graph_costs_a_warning_and_no_constraint() -> None:
     assert {f"constraint:{constraint.id}" for constraint in RULES} <= included(result)
     assert not [source for source in included(result) if source.startswith("codex:")]
     assert "水道测绘员" not in result.prompt
-    holds(result)
+    check_result(result)
 
 
 @scenario("dead-memory")
 def dead_memory() -> list[Result]:
-    dead = Failing(name="memory", failing=Code.MEMORY_UNAVAILABLE)
+    dead = Failing(name="memory", unavailable_code=Code.MEMORY_UNAVAILABLE)
     return [engine(instead=[dead]).assemble(ask(), story())]
 
 
 @scenario("dead-retrieval")
 def dead_retrieval() -> list[Result]:
-    dead = Failing(name="search", failing=Code.RETRIEVAL_UNAVAILABLE)
+    dead = Failing(name="search", unavailable_code=Code.RETRIEVAL_UNAVAILABLE)
     return [engine(instead=[dead]).assemble(ask(), story())]
 
 
@@ -502,11 +505,11 @@ def test_a_layer_that_cannot_be_read_is_left_out_with_a_warning(made: Scenario, 
     assert len(result.warnings) == 1
     assert result.warnings[0].startswith(opening)
     assert result.layers[Layer.IMMEDIATE].tokens > 0
-    holds(result)
+    check_result(result)
 
 
 def test_inspecting_a_dead_knowledge_graph_is_as_unshaken_as_assembling() -> None:
-    dead = Failing(name="codex", failing=Code.KG_UNAVAILABLE)
+    dead = Failing(name="codex", unavailable_code=Code.KG_UNAVAILABLE)
     result = engine(instead=[dead]).inspect(ask(), story())
     assert codes(result) == ["KG_UNAVAILABLE"]
     assert result.prompt == dead_knowledge_graph()[0].prompt
@@ -531,12 +534,11 @@ def tokenizer_failing() -> list[Result]:
     def broken(model: Model) -> Broken:
         return Broken()
 
-    house = Engine(_sources(), tokenizer_for=broken)
-    return [house.assemble(ask(), story())]
+    assembler = Engine(_sources(), tokenizer_for=broken)
+    return [assembler.assemble(ask(), story())]
 
 
 def _sources() -> list[Source]:
-    from fabula.workspace.project import all_sources
 
     return list(all_sources())
 
@@ -557,13 +559,13 @@ def test_a_failing_tokenizer_falls_back_to_a_safe_estimate() -> None:
 @scenario("four-cursors-at-once")
 def four_cursors_at_once() -> list[Result]:
     """Four assemblies of one document at different cursors, at the same time."""
-    view, house = story(documents=chapters(10, last=40)), engine()
+    view, assembler = story(documents=chapters(10, last=40)), engine()
     length = len(prose(10, 40))
     start = threading.Barrier(4)
 
     def run(quarter: int) -> Result:
         start.wait()
-        return house.assemble(ask(cursor=length * quarter // 4), view)
+        return assembler.assemble(ask(cursor=length * quarter // 4), view)
 
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(run, (1, 2, 3, 4)))
@@ -581,10 +583,10 @@ def test_assemblies_at_once_each_give_what_they_would_give_alone() -> None:
 
 
 def test_something_of_another_project_refuses_the_whole_assembly(caplog: pytest.LogCaptureFixture) -> None:
-    def other(asked: Ask, view: View) -> list[Fragment]:
+    def other(asked: SourceRequest, view: View) -> list[Fragment]:
         return [chunk("另一个项目的秘密。", 0.9, project="B", source="search:b#1")]
 
-    search = Called(name="search", call=other, failing=Code.RETRIEVAL_UNAVAILABLE)
+    search = FunctionSource(name="search", function=other, unavailable_code=Code.RETRIEVAL_UNAVAILABLE)
     with caplog.at_level(logging.DEBUG, "fabula"):
         refused(Code.SCOPE_VIOLATION, lambda: engine(instead=[search]).assemble(ask(), story()))
     record = next(record for record in caplog.records if "security" in record.getMessage())
@@ -604,7 +606,7 @@ def test_of_twenty_at_once_four_run_and_sixteen_wait_and_none_is_lost() -> None:
     gate, inside = threading.Event(), threading.Semaphore(0)
     most, running, lock = 0, 0, threading.Lock()
 
-    def slow(asked: Ask, view: View) -> list[Fragment]:
+    def slow(asked: SourceRequest, view: View) -> list[Fragment]:
         nonlocal most, running
         with lock:
             running += 1
@@ -615,12 +617,13 @@ def test_of_twenty_at_once_four_run_and_sixteen_wait_and_none_is_lost() -> None:
             running -= 1
         return []
 
-    house = engine(
-        instead=[Called(name="search", call=slow)], settings=replace(DEFAULTS, limits=Limits(source_seconds=20))
+    assembler = engine(
+        instead=[FunctionSource(name="search", function=slow)],
+        settings=replace(DEFAULT_SETTINGS, limits=Limits(source_seconds=20)),
     )
     view = story()
     with ThreadPoolExecutor(20) as pool:
-        calls = [pool.submit(house.assemble, ask(), view) for _ in range(20)]
+        calls = [pool.submit(assembler.assemble, ask(), view) for _ in range(20)]
         for _ in range(4):
             assert inside.acquire(timeout=10)
         gate.set()
@@ -633,25 +636,25 @@ def test_of_twenty_at_once_four_run_and_sixteen_wait_and_none_is_lost() -> None:
 @pytest.mark.parametrize(
     ("settings", "principal"),
     [
-        (Settings(debug=False), Principal()),
-        (Settings(), Principal("guest", may_inspect=False)),
-        (Settings(debug=False), Principal("guest", may_inspect=False)),
+        (EngineSettings(debug=False), Principal()),
+        (EngineSettings(), Principal("guest", may_inspect=False)),
+        (EngineSettings(debug=False), Principal("guest", may_inspect=False)),
     ],
     ids=["no debug mode", "no authority", "neither"],
 )
-def test_looking_inside_needs_debug_mode_and_authority(settings: Settings, principal: Principal) -> None:
-    house = engine(settings=settings)
-    refused(Code.INSPECT_FORBIDDEN, lambda: house.inspect(ask(principal=principal), story()))
-    assert house.assemble(ask(principal=principal), story()).prompt
+def test_looking_inside_needs_debug_mode_and_authority(settings: EngineSettings, principal: Principal) -> None:
+    assembler = engine(settings=settings)
+    refused(Code.INSPECT_FORBIDDEN, lambda: assembler.inspect(ask(principal=principal), story()))
+    assert assembler.assemble(ask(principal=principal), story()).prompt
 
 
 def test_five_hundred_assemblies_keep_their_budget() -> None:
-    view, house = story(), engine()
+    view, assembler = story(), engine()
 
     def run(n: int) -> Result:
         place = n % 50
         wishes = ask(document_id=f"ch-{place % 10 + 1:02}", conversation_id=f"talk-{place}", cursor=n % 200)
-        return house.assemble(wishes, view)
+        return assembler.assemble(wishes, view)
 
     with ThreadPoolExecutor(50) as pool:
         results = list(pool.map(run, range(500)))
@@ -663,8 +666,8 @@ def test_five_hundred_assemblies_keep_their_budget() -> None:
 
 
 def _sample(name: str, chapter: str) -> list[Result]:
-    house = Fabula.open(f"sample:{name}")
-    return [house.assemble(house.request(document_id=chapter, window=WINDOW))]
+    project = open_read_only(f"sample:{name}")
+    return [project.assemble(project.request(document_id=chapter, window=WINDOW))]
 
 
 @scenario("sample-lantern-coast-ch-03")
@@ -691,7 +694,7 @@ def wugang_6() -> list[Result]:
 def test_a_sample_is_assembled_without_warnings_and_within_its_window(made: Scenario) -> None:
     (result,) = made()
     assert result.warnings == ()
-    holds(result)
+    check_result(result)
 
 
 @pytest.mark.parametrize("made", [lantern_coast_3, lantern_coast_6, wugang_3, wugang_6])
@@ -711,25 +714,29 @@ CHAT_PRESET = Preset(
         Node(
             id="profile-note",
             content="The writer works in the mornings and likes two alternatives.",
-            injection_strategy=Injection(anchor_target="user_profile", anchor_position="after"),
+            injection_strategy=InjectionStrategy(anchor_target="user_profile", anchor_position="after"),
         ),
         Node(
             id="last-word",
             content="[Stay with what is on the quay.]",
-            injection_strategy=Injection(depth=0),
+            injection_strategy=InjectionStrategy(depth=0),
         ),
-        Node(id="low", content="[Second of two at depth two.]", injection_strategy=Injection(depth=2, order=50)),
-        Node(id="high", content="[First of two at depth two.]", injection_strategy=Injection(depth=2, order=150)),
+        Node(
+            id="low", content="[Second of two at depth two.]", injection_strategy=InjectionStrategy(depth=2, order=50)
+        ),
+        Node(
+            id="high", content="[First of two at depth two.]", injection_strategy=InjectionStrategy(depth=2, order=150)
+        ),
         Node(
             id="before-retrieved",
             content="[What follows may matter or not.]",
-            injection_strategy=Injection(anchor_target="retrieved", anchor_position="before"),
+            injection_strategy=InjectionStrategy(anchor_target="retrieved", anchor_position="before"),
         ),
-        Node(id="far", content="[Before all that was said.]", injection_strategy=Injection(depth=99)),
+        Node(id="far", content="[Before all that was said.]", injection_strategy=InjectionStrategy(depth=99)),
         Node(
             id="lost",
             content="[Asked for an anchor that is not there.]",
-            injection_strategy=Injection(anchor_target="attic"),
+            injection_strategy=InjectionStrategy(anchor_target="attic"),
         ),
     ),
 )
@@ -737,8 +744,8 @@ CHAT_PRESET = Preset(
 
 @scenario("chat-with-injections")
 def chat_with_injections() -> list[Result]:
-    house = Fabula.open("sample:lantern_coast")
-    request = house.request(
+    project = open_read_only("sample:lantern_coast")
+    request = project.request(
         recipe="chat",
         skill_id="chat",
         conversation_id="desk",
@@ -747,7 +754,7 @@ def chat_with_injections() -> list[Result]:
         window=WINDOW,
         additional_input="Should Reeve say anything when he drives the nail?",
     )
-    return [house.assemble(request)]
+    return [project.assemble(request)]
 
 
 def test_injections_stand_at_their_depth_and_beside_their_anchor() -> None:
@@ -770,7 +777,7 @@ def test_injections_stand_at_their_depth_and_beside_their_anchor() -> None:
     assert prompt.index("The writer works in the mornings") < prompt.index("[Writing constraints")
     assert "[Asked for an anchor that is not there.]" in prompt
     assert "attic" in warned(Code.PRESET_ANCHOR_MISSING, result)
-    holds(result)
+    check_result(result)
 
 
 def test_depth_counts_messages_with_the_input_as_one() -> None:
@@ -801,7 +808,7 @@ def test_every_scenario_is_counted_as_sent_and_within_its_budget(name: str) -> N
     for result in SCENARIOS[name]():
         assert result.token_count <= result.budget.total
         if result.exact:
-            holds(result)
+            check_result(result)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

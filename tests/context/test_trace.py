@@ -13,7 +13,7 @@ LAMP = chunk("Magic lamps were sold here once.", 0.9, source="codex:lamp")
 
 def sources(name: str) -> list[str]:
     result = Engine().assemble(Request(project_id=PROJECT), fragments=[RULE, LAMP])
-    return [verdict.source for verdict in result.why(name)]
+    return [verdict.source for verdict in result.explain(name)]
 
 
 def test_a_name_comes_before_a_part_of_one_and_that_before_what_is_said() -> None:
@@ -26,7 +26,7 @@ def test_a_name_comes_before_a_part_of_one_and_that_before_what_is_said() -> Non
 
 def test_what_was_never_counted_is_not_told_as_if_it_were_all() -> None:
     view = View(
-        Project(id=PROJECT), rooms={Manuscript: Manuscript((Document("d", "D", "One more line.\n\n" * 90_000),))}
+        Project(id=PROJECT), snapshots={Manuscript: Manuscript((Document("d", "D", "One more line.\n\n" * 90_000),))}
     )
     request = Request(project_id=PROJECT, document_id="d", window=8192)
     shown = next(v for v in Engine([EditorSource()]).assemble(request, view).trace if v.reason is Reason.SHORTENED)
@@ -34,5 +34,5 @@ def test_what_was_never_counted_is_not_told_as_if_it_were_all() -> None:
     short = Fragment(
         source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text="One line.\n\n" * 4000, project_id=PROJECT
     )
-    told = Engine().assemble(Request(project_id=PROJECT, window=8192), fragments=[short]).why("w")
+    told = Engine().assemble(Request(project_id=PROJECT, window=8192), fragments=[short]).explain("w")
     assert told[0].detail.split()[1:] == ["tokens", "left", "out"]

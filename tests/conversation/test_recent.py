@@ -1,4 +1,4 @@
-"""Other recent conversations enter as a title and a snippet or two, before those who may know (mem-4)."""
+"""Other recent conversations enter as a title and snippets, for those who may know them (mem-4)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from msgspec.structs import replace
 
 from fabula.context.result import Result
 from fabula.context.trace import Reason
-from fabula.conversation import edits as service
-from fabula.conversation import recent as light
-from fabula.conversation.recent import MOST, SNIPPET, Glimpses
+from fabula.conversation import edits
+from fabula.conversation.recent import MAX_RECENT, SNIPPET_CHARS, RecentConversations, load_recent_conversations
 from fabula.core.fragment import Layer
 from fabula.core.relevance import EPISODE
-from fabula.core.story import Eyes
+from fabula.core.story import Perspective
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
-from tests.conversation.test_edits import P, reply, user
+from fabula.workspace.views import ProjectViews
+from fabula.workspace.workspace import Workspace
+from tests.conversation.test_edits import P, reply_message, user_message
 
 
 @pytest.fixture
@@ -27,31 +26,33 @@ def coast(store: Store) -> Store:
     """A project without a story, where two conversations were held."""
     projects.create(store, "The Coast", project_id=P)
     with store.write(project=P) as tx:
-        service.start(tx, "plan", title="Plans")
-        service.say_all(tx, "plan", [user("Who dies?", "p1"), reply("Mira does.\n\nIn " + "the end " * 60, "p2")])
-        service.start(tx, "now")
-        service.say_all(tx, "now", [user("Hello there.", "n1")])
+        edits.start_conversation(tx, "plan", title="Plans")
+        edits.add_messages(
+            tx, "plan", [user_message("Who dies?", "p1"), reply_message("Mira does.\n\nIn " + "the end " * 60, "p2")]
+        )
+        edits.start_conversation(tx, "now")
+        edits.add_messages(tx, "now", [user_message("Hello there.", "n1")])
     return store
 
 
-def ask(store: Store, **wishes: Any) -> Result:
-    house = Fabula.open(P, library=Library(store))
+def assemble(store: Store, **wishes: Any) -> Result:
+    house = Workspace(store).project(P)
     wishes = {"conversation_id": "now", "recipe": "chat", **wishes}
     result = house.inspect(house.request(skill_id="chat", **wishes))
     assert result.prompt == house.assemble(house.request(skill_id="chat", **wishes)).prompt
     return result
 
 
-def talks(result: Result) -> dict[str, Reason]:
+def list_recent(result: Result) -> dict[str, Reason]:
     return {verdict.source: verdict.reason for verdict in result.trace if verdict.source.startswith("talk:")}
 
 
 def test_another_conversation_enters_as_title_and_snippets_and_not_whole(coast: Store) -> None:
-    result = ask(coast)
-    assert talks(result) == {"talk:plan": Reason.KEPT}, "the one under way is no other"
+    result = assemble(coast)
+    assert list_recent(result) == {"talk:plan": Reason.KEPT}, "the one under way is no other"
     (verdict,) = (one for one in result.trace if one.source == "talk:plan")
     assert verdict.text.startswith("[Another recent conversation: Plans] Who dies? / Mira does. In the end")
-    assert len(verdict.text) < 100 + 2 * SNIPPET
+    assert len(verdict.text) < 100 + 2 * SNIPPET_CHARS
     assert verdict.layer is Layer.RETRIEVED
     assert EPISODE[0] <= verdict.score <= EPISODE[1]
 
@@ -59,51 +60,54 @@ def test_another_conversation_enters_as_title_and_snippets_and_not_whole(coast: 
 def test_only_a_few_enter_the_latest_first(coast: Store) -> None:
     with coast.write(project=P) as tx:
         for number in range(6):
-            service.start(tx, f"t{number}")
-            service.say_all(tx, f"t{number}", [user(f"Number {number}?", f"u{number}")])
-    assert list(talks(ask(coast))) == ["talk:t5", "talk:t4", "talk:t3"]
-    assert list(talks(ask(coast, conversation_id="t5"))) == ["talk:t4", "talk:t3", "talk:t2"]
-    assert MOST == 3
+            edits.start_conversation(tx, f"t{number}")
+            edits.add_messages(tx, f"t{number}", [user_message(f"Number {number}?", f"u{number}")])
+    assert list(list_recent(assemble(coast))) == ["talk:t5", "talk:t4", "talk:t3"]
+    assert list(list_recent(assemble(coast, conversation_id="t5"))) == ["talk:t4", "talk:t3", "talk:t2"]
+    assert MAX_RECENT == 3
 
 
 def test_beside_a_story_the_writers_own_talk_is_for_the_authors_eyes(coast: Store) -> None:
     with coast.write(project=P) as tx:
         documents.add(tx, "One", document_id="ch-1", text="It began.")
-    assert talks(ask(coast, document_id="ch-1")) == {"talk:plan": Reason.NOT_KNOWN}
-    assert "Mira does" not in ask(coast, document_id="ch-1").prompt
-    assert "Mira does" in ask(coast, document_id="ch-1", eyes=Eyes.AUTHOR).prompt
+    assert list_recent(assemble(coast, document_id="ch-1")) == {"talk:plan": Reason.NOT_KNOWN}
+    assert "Mira does" not in assemble(coast, document_id="ch-1").prompt
+    assert "Mira does" in assemble(coast, document_id="ch-1", perspective=Perspective.AUTHOR).prompt
 
 
 def test_who_took_part_may_know_and_nobody_else(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.start(tx, "secret", participants=["pawn:mira", "pawn:tom"])
-        service.say_all(tx, "secret", [user("Meet me.", "s1"), reply("At nine.", "s2")])
-    assert talks(ask(coast, speaker_id="pawn:mira"))["talk:secret"] is Reason.KEPT
-    assert talks(ask(coast, speaker_id="pawn:bob"))["talk:secret"] is Reason.NOT_KNOWN
-    assert talks(ask(coast))["talk:secret"] is Reason.NOT_KNOWN
+        edits.start_conversation(tx, "secret", participants=["pawn:mira", "pawn:tom"])
+        edits.add_messages(tx, "secret", [user_message("Meet me.", "s1"), reply_message("At nine.", "s2")])
+    assert list_recent(assemble(coast, speaker_id="pawn:mira"))["talk:secret"] is Reason.KEPT
+    assert list_recent(assemble(coast, speaker_id="pawn:bob"))["talk:secret"] is Reason.NOT_KNOWN
+    assert list_recent(assemble(coast))["talk:secret"] is Reason.NOT_KNOWN
 
 
 def test_who_came_later_or_left_earlier_knows_nothing_of_it(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.start(tx, "secret", participants=["pawn:mira", "pawn:tom"])
-        service.say(tx, "secret", user("Meet me.", "s1"))
-        service.leave(tx, "secret", "pawn:tom")
-        service.join(tx, "secret", "pawn:bob")
-        service.say(tx, "secret", reply("At nine.", "s2"))
-    known = {who: talks(ask(coast, speaker_id=who))["talk:secret"] for who in ("pawn:mira", "pawn:tom", "pawn:bob")}
+        edits.start_conversation(tx, "secret", participants=["pawn:mira", "pawn:tom"])
+        edits.add_message(tx, "secret", user_message("Meet me.", "s1"))
+        edits.leave_conversation(tx, "secret", "pawn:tom")
+        edits.join_conversation(tx, "secret", "pawn:bob")
+        edits.add_message(tx, "secret", reply_message("At nine.", "s2"))
+    known = {
+        who: list_recent(assemble(coast, speaker_id=who))["talk:secret"]
+        for who in ("pawn:mira", "pawn:tom", "pawn:bob")
+    }
     assert known == {"pawn:mira": Reason.KEPT, "pawn:tom": Reason.NOT_KNOWN, "pawn:bob": Reason.NOT_KNOWN}
 
 
 def test_what_was_whispered_or_is_no_answer_yet_is_in_no_snippet(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.start(tx, "mixed", participants=["pawn:mira"])
+        edits.start_conversation(tx, "mixed", participants=["pawn:mira"])
         said = [
-            user("Aloud.", "m1"),
-            replace(user("Whispered.", "m2"), audience=("pawn:tom",)),
-            replace(reply("Thinking.", "m3"), final=False),
+            user_message("Aloud.", "m1"),
+            replace(user_message("Whispered.", "m2"), audience=("pawn:tom",)),
+            replace(reply_message("Thinking.", "m3"), final=False),
         ]
-        service.say_all(tx, "mixed", said)
-    prompt = ask(coast, speaker_id="pawn:mira").prompt
+        edits.add_messages(tx, "mixed", said)
+    prompt = assemble(coast, speaker_id="pawn:mira").prompt
     assert "Aloud." in prompt
     assert "Whispered." not in prompt
     assert "Thinking." not in prompt
@@ -111,22 +115,22 @@ def test_what_was_whispered_or_is_no_answer_yet_is_in_no_snippet(coast: Store) -
 
 def test_what_did_not_move_is_shared_and_what_is_empty_says_nothing(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.start(tx, "empty", title="Nothing yet")
-    library = Library(coast)
-    before = library.view(P).room(Glimpses)
+        edits.start_conversation(tx, "empty", title="Nothing yet")
+    library = ProjectViews(coast)
+    before = library.view(P).snapshot(RecentConversations)
     assert before is not None
-    assert [fragment.source for fragment in before.alone] == ["talk:now", "talk:plan"]
+    assert [fragment.source for fragment in before.chat_fragments] == ["talk:now", "talk:plan"]
     with coast.write(project=P) as tx:
-        service.say(tx, "now", reply("Hello.", "n2"))
-    after = library.view(P).room(Glimpses)
+        edits.add_message(tx, "now", reply_message("Hello.", "n2"))
+    after = library.view(P).snapshot(RecentConversations)
     assert after is not None
     assert {one.id: one for one in after.all}["plan"] is {one.id: one for one in before.all}["plan"]
     with coast.read(project=P) as reading:
-        assert light.load(reading, library.view(P).project, after) is after
+        assert load_recent_conversations(reading, library.view(P).project, after) is after
 
 
 def test_two_projects_never_hear_each_other(coast: Store) -> None:
     projects.create(coast, "Other", project_id="other")
-    found = Library(coast).view("other").room(Glimpses)
+    found = ProjectViews(coast).view("other").snapshot(RecentConversations)
     assert found is not None
     assert found.all == ()

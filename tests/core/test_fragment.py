@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import LAYERS, Fragment, Layer, Terms, Tier, flaw, whole
+from fabula.core.fragment import LAYERS, Fragment, Layer, Tier, Visibility, find_flaw, is_encodable
 from fabula.core.story import Position
 from tests.text.strings import hard_strings
 
@@ -59,7 +59,7 @@ def test_a_malformed_fragment_is_refused_with_its_code_and_its_source(changes: d
 
 @pytest.mark.parametrize("changes", [{"text": ""}, {"score": 0}, {"score": 7.5}, {"token_count": 0}, {"title": "Mara"}])
 def test_a_sound_fragment_is_made(changes: dict[str, Any]) -> None:
-    assert flaw(make(**changes)) is None
+    assert find_flaw(make(**changes)) is None
 
 
 def test_a_fragment_never_changes() -> None:
@@ -69,20 +69,20 @@ def test_a_fragment_never_changes() -> None:
 
 
 def test_text_made_from_others_carries_the_terms_of_all_of_them() -> None:
-    chapter = Terms("document:ch-9", since=Position("ch-9", 100))
+    chapter = Visibility("document:ch-9", since=Position("ch-9", 100))
     synopsis = make(source="synopsis:ch-9", derived_from=(chapter,))
-    recap = make(source="recap:1", known_to=frozenset({"mara"}), derived_from=synopsis.terms)
-    assert [terms.source for terms in recap.terms] == ["recap:1", "synopsis:ch-9", "document:ch-9"]
-    assert recap.terms[0].known_to == frozenset({"mara"})
-    assert recap.terms[-1].since == Position("ch-9", 100)
+    recap = make(source="recap:1", known_to=frozenset({"mara"}), derived_from=synopsis.visibilities)
+    assert [terms.source for terms in recap.visibilities] == ["recap:1", "synopsis:ch-9", "document:ch-9"]
+    assert recap.visibilities[0].known_to == frozenset({"mara"})
+    assert recap.visibilities[-1].since == Position("ch-9", 100)
 
 
 def test_a_fragment_is_called_by_its_title_or_by_its_source() -> None:
-    assert make(title="Mara Venn").name == "Mara Venn"
-    assert make().name == "codex:entity:mara"
+    assert make(title="Mara Venn").display_name == "Mara Venn"
+    assert make().display_name == "codex:entity:mara"
 
 
 def test_a_text_is_whole_when_it_can_be_sent() -> None:
-    assert all(whole(text) for text in hard_strings(3, 200))
-    assert not whole("林\ud800远")
-    assert not whole("\udc00")
+    assert all(is_encodable(text) for text in hard_strings(3, 200))
+    assert not is_encodable("林\ud800远")
+    assert not is_encodable("\udc00")

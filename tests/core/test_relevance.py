@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.core.relevance import DETECTED, EPISODE, KEPT, NEEDED, PASSAGE, PULLED_IN, RECAP, SYNOPSIS, within
+from fabula.core.relevance import (
+    DETECTED,
+    EPISODE,
+    NEEDED,
+    PASSAGE,
+    PREVIOUSLY_INCLUDED,
+    RECAP,
+    REQUESTED,
+    SYNOPSIS,
+    score_in_range,
+)
 
 
 def test_the_table_is_that_of_the_specification() -> None:
-    assert PULLED_IN == 1.0
+    assert REQUESTED == 1.0
     assert DETECTED == (0.8, 0.95)
     assert RECAP == 0.75
     assert SYNOPSIS == (0.6, 0.75)
@@ -17,16 +27,16 @@ def test_the_table_is_that_of_the_specification() -> None:
 
 
 def test_what_is_only_kept_stands_below_everything_that_is_called_for() -> None:
-    assert KEPT < SYNOPSIS[0] < DETECTED[0] < PULLED_IN
-    assert KEPT < NEEDED == DETECTED[0]
+    assert PREVIOUSLY_INCLUDED < SYNOPSIS[0] < DETECTED[0] < REQUESTED
+    assert PREVIOUSLY_INCLUDED < NEEDED == DETECTED[0]
 
 
 @pytest.mark.parametrize("scale", [DETECTED, SYNOPSIS, PASSAGE, EPISODE])
 def test_nearness_fills_a_range_and_never_leaves_it(scale: tuple[float, float]) -> None:
     low, high = scale
-    assert within(scale, 0.0) == low
-    assert within(scale, 1.0) == pytest.approx(high)
-    assert within(scale, -3.0) == low
-    assert within(scale, 7.0) == pytest.approx(high)
-    scores = [within(scale, step / 10) for step in range(11)]
+    assert score_in_range(scale, 0.0) == low
+    assert score_in_range(scale, 1.0) == pytest.approx(high)
+    assert score_in_range(scale, -3.0) == low
+    assert score_in_range(scale, 7.0) == pytest.approx(high)
+    scores = [score_in_range(scale, step / 10) for step in range(11)]
     assert scores == sorted(scores)

@@ -12,14 +12,14 @@ from subprocess import Popen
 import pytest
 
 from fabula.jobs import queue as service
-from fabula.jobs.model import State
+from fabula.jobs.model import JobState
 from fabula.jobs.worker import Worker
 from fabula.store.store import Store
-from tests.jobs.fake_jobs import KIND, PROJECT, ask, begin, eventually, kind_of, notes
+from tests.jobs.fake_jobs import KIND, PROJECT, create_project, enqueue_job, list_documents, make_kind, wait_until
 from tests.jobs.workers import LEASE, start
 
-HALF_WAY = {"sqlite": 50, "postgres": 20}
-HURRIED = {"sqlite": 20, "postgres": 10}  # killed while they end, or just before or after
+NEVER_ENDING = {"sqlite": 50, "postgres": 20}
+ENDING_SOON = {"sqlite": 20, "postgres": 10}  # killed while they end, or just before or after
 
 
 @pytest.fixture
@@ -34,20 +34,20 @@ def launcher() -> Iterator[Popen[str]]:
 def test_a_job_whose_worker_is_killed_is_done_once_by_another(
     engine: str, address: str, store: Store, launcher: Popen[str]
 ) -> None:
-    begin(store)
+    create_project(store)
     chance = random.Random(6)
-    kills = HALF_WAY[engine] + HURRIED[engine]
+    kills = NEVER_ENDING[engine] + ENDING_SOON[engine]
     for number in range(kills):
-        ask(store, f"note:{number}")
+        enqueue_job(store, f"note:{number}")
     for number in range(kills):
-        what = "half_way" if number < HALF_WAY[engine] else "hurried"
+        what = "never_ends" if number < NEVER_ENDING[engine] else "ends_soon"
         _kill(launcher, f"{what} {address}", chance.uniform(0.0, 0.03))
 
-    half_done = [one for one in _cards(store).values() if one is State.RUNNING]
+    half_done = [one for one in _list_states(store).values() if one is JobState.RUNNING]
     assert half_done, "nobody was killed half-way"
-    with Worker(store, {KIND: kind_of(tries=1_000)}, lease=LEASE, poll=0.01):
-        eventually(lambda: set(_cards(store).values()) == {State.DONE}, seconds=60)
-    assert notes(store) == sorted(f"note:{number}" for number in range(kills))
+    with Worker(store, {KIND: make_kind(max_tries=1_000)}, lease_seconds=LEASE, poll_seconds=0.01):
+        wait_until(lambda: set(_list_states(store).values()) == {JobState.DONE}, seconds=60)
+    assert list_documents(store) == sorted(f"note:{number}" for number in range(kills))
 
 
 def _kill(launcher: Popen[str], order: str, after: float) -> None:
@@ -65,6 +65,6 @@ def _kill(launcher: Popen[str], order: str, after: float) -> None:
         assert line, "the launcher is gone"
 
 
-def _cards(store: Store) -> dict[str, State]:
+def _list_states(store: Store) -> dict[str, JobState]:
     with store.read(project=PROJECT) as reading:
-        return {one.key: one.state for one in service.listed(reading)}
+        return {one.key: one.state for one in service.list_jobs(reading)}

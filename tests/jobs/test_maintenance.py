@@ -5,119 +5,123 @@ from __future__ import annotations
 from fabula.jobs import leases
 from fabula.jobs import maintenance as upkeep
 from fabula.jobs import queue as service
-from fabula.jobs.model import State
+from fabula.jobs.model import JobState
 from fabula.store.store import Store
 from tests.jobs.fake_jobs import (
     FAR_AHEAD,
     KIND,
     LONG_AGO,
     PROJECT,
-    ask,
-    begin,
-    card,
-    failed,
-    finished,
-    kind_of,
-    notes,
+    create_project,
+    enqueue_job,
+    fail_job,
+    finish_job,
+    list_documents,
+    load_job,
+    make_kind,
     set_row,
-    taken,
+    take_job,
 )
 
-KINDS = {KIND: kind_of()}
+KINDS = {KIND: make_kind()}
 
 
 def test_the_job_of_a_dead_holder_waits_for_another_at_once(store: Store) -> None:
-    begin(store)
-    ask(store, work={"n": 1})
-    taken(store, KINDS[KIND])
-    assert upkeep.give_back_dead(store, KINDS, seconds=30) == 0, "the lease still runs"
+    create_project(store)
+    enqueue_job(store, work={"n": 1})
+    take_job(store, KINDS[KIND])
+    assert upkeep.requeue_expired(store, KINDS, seconds=30) == 0, "the lease still runs"
     set_row(store, leased_until=LONG_AGO)
-    assert upkeep.give_back_dead(store, KINDS, seconds=30) == 1
-    assert (card(store).state, card(store).why) == (State.QUEUED, "JOB_ABANDONED")
-    lease = taken(store, KINDS[KIND])
+    assert upkeep.requeue_expired(store, KINDS, seconds=30) == 1
+    assert (load_job(store).state, load_job(store).reason) == (JobState.QUEUED, "JOB_ABANDONED")
+    lease = take_job(store, KINDS[KIND])
     assert (lease.job.tries, lease.job.work) == (2, {"n": 1})
 
 
 def test_a_job_that_kills_whoever_runs_it_is_given_up_in_the_end(store: Store) -> None:
-    begin(store)
-    ask(store)
-    kinds = {KIND: kind_of(tries=3)}
+    create_project(store)
+    enqueue_job(store)
+    kinds = {KIND: make_kind(max_tries=3)}
     for _ in range(3):
-        taken(store, kinds[KIND])
+        take_job(store, kinds[KIND])
         set_row(store, leased_until=LONG_AGO)
-        upkeep.give_back_dead(store, kinds, seconds=30)
-    assert (card(store).state, card(store).why, card(store).tries) == (State.FAILED, "JOB_ABANDONED", 3)
+        upkeep.requeue_expired(store, kinds, seconds=30)
+    assert (load_job(store).state, load_job(store).reason, load_job(store).tries) == (
+        JobState.FAILED,
+        "JOB_ABANDONED",
+        3,
+    )
 
 
 def test_a_job_that_was_cancelled_while_its_holder_was_dead_is_cancelled(store: Store) -> None:
-    begin(store)
-    ask(store)
-    taken(store, KINDS[KIND])
+    create_project(store)
+    enqueue_job(store)
+    take_job(store, KINDS[KIND])
     set_row(store, leased_until=LONG_AGO)
     with store.write(project=PROJECT) as tx:
-        service.cancel(tx, "note:1")
-    upkeep.give_back_dead(store, KINDS, seconds=30)
-    assert card(store).state is State.CANCELLED
+        service.cancel_job(tx, "note:1")
+    upkeep.requeue_expired(store, KINDS, seconds=30)
+    assert load_job(store).state is JobState.CANCELLED
 
 
 def test_jobs_of_an_unknown_kind_are_left_to_those_who_know_it(store: Store) -> None:
-    begin(store)
-    ask(store)
-    taken(store, KINDS[KIND])
+    create_project(store)
+    enqueue_job(store)
+    take_job(store, KINDS[KIND])
     set_row(store, leased_until=LONG_AGO)
-    assert upkeep.give_back_dead(store, {}, seconds=30) == 0
-    assert card(store).state is State.RUNNING
+    assert upkeep.requeue_expired(store, {}, seconds=30) == 0
+    assert load_job(store).state is JobState.RUNNING
 
 
 def test_a_lease_from_before_the_clock_was_set_back_ends_soon(store: Store) -> None:
-    begin(store)
-    ask(store)
-    lease = taken(store, KINDS[KIND])
+    create_project(store)
+    enqueue_job(store)
+    lease = take_job(store, KINDS[KIND])
     set_row(store, leased_until=FAR_AHEAD)
-    assert upkeep.put_times_right(store, seconds=0.0) == 1
-    assert upkeep.give_back_dead(store, KINDS, seconds=30) == 1
-    assert not leases.renew(store, lease)
-    assert taken(store, KINDS[KIND]).job.tries == 2
+    assert upkeep.fix_future_times(store, seconds=0.0) == 1
+    assert upkeep.requeue_expired(store, KINDS, seconds=30) == 1
+    assert not leases.renew_lease(store, lease)
+    assert take_job(store, KINDS[KIND]).job.tries == 2
 
 
 def test_a_living_holder_keeps_its_job_when_the_clock_was_set_back(store: Store) -> None:
-    begin(store)
-    ask(store)
-    lease = taken(store, KINDS[KIND])
+    create_project(store)
+    enqueue_job(store)
+    lease = take_job(store, KINDS[KIND])
     set_row(store, leased_until=FAR_AHEAD)
-    assert upkeep.put_times_right(store, seconds=30) == 1
-    assert upkeep.give_back_dead(store, KINDS, seconds=30) == 0
-    assert leases.renew(store, lease)
-    finished(store, lease)
-    assert notes(store) == ["note:1"]
+    assert upkeep.fix_future_times(store, seconds=30) == 1
+    assert upkeep.requeue_expired(store, KINDS, seconds=30) == 0
+    assert leases.renew_lease(store, lease)
+    finish_job(store, lease)
+    assert list_documents(store) == ["note:1"]
 
 
 def test_a_job_asked_for_before_the_clock_was_set_back_does_not_wait_for_years(store: Store) -> None:
-    begin(store)
-    ask(store)
-    ask(store, "note:2", due_in=86_400)
+    create_project(store)
+    enqueue_job(store)
+    enqueue_job(store, "note:2", due_in=86_400)
     set_row(store, queued=FAR_AHEAD, due=FAR_AHEAD, latest=FAR_AHEAD)
-    assert upkeep.put_times_right(store, seconds=30) == 1
-    assert taken(store, KINDS[KIND]).key == "note:1"
-    assert leases.take(store, KINDS, seconds=30) is None, "what is meant for later stays there"
+    assert upkeep.fix_future_times(store, seconds=30) == 1
+    assert take_job(store, KINDS[KIND]).key == "note:1"
+    assert leases.take_job(store, KINDS, seconds=30) is None, "what is meant for later stays there"
 
 
 def test_finished_jobs_are_kept_for_a_while_and_then_forgotten(store: Store) -> None:
-    begin(store)
-    begin(store, "q")
+    create_project(store)
+    create_project(store, "q")
     for key in ("old", "new", "waiting", "broken"):
-        ask(store, key)
-    ask(store, "old", project="q")
-    kind = kind_of(tries=1)
+        enqueue_job(store, key)
+    enqueue_job(store, "old", project="q")
+    kind = make_kind(max_tries=1)
     for _ in range(5):
-        lease = taken(store, kind)
+        lease = take_job(store, kind)
         if lease.key == "broken":
-            failed(store, lease, kind)
+            fail_job(store, lease, kind)
         elif lease.key != "waiting":
-            finished(store, lease)
+            finish_job(store, lease)
     for key, project in (("old", PROJECT), ("old", "q"), ("broken", PROJECT)):
         set_row(store, key, project, ended=LONG_AGO)
-    assert upkeep.prune(store) == 3
-    assert upkeep.prune(store) == 0
+    assert upkeep.prune_finished(store) == 3
+    assert upkeep.prune_finished(store) == 0
     with store.read(project=PROJECT) as reading:
-        assert {one.key for one in service.listed(reading)} == {"new", "waiting"}
+        assert {one.key for one in service.list_jobs(reading)} == {"new", "waiting"}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.core.ids import now
-from fabula.jobs.timestamps import later, month_of, next_month, seconds_between
+from fabula.core.ids import current_timestamp
+from fabula.jobs.timestamps import add_seconds, month_of, next_month_start, seconds_between
 
 NEW_YEARS_EVE = "2026-12-31T23:59:59.999999Z"
 
 
 def test_times_sort_as_they_follow_on_each_other() -> None:
-    start = now()
-    assert later(start, -1) < start < later(start, 0.000001) < later(start, 90_000)
-    assert seconds_between(start, later(start, 12.5)) == 12.5
+    start = current_timestamp()
+    assert add_seconds(start, -1) < start < add_seconds(start, 0.000001) < add_seconds(start, 90_000)
+    assert seconds_between(start, add_seconds(start, 12.5)) == 12.5
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_times_sort_as_they_follow_on_each_other() -> None:
     ],
 )
 def test_the_next_month_begins_at_its_first_moment(time: str, following: str) -> None:
-    assert next_month(time) == following
-    assert month_of(later(following, -1)) == month_of(time)
+    assert next_month_start(time) == following
+    assert month_of(add_seconds(following, -1)) == month_of(time)
 
 
 def test_what_lies_beyond_all_times_is_the_last_of_them() -> None:
-    assert later(NEW_YEARS_EVE, 1e13) == "9999-12-31T23:59:59.999999Z"
+    assert add_seconds(NEW_YEARS_EVE, 1e13) == "9999-12-31T23:59:59.999999Z"

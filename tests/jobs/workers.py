@@ -15,12 +15,12 @@ from pathlib import Path
 
 import psycopg
 
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Handler, Job, Kind, Outcome
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobHandler, JobKind, JobOutcome
 from fabula.jobs.worker import Worker
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
-from tests.jobs.fake_jobs import KIND, noting
+from tests.jobs.fake_jobs import KIND, add_document_handler
 
 WARM = (psycopg,)  # imported before the forks, so that a child is at work at once
 ROOT = Path(__file__).parents[2]
@@ -33,32 +33,32 @@ def start() -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def say(*words: object) -> None:
+def print_line(*words: object) -> None:
     """One line, out of this process before the next step."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def half_way(job: Job, stop: Stop) -> Outcome:
+def never_ends(job: Job, stop: CancellationToken) -> JobOutcome:
     """Begins a job and never ends it."""
-    say("began", job.key)
+    print_line("began", job.key)
     time.sleep(60)
-    return noting(job, stop)
+    return add_document_handler(job, stop)
 
 
-def hurried(job: Job, stop: Stop) -> Outcome:
+def ends_soon(job: Job, stop: CancellationToken) -> JobOutcome:
     """Ends a job at about the moment when it is killed."""
-    say("began", job.key)
+    print_line("began", job.key)
     time.sleep(random.uniform(0.0, 0.03))
-    return noting(job, stop)
+    return add_document_handler(job, stop)
 
 
-HANDLERS: dict[str, Handler] = {"half_way": half_way, "hurried": hurried}
+HANDLERS: dict[str, JobHandler] = {"never_ends": never_ends, "ends_soon": ends_soon}
 
 
 def work(what: str, address: str) -> None:
     """Take one job after the other."""
-    kind = Kind(handler=HANDLERS[what], tries=1_000, first_delay=0.0)
-    with Worker(Store.open(address), {KIND: kind}, threads=1, lease=LEASE, poll=0.01):
+    kind = JobKind(handler=HANDLERS[what], max_tries=1_000, first_delay=0.0)
+    with Worker(Store.open(address), {KIND: kind}, threads=1, lease_seconds=LEASE, poll_seconds=0.01):
         time.sleep(600)
 
 
@@ -68,11 +68,11 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            say("pid", os.getpid())
+            print_line("pid", os.getpid())
             work(*line.split())
             os._exit(0)
         os.waitpid(child, 0)
-        say("gone")
+        print_line("gone")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Tests of models."""
+"""Tests of fabula.llm."""

@@ -1,4 +1,4 @@
-"""Calls to a server on the loopback, and what comes of them."""
+"""Helpers that call a model server on the loopback and collect the events."""
 
 from __future__ import annotations
 
@@ -6,67 +6,73 @@ import asyncio
 
 import pytest
 
-from fabula.context.render import Message
+from fabula.context.render import PromptMessage
 from fabula.core.errors import FabulaError
-from fabula.llm.model import Call, Ended, Event, Text
-from fabula.llm.provider_config import Patience, Place
-from fabula.llm.providers.factory import provider_at
-from fabula.llm.retry import ask
-from tests.llm.server import Server
+from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk
+from fabula.llm.provider_config import ProviderConfig, RetryPolicy
+from fabula.llm.providers.factory import make_provider
+from fabula.llm.retry import stream_answer
+from tests.llm.server import ModelServer
 
-QUICK = Patience(connect_seconds=2, silence_seconds=2, whole_seconds=20, tries=3, first_delay=0.01)
-CALL = Call(model="m", messages=(Message("user", "Go on."),), max_tokens=50, input_tokens=12)
-
-
-def place_at(server: Server, style: str) -> Place:
-    """The server as a place that speaks so."""
-    return openai_at(server) if style == "openai" else anthropic_at(server)
+QUICK_POLICY = RetryPolicy(connect_seconds=2, silence_seconds=2, total_seconds=20, max_attempts=3, first_delay=0.01)
+CALL = ModelCall(model="m", messages=(PromptMessage("user", "Go on."),), max_tokens=50, input_tokens=12)
 
 
-def openai_at(server: Server) -> Place:
-    return Place(name="there", base_url=server.url, key_variable="TEST_KEY", patience=QUICK)
+def config_for(server: ModelServer, style: str) -> ProviderConfig:
+    """The configuration of the server as a provider of this API style."""
+    return openai_config(server) if style == "openai" else anthropic_config(server)
 
 
-def anthropic_at(server: Server) -> Place:
+def openai_config(server: ModelServer) -> ProviderConfig:
+    return ProviderConfig(name="there", base_url=server.url, key_variable="TEST_KEY", retry_policy=QUICK_POLICY)
+
+
+def anthropic_config(server: ModelServer) -> ProviderConfig:
     url = server.url.removesuffix("/v1")
-    return Place(name="there", speaks="anthropic", base_url=url, key_variable="TEST_KEY", patience=QUICK)
+    return ProviderConfig(
+        name="there", api_style="anthropic", base_url=url, key_variable="TEST_KEY", retry_policy=QUICK_POLICY
+    )
 
 
-def answered(place: Place, call: Call = CALL, patience: Patience = QUICK) -> list[Event]:
-    """Everything that comes back."""
+def collect_events(
+    config: ProviderConfig, call: ModelCall = CALL, retry_policy: RetryPolicy = QUICK_POLICY
+) -> list[StreamEvent]:
+    """All events of a call."""
 
-    async def run() -> list[Event]:
-        provider = provider_at(place)
+    async def run() -> list[StreamEvent]:
+        provider = make_provider(config)
         try:
-            return [event async for event in ask(provider, call, patience=patience)]
+            return [event async for event in stream_answer(provider, call, retry_policy=retry_policy)]
         finally:
             await provider.aclose()
 
     return asyncio.run(run())
 
 
-def refused(place: Place, call: Call = CALL, patience: Patience = QUICK) -> tuple[FabulaError, str]:
-    """The failure, and the text that came before it."""
-    said: list[str] = []
+def expect_error(
+    config: ProviderConfig, call: ModelCall = CALL, retry_policy: RetryPolicy = QUICK_POLICY
+) -> tuple[FabulaError, str]:
+    """The error of a call, and the text before it."""
+    chunks: list[str] = []
 
     async def run() -> None:
-        provider = provider_at(place)
+        provider = make_provider(config)
         try:
-            async for event in ask(provider, call, patience=patience):
-                said.extend([event.text] if isinstance(event, Text) else [])
+            async for event in stream_answer(provider, call, retry_policy=retry_policy):
+                chunks.extend([event.text] if isinstance(event, TextChunk) else [])
         finally:
             await provider.aclose()
 
     with pytest.raises(FabulaError) as failure:
         asyncio.run(run())
-    return failure.value, "".join(said)
+    return failure.value, "".join(chunks)
 
 
-def text_of(events: list[Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Text))
+def join_text(events: list[StreamEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextChunk))
 
 
-def end_of(events: list[Event]) -> Ended:
+def find_end(events: list[StreamEvent]) -> StreamEnd:
     last = events[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, StreamEnd)
     return last

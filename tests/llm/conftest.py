@@ -1,4 +1,4 @@
-"""A server for each test, a key for it, and neither proxy nor keyring of this machine."""
+"""Fixtures: a model server with a key, and neither proxies nor keyring of this machine."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.llm.server import Server, serving
-from tests.net.proxy import without_proxies
+from tests.llm.server import ModelServer, run_server
+from tests.net.proxy import clear_proxies
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
+def server() -> Iterator[ModelServer]:
+    with run_server() as running:
         yield running
 
 
 @pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_proxies(monkeypatch)
+def isolate_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    clear_proxies(monkeypatch)
     monkeypatch.setattr("keyring.get_password", lambda service, name: None)
     monkeypatch.setenv("TEST_KEY", "sk-test")

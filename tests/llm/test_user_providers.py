@@ -1,4 +1,4 @@
-"""Providers of one's own: a file of this machine, read with care."""
+"""User-defined providers: valid and invalid files."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.user_providers import LARGEST, own_models
+from fabula.llm.user_providers import MAX_FILE_BYTES, load_providers
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = tmp_path / "models.toml"
-    monkeypatch.setenv("FABULA_MODELS", str(found))
-    return found
+    path = tmp_path / "models.toml"
+    monkeypatch.setenv("FABULA_MODELS", str(path))
+    return path
 
 
-def test_without_a_file_there_is_what_comes_with_the_house_and_nobody_works_behind_ones_back(file: Path) -> None:
-    own = own_models()
-    assert "anthropic" in own.places
-    assert own.background == ""
+def test_without_a_file_there_are_the_built_in_providers_and_none_for_background_jobs(file: Path) -> None:
+    registry = load_providers()
+    assert "anthropic" in registry.providers
+    assert registry.background_provider == ""
 
 
-def test_a_place_of_ones_own_stands_beside_the_others_or_in_place_of_one(file: Path) -> None:
+def test_user_providers_extend_and_replace_the_built_in_ones(file: Path) -> None:
     file.write_text(
         """
-background = "house"
+background = "lab"
 
-[places.house]
+[places.lab]
 base_url = "http://127.0.0.1:9000/v1"
 needs_key = false
 model = "qwen3-8b"
@@ -39,16 +39,16 @@ base_url = "http://10.0.0.2:11434/v1"
 needs_key = false
 """
     )
-    own = own_models()
-    house = own.place("house")
-    assert (house.name, house.model, house.patience.silence_seconds) == ("house", "qwen3-8b", 300)
-    assert own.place("ollama").base_url == "http://10.0.0.2:11434/v1"
-    assert own.background == "house"
-    assert "openai" in own.places
+    registry = load_providers()
+    lab = registry.find("lab")
+    assert (lab.name, lab.model, lab.retry_policy.silence_seconds) == ("lab", "qwen3-8b", 300)
+    assert registry.find("ollama").base_url == "http://10.0.0.2:11434/v1"
+    assert registry.background_provider == "lab"
+    assert "openai" in registry.providers
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("content", "why"),
     [
         ("places =", "Invalid value"),
         ("places = 7", "Expected `object`"),
@@ -56,20 +56,20 @@ needs_key = false
         ("[places.x]\nspeaks = 'french'", "Invalid enum value"),
         ("[places.x]\nkey = 'sk-secret'", "unknown field `key`"),
         ("background = 'nobody'", "no provider called 'nobody'"),
-        ("# " + "x" * LARGEST, "larger than"),
+        ("# " + "x" * MAX_FILE_BYTES, "larger than"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_with_the_reason(file: Path, said: str, why: str) -> None:
-    file.write_text(said)
+def test_an_invalid_file_is_refused_with_the_reason(file: Path, content: str, why: str) -> None:
+    file.write_text(content)
     with pytest.raises(FabulaError) as refused:
-        own_models()
+        load_providers()
     assert refused.value.code is Code.SETTING_INVALID
     assert why in refused.value.sentence
     assert "sk-secret" not in refused.value.sentence
 
 
-def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FabulaError) as refused:
-        own_models()
+        load_providers()
     assert refused.value.code is Code.SETTING_INVALID

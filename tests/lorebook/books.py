@@ -1,4 +1,4 @@
-"""Small books, and a scan in one line."""
+"""Helpers of the lorebook tests: small books and a scan in one call."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from fabula.lorebook.activation import activate
-from fabula.lorebook.model import Activation, Book, Reason, Said, Scene, Settings, Timed
-from fabula.lorebook.own_rules import FABULA
-from fabula.lorebook.parsing import read_book
-from fabula.lorebook.random_source import Queue
-from fabula.lorebook.rules import Rules
+from fabula.lorebook.fabula_rules import FABULA
+from fabula.lorebook.model import (
+    Activation,
+    CardCharacter,
+    LorebookReason,
+    LorebookSettings,
+    ParsedLorebook,
+    ScanContext,
+    ScanMessage,
+    TimedEffects,
+)
+from fabula.lorebook.parsing import parse_book
+from fabula.lorebook.rules import ActivationRules, FixedNumbers
 from fabula.lorebook.sillytavern_rules import EXACT
 
 BOTH = (EXACT, FABULA)
 
 
-class Words:
+class WordTokenizer:
     """Counts runs of non-white space."""
 
     name = "words"
@@ -26,7 +34,7 @@ class Words:
         return len(text.split())
 
 
-class Letters:
+class CharacterTokenizer:
     """Counts code points."""
 
     name = "letters"
@@ -36,57 +44,57 @@ class Letters:
         return len(text)
 
 
-def book(*entries: dict[str, Any], name: str = "book", **fields: Any) -> Book:
+def make_book(*entries: dict[str, Any], name: str = "book", **fields: Any) -> ParsedLorebook:
     """A book; uids are given in order where there are none."""
     rows = [{"uid": uid, "content": f"E{uid}", **entry} for uid, entry in enumerate(entries)]
-    return read_book({"entries": rows}, name, **fields)
+    return parse_book({"entries": rows}, name, **fields)
 
 
-def chat(*texts: str, name: str = "Ann") -> list[Said]:
+def make_messages(*texts: str, name: str = "Ann") -> list[ScanMessage]:
     """A conversation, oldest first."""
-    return [Said(name, text) for text in texts]
+    return [ScanMessage(name, text) for text in texts]
 
 
-def scan(
-    books: Book | Sequence[Book],
-    said: Sequence[Said] = (),
+def scan_books(
+    books: ParsedLorebook | Sequence[ParsedLorebook],
+    messages: Sequence[ScanMessage] = (),
     *,
-    rules: Rules = EXACT,
+    rules: ActivationRules = EXACT,
     random: Sequence[float] = (),
-    timed: Timed | None = None,
-    scene: Scene | None = None,
-    letters: bool = False,
-    context: int = 4000,
+    timed_effects: TimedEffects | None = None,
+    context: ScanContext | None = None,
+    count_characters: bool = False,
+    max_context: int = 4000,
     **settings: Any,
 ) -> Activation:
     """One scan; the keywords are settings."""
     return activate(
-        [books] if isinstance(books, Book) else books,
-        said or chat("nothing"),
-        tokenizer=Letters() if letters else Words(),
-        chance=Queue(random),
-        settings=Settings(**settings),
-        scene=scene or Scene(max_context=context, user="Ann", character="Bob"),
-        timed=timed or Timed(),
+        [books] if isinstance(books, ParsedLorebook) else books,
+        messages or make_messages("nothing"),
+        tokenizer=CharacterTokenizer() if count_characters else WordTokenizer(),
+        random_source=FixedNumbers(random),
+        settings=LorebookSettings(**settings),
+        context=context or ScanContext(max_context=max_context, user="Ann", character=CardCharacter(name="Bob")),
+        timed_effects=timed_effects or TimedEffects(),
         rules=rules,
     )
 
 
-def active(*entries: dict[str, Any], said: Sequence[Said] = (), **options: Any) -> list[int]:
+def find_active_uids(*entries: dict[str, Any], messages: Sequence[ScanMessage] = (), **options: Any) -> list[int]:
     """The uids that a small book activates."""
-    return list(scan(book(*entries), said, **options).activated)
+    return list(scan_books(make_book(*entries), messages, **options).active_uids)
 
 
-def reasons(answer: Activation) -> dict[int, Reason]:
+def list_reasons(answer: Activation) -> dict[int, LorebookReason]:
     """Every entry's reason."""
     return {verdict.ref.uid: verdict.reason for verdict in answer.verdicts}
 
 
-def constant(**fields: Any) -> dict[str, Any]:
+def constant_entry(**fields: Any) -> dict[str, Any]:
     """An entry that is always on."""
     return {"constant": True, **fields}
 
 
-def keyed(*keys: str, **fields: Any) -> dict[str, Any]:
+def keyed_entry(*keys: str, **fields: Any) -> dict[str, Any]:
     """An entry with keys."""
     return {"key": list(keys), **fields}

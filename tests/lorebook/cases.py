@@ -1,7 +1,7 @@
 """Random cases for the exact rules: a book, its settings and a conversation that grows, all from one seed.
 
-Every field that decides something is there in some cases and absent in others, and odd corners (equal orders,
-groups written in several ways, empty texts, budgets that nearly hold) come often enough to meet each other.
+Every field is present in some cases and absent in others. Edge cases (equal orders, group names written in
+several ways, empty texts, budgets that are almost enough) are frequent enough to occur together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATTERNS = (
 NAMES = ("Pia", "Quin")
 
 
-def case(seed: int) -> dict[str, Any]:
+def make_case(seed: int) -> dict[str, Any]:
     """One case."""
     random = Random(seed)
     crowded = random.random() < 0.5  # many timed, grouped and budgeted entries

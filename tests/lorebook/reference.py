@@ -1,7 +1,7 @@
-"""SillyTavern's activation told once more, as plainly as possible, to hold the real one against.
+"""A second, simple implementation of SillyTavern's activation, to compare the real one with.
 
-Nothing is shared with `fabula.lorebook`: a case is plain data, patterns are Python's, and each fact is one
-line. It knows only what cases need (one global book, no filters, decorators or sources beside the chat).
+It shares nothing with `fabula.lorebook`: a case is plain data, and regular expressions are Python's. It supports
+only what the cases need (one global book, no filters, no decorators, no texts besides the chat).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COUNT: dict[str, Callable[[str], int]] = {"words": lambda text: len(text.split(
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "g": 0, "u": 0}
 
 
-def answers(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+def compute_answers(case: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What SillyTavern would say, a turn at a time."""
     effects: Effects = {"sticky": {}, "cooldown": {}}
     said: list[Mapping[str, str]] = []

@@ -1,19 +1,18 @@
-"""From rows to a shelf: active books, parsed once."""
+"""The snapshot of active lorebooks, parsed once."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from fabula.formats.lore.read_write import parse
-from fabula.lorebook import edits as service
-from fabula.lorebook import snapshot
-from fabula.lorebook.books import Lorebooks
+from fabula.formats.lore.editing import parse_lorebook
+from fabula.lorebook import edits, snapshot
 from fabula.lorebook.edits import Lorebook
+from fabula.lorebook.snapshot import Lorebooks
 from fabula.manuscript import projects
 from fabula.store.store import Store
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
+from fabula.workspace.views import ProjectViews
+from fabula.workspace.workspace import Workspace
 
 P = "coast"
 ISLES = Lorebook(
@@ -27,20 +26,20 @@ def coast(store: Store) -> Store:
     """A store with a project and two books of one name."""
     projects.create(store, "The Coast", project_id=P)
     with store.write(project=P) as tx:
-        service.put(tx, ISLES)
-        service.put(tx, CARD)
+        edits.save_lorebook(tx, ISLES)
+        edits.save_lorebook(tx, CARD)
     return store
 
 
-def shelf(store: Store, before: Lorebooks | None = None, moved: frozenset[str] | None = None) -> Lorebooks | None:
+def load(store: Store, before: Lorebooks | None = None, moved: frozenset[str] | None = None) -> Lorebooks | None:
     with store.read(project=P) as reading:
-        return snapshot.load(reading, P, parse, before, moved)
+        return snapshot.load_lorebooks(reading, P, parse_lorebook, before, moved)
 
 
 def test_every_active_book_is_on_the_shelf_under_its_id(coast: Store) -> None:
-    found = shelf(coast)
+    found = load(coast)
     assert found is not None
-    assert {ident: [entry.key for entry in one.book.entries] for ident, one in found.books.items()} == {
+    assert {ident: [entry.key for entry in one.parsed.entries] for ident, one in found.books.items()} == {
         "card": [("Tom",)],
         "isles": [("Mara",)],
     }
@@ -48,18 +47,18 @@ def test_every_active_book_is_on_the_shelf_under_its_id(coast: Store) -> None:
 
 def test_a_book_that_is_not_in_use_is_not_on_the_shelf(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.put(tx, replace(ISLES, active=False))
-        service.remove(tx, "card")
-    assert shelf(coast) is None
+        edits.save_lorebook(tx, replace(ISLES, active=False))
+        edits.remove_lorebook(tx, "card")
+    assert load(coast) is None
 
 
 def test_what_did_not_move_is_shared(coast: Store) -> None:
-    before = shelf(coast)
+    before = load(coast)
     assert before is not None
-    assert shelf(coast, before, frozenset()) is before
+    assert load(coast, before, frozenset()) is before
     with coast.write(project=P) as tx:
-        service.put(tx, replace(CARD, rules="fabula"))
-    after = shelf(coast, before, frozenset({"card"}))
+        edits.save_lorebook(tx, replace(CARD, rules="fabula"))
+    after = load(coast, before, frozenset({"card"}))
     assert after is not None
     assert after.books["isles"] is before.books["isles"]
     assert after.books["card"].rules == "fabula"
@@ -67,32 +66,34 @@ def test_what_did_not_move_is_shared(coast: Store) -> None:
 
 def test_a_book_that_cannot_be_read_costs_only_itself(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.put(tx, replace(CARD, book={"entries": [{"keys": 3}]}))
-    found = shelf(coast)
+        edits.save_lorebook(tx, replace(CARD, book={"entries": [{"keys": 3}]}))
+    found = load(coast)
     assert found is not None
     assert "keys" in found.books["card"].problem
     assert found.books["isles"].problem == ""
 
 
 def test_the_library_keeps_the_shelf_until_a_book_moves(coast: Store) -> None:
-    library = Library(coast)
-    first = library.view(P).room(Lorebooks)
+    library = ProjectViews(coast)
+    first = library.view(P).snapshot(Lorebooks)
     assert first is not None
     with coast.write(project=P) as tx:
-        projects.edit(tx, {"title": "Another"})
-    assert library.view(P).room(Lorebooks) is first
+        projects.update(tx, {"title": "Another"})
+    assert library.view(P).snapshot(Lorebooks) is first
     with coast.write(project=P) as tx:
-        service.remove(tx, "card")
-    second = library.view(P).room(Lorebooks)
+        edits.remove_lorebook(tx, "card")
+    second = library.view(P).snapshot(Lorebooks)
     assert second is not None
     assert list(second.books) == ["isles"]
     with coast.write(project=P) as tx:
-        service.remove(tx, "isles")
-    assert library.view(P).room(Lorebooks) is None
+        edits.remove_lorebook(tx, "isles")
+    assert library.view(P).snapshot(Lorebooks) is None
 
 
 def test_a_stored_book_reaches_the_prompt(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        service.put(tx, replace(ISLES, book={"entries": {"0": {"uid": 0, "constant": True, "content": "It rains."}}}))
-    house = Fabula.open(P, library=Library(coast))
+        edits.save_lorebook(
+            tx, replace(ISLES, book={"entries": {"0": {"uid": 0, "constant": True, "content": "It rains."}}})
+        )
+    house = Workspace(coast).project(P)
     assert "It rains." in house.assemble(house.request(skill_id="", window=8192)).prompt

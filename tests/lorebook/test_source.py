@@ -1,4 +1,4 @@
-"""Lorebooks in a prompt: what is offered, where it stands, why not, and what is handed on."""
+"""The lorebook source: fragments, placement, omitted entries and timed effects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context import (
-    NOTHING,
+    NO_CONTINUITY,
     Continuity,
     Engine,
     Fragment,
@@ -22,30 +22,30 @@ from fabula.context import (
     Result,
     View,
 )
-from fabula.context.request import Ask
-from fabula.context.trace import OVERRODE, Verdict
+from fabula.context.request import SourceRequest
+from fabula.context.trace import BOOK_OVERRIDDEN, Verdict
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code
-from fabula.core.relevance import DETECTED, KEPT, PULLED_IN
-from fabula.lorebook.books import Lorebooks, Shelved, timed_of
-from fabula.lorebook.model import About, Settings, Timed
-from fabula.lorebook.placement import our_order
-from fabula.lorebook.source import LorebookSource, called
+from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED
+from fabula.lorebook.model import CardCharacter, LorebookSettings, TimedEffects
+from fabula.lorebook.placement import convert_order
+from fabula.lorebook.snapshot import ActiveLorebook, Lorebooks, decode_timed_effects
+from fabula.lorebook.source import LorebookSource, get_character_name
 from fabula.manuscript.model import Document, Manuscript
-from fabula.workspace.project import all_sources
-from tests.lorebook.books import book, constant, keyed
+from fabula.workspace.sources import all_sources
+from tests.lorebook.books import constant_entry, keyed_entry, make_book
 
 P = "coast"
-SHIPPED = Settings(recursive=True, match_whole_words=True)
+SHIPPED = LorebookSettings(recursive=True, match_whole_words=True)
 
 
-def shelf(*entries: dict[str, Any], rules: str = "exact", settings: Settings = SHIPPED) -> Lorebooks:
+def make_lorebooks(*entries: dict[str, Any], rules: str = "exact", settings: LorebookSettings = SHIPPED) -> Lorebooks:
     """One book in use."""
-    one = book(*entries, name="isles")
-    return Lorebooks(P, [Shelved(id="isles", name="The Isles", rules=rules, book=one, settings=settings)])
+    one = make_book(*entries, name="isles")
+    return Lorebooks(P, [ActiveLorebook(id="isles", name="The Isles", rules=rules, parsed=one, settings=settings)])
 
 
-def view(books: Lorebooks | None, *said: str, text: str = "") -> View:
+def make_view(books: Lorebooks | None, *said: str, text: str = "") -> View:
     """A project with a conversation and a chapter."""
     talk = [
         Message(id=f"m{n}", role="assistant" if n % 2 else "user", content=one, speaker="player:Ann", number=n)
@@ -64,24 +64,24 @@ CHAT = Request(project_id=P, recipe="chat", conversation_id="talk", window=8192)
 NOVEL = Request(project_id=P, recipe="novel", document_id="ch-1", window=8192)
 
 
-def assembled(view: View, request: Request = CHAT, before: Continuity = NOTHING) -> Result:
+def assemble(view: View, request: Request = CHAT, before: Continuity = NO_CONTINUITY) -> Result:
     """A prompt of the house."""
     return Engine(all_sources()).assemble(request, view, continuity=before)
 
 
-def inspected(view: View, request: Request = CHAT, before: Continuity = NOTHING) -> dict[str, Verdict]:
+def inspect(view: View, request: Request = CHAT, before: Continuity = NO_CONTINUITY) -> dict[str, Verdict]:
     """What became of each entry."""
     result = Engine(all_sources()).inspect(request, view, continuity=before)
     return {v.source.removeprefix("lorebook:isles."): v for v in result.trace if v.source.startswith("lorebook:")}
 
 
-def told(result: Result) -> list[str]:
+def list_texts(result: Result) -> list[str]:
     """The texts of entries in the prompt, as they are read."""
     return [word for word in result.prompt.split() if word.startswith("E") and word[1:].isdigit()]
 
 
 def test_mentioned_and_constant_entries_are_retrieved() -> None:
-    found = inspected(view(shelf(keyed("Mara"), constant(), keyed("Tom")), "Mara came."))
+    found = inspect(make_view(make_lorebooks(keyed_entry("Mara"), constant_entry(), keyed_entry("Tom")), "Mara came."))
     assert {name: (v.layer, v.included) for name, v in found.items()} == {
         "0": (Layer.RETRIEVED, True),
         "1": (Layer.RETRIEVED, True),
@@ -91,20 +91,24 @@ def test_mentioned_and_constant_entries_are_retrieved() -> None:
 
 
 def test_a_project_without_books_offers_nothing_and_leaves_nothing() -> None:
-    result = assembled(view(None, "Mara came."))
-    assert result.continuity.left == {}
+    result = assemble(make_view(None, "Mara came."))
+    assert result.continuity.source_state == {}
     assert result.warnings == ()
 
 
 def test_lower_orders_are_read_first() -> None:
-    orders = [constant(order=order) for order in (50, 10, 90)]
-    assert told(assembled(view(shelf(*orders), "hello"))) == ["E1", "E0", "E2"]
-    assert [our_order(order) for order in (10, None, 190, 1e300)] == [190, 100, 10, -1_000_000]
+    orders = [constant_entry(order=order) for order in (50, 10, 90)]
+    assert list_texts(assemble(make_view(make_lorebooks(*orders), "hello"))) == ["E1", "E0", "E2"]
+    assert [convert_order(order) for order in (10, None, 190, 1e300)] == [190, 100, 10, -1_000_000]
 
 
 def test_an_entry_at_a_depth_stands_among_the_messages_with_its_role() -> None:
-    entries = [constant(position=4, depth=1, role=2), constant(position=4, depth=0, role=1), constant(position=4)]
-    result = assembled(view(shelf(*entries), "first", "second", "third"))
+    entries = [
+        constant_entry(position=4, depth=1, role=2),
+        constant_entry(position=4, depth=0, role=1),
+        constant_entry(position=4),
+    ]
+    result = assemble(make_view(make_lorebooks(*entries), "first", "second", "third"))
     assert [(message.role, message.content) for message in result.messages[1:]] == [
         ("user", "first"),
         ("assistant", "second\n\nE0"),
@@ -114,7 +118,11 @@ def test_an_entry_at_a_depth_stands_among_the_messages_with_its_role() -> None:
 
 
 def test_places_beside_the_character_are_used_where_the_writers_preset_has_them() -> None:
-    entries = [constant(position=0), constant(position=1), constant(position=7, outletName="weather", order=5)]
+    entries = [
+        constant_entry(position=0),
+        constant_entry(position=1),
+        constant_entry(position=7, outletName="weather", order=5),
+    ]
     preset = Preset(
         nodes=(
             Node(type="placeholder", id="weather"),
@@ -123,28 +131,28 @@ def test_places_beside_the_character_are_used_where_the_writers_preset_has_them(
             Node(type="chat_history"),
         )
     )
-    books = shelf(*entries)
-    own = assembled(view(books, "hello"), replace(CHAT, preset=preset)).prompt
+    books = make_lorebooks(*entries)
+    own = assemble(make_view(books, "hello"), replace(CHAT, preset=preset)).prompt
     assert own.index("E2") < own.index("Who speaks:") < own.index("E0") < own.index("Bob.") < own.index("E1")
-    plain = assembled(view(books, "hello"))
+    plain = assemble(make_view(books, "hello"))
     assert plain.warnings == ()
     assert plain.prompt.index("[What may matter here]") < plain.prompt.index("E0") < plain.prompt.index("E1")
-    assert inspected(view(books, "hello"))["2"].detail == "its outlet 'weather' has no place in the preset"
+    assert inspect(make_view(books, "hello"))["2"].detail == "its outlet 'weather' has no place in the preset"
 
 
 @pytest.mark.parametrize("rules", ["exact", "fabula"])
 def test_every_entry_that_stayed_out_has_a_reason(rules: str) -> None:
     entries = [
-        keyed("Tom"),
-        keyed("Mara", disable=True),
-        keyed("Mara", delay=9),
-        keyed("Mara", keysecondary=["storm"], selective=True),
+        keyed_entry("Tom"),
+        keyed_entry("Mara", disable=True),
+        keyed_entry("Mara", delay=9),
+        keyed_entry("Mara", keysecondary=["storm"], selective=True),
         {},
-        constant(probability=0, useProbability=True),
-        constant(position=9),
-        constant(position=7),
+        constant_entry(probability=0, useProbability=True),
+        constant_entry(position=9),
+        constant_entry(position=7),
     ]
-    found = inspected(view(shelf(*entries, rules=rules), "Mara came."))
+    found = inspect(make_view(make_lorebooks(*entries, rules=rules), "Mara came."))
     assert [(found[str(n)].reason, found[str(n)].detail) for n in range(8)] == [
         (Reason.NOT_DETECTED, "none of its keys was found"),
         (Reason.LEVEL_NEVER, "it is switched off"),
@@ -159,125 +167,150 @@ def test_every_entry_that_stayed_out_has_a_reason(rules: str) -> None:
 
 
 def test_scores_follow_how_an_entry_was_called_up() -> None:
-    books = shelf(constant(), keyed("Mara", content="A storm."), keyed("storm"), keyed("Tom", comment="Tom"))
-    found = inspected(view(books, "Mara came."), replace(CHAT, include=("Tom",)))
+    books = make_lorebooks(
+        constant_entry(),
+        keyed_entry("Mara", content="A storm."),
+        keyed_entry("storm"),
+        keyed_entry("Tom", comment="Tom"),
+    )
+    found = inspect(make_view(books, "Mara came."), replace(CHAT, include=("Tom",)))
     assert found["0"].score == found["1"].score == DETECTED[1]
     assert DETECTED[0] < found["2"].score < DETECTED[1]
-    assert found["3"].score == PULLED_IN
+    assert found["3"].score == REQUESTED
 
 
 def test_by_our_rules_what_was_told_stays_and_by_sillytaverns_it_goes() -> None:
-    for rules, score in (("fabula", KEPT), ("exact", None)):
-        books = shelf(keyed("Mara"), rules=rules)
-        first = assembled(view(books, "Mara came."))
-        later = view(books, "Mara came.", "Yes.", "And then?", "Nothing.")
-        verdict = inspected(later, before=first.continuity)["0"]
+    for rules, score in (("fabula", PREVIOUSLY_INCLUDED), ("exact", None)):
+        books = make_lorebooks(keyed_entry("Mara"), rules=rules)
+        first = assemble(make_view(books, "Mara came."))
+        later = make_view(books, "Mara came.", "Yes.", "And then?", "Nothing.")
+        verdict = inspect(later, before=first.continuity)["0"]
         assert verdict.included is (score is not None)
         assert verdict.score == (score or 0.0)
 
 
 def test_an_exact_book_forced_out_by_our_budget_says_so() -> None:
-    books = shelf(*[constant(content=f"E{n} " + "word " * 300, ignoreBudget=True) for n in range(20)])
-    found = inspected(view(books, "hello"), replace(CHAT, window=4096, reply_tokens=500))
+    books = make_lorebooks(*[constant_entry(content=f"E{n} " + "word " * 300, ignoreBudget=True) for n in range(20)])
+    found = inspect(make_view(books, "hello"), replace(CHAT, window=4096, reply_tokens=500))
     out = [verdict for verdict in found.values() if not verdict.included]
     assert out
-    assert {verdict.detail for verdict in out} == {OVERRODE}
+    assert {verdict.detail for verdict in out} == {BOOK_OVERRIDDEN}
     ours = Lorebooks(P, [replace(one, rules="fabula") for one in books.books.values()])
-    assert OVERRODE not in {v.detail for v in inspected(view(ours, "hello"), replace(CHAT, window=4096)).values()}
+    assert BOOK_OVERRIDDEN not in {
+        v.detail for v in inspect(make_view(ours, "hello"), replace(CHAT, window=4096)).values()
+    }
 
 
 def test_in_a_novel_the_text_before_the_cursor_is_the_message() -> None:
-    books = shelf(keyed("Mara"), keyed("Tom"), keyed("storm"), keyed("talked"))
+    books = make_lorebooks(keyed_entry("Mara"), keyed_entry("Tom"), keyed_entry("storm"), keyed_entry("talked"))
     request = replace(NOVEL, cursor=10, additional_input="Let the storm come.", conversation_id="talk")
-    result = assembled(view(books, "She talked.", text="Mara came. Tom went."), request)
-    assert sorted(told(result)) == ["E0", "E2"]
+    result = assemble(make_view(books, "She talked.", text="Mara came. Tom went."), request)
+    assert sorted(list_texts(result)) == ["E0", "E2"]
 
 
 def test_nobodys_name_is_looked_for_in_a_novel_and_speakers_are_in_a_chat() -> None:
-    books = shelf(keyed("Ann"))
-    assert told(assembled(view(books, "Hello."))) == ["E0"]
-    assert told(assembled(view(books, text="Hello."), NOVEL)) == []
-    assert [called(one) for one in ("persona:Mara#2", "Bob", "", None)] == ["Mara", "Bob", "", ""]
+    books = make_lorebooks(keyed_entry("Ann"))
+    assert list_texts(assemble(make_view(books, "Hello."))) == ["E0"]
+    assert list_texts(assemble(make_view(books, text="Hello."), NOVEL)) == []
+    assert [get_character_name(one) for one in ("persona:Mara#2", "Bob", "", None)] == ["Mara", "Bob", "", ""]
 
 
 def test_names_are_filled_in() -> None:
-    books = shelf(constant(content="{{user}} knows {{char}}."))
-    assert "Ann knows Mara." in assembled(view(books, "Hi"), replace(CHAT, speaker_id="persona:Mara#2")).prompt
+    books = make_lorebooks(constant_entry(content="{{user}} knows {{char}}."))
+    assert "Ann knows Mara." in assemble(make_view(books, "Hi"), replace(CHAT, speaker_id="persona:Mara#2")).prompt
 
 
-def replayed(books: Lorebooks, lines: Sequence[str]) -> list[list[str]]:
+def replay(books: Lorebooks, lines: Sequence[str]) -> list[list[str]]:
     """A chat in which every request is answered; what is told each time."""
-    before, answers = NOTHING, []
+    before, answers = NO_CONTINUITY, []
     for length in range(1, len(lines) + 1):
-        result = assembled(view(books, *lines[:length]), before=before)
+        result = assemble(make_view(books, *lines[:length]), before=before)
         before = result.continuity
-        answers.append(told(result))
+        answers.append(list_texts(result))
     return answers
 
 
 def test_sticky_entries_stay_and_resting_ones_rest_from_request_to_request() -> None:
-    settings = Settings(depth=1)
+    settings = LorebookSettings(depth=1)
     lines = ["go", "on", "on", "go", "on"]
-    assert replayed(shelf(keyed("go", sticky=2), settings=settings), lines) == [["E0"], ["E0"], [], ["E0"], ["E0"]]
-    assert replayed(shelf(keyed("go", cooldown=2), settings=settings), ["go"] * 5) == [["E0"], [], ["E0"], [], ["E0"]]
+    assert replay(make_lorebooks(keyed_entry("go", sticky=2), settings=settings), lines) == [
+        ["E0"],
+        ["E0"],
+        [],
+        ["E0"],
+        ["E0"],
+    ]
+    assert replay(make_lorebooks(keyed_entry("go", cooldown=2), settings=settings), ["go"] * 5) == [
+        ["E0"],
+        [],
+        ["E0"],
+        [],
+        ["E0"],
+    ]
 
 
 def test_timed_effects_travel_in_the_continuity_and_only_there() -> None:
-    books = shelf(keyed("go", sticky=9), settings=Settings(depth=1))
-    first = assembled(view(books, "go"))
-    assert timed_of(first.continuity.left["lorebook"]).sticky.keys() == {"isles.0"}
-    later = view(books, "go", "on")
-    assert told(assembled(later, before=first.continuity)) == ["E0"]
-    assert told(assembled(later)) == []
+    books = make_lorebooks(keyed_entry("go", sticky=9), settings=LorebookSettings(depth=1))
+    first = assemble(make_view(books, "go"))
+    assert decode_timed_effects(first.continuity.source_state["lorebook"]).sticky.keys() == {"isles.0"}
+    later = make_view(books, "go", "on")
+    assert list_texts(assemble(later, before=first.continuity)) == ["E0"]
+    assert list_texts(assemble(later)) == []
     elsewhere = replace(first.continuity, document="another\x1f")
-    assert told(assembled(later, before=elsewhere)) == []
-    damaged = replace(first.continuity, left={"lorebook": b"{garbage"})
-    assert told(assembled(later, before=damaged)) == []
-    assert timed_of(b'{"sticky": 3}') == Timed()
+    assert list_texts(assemble(later, before=elsewhere)) == []
+    damaged = replace(first.continuity, source_state={"lorebook": b"{garbage"})
+    assert list_texts(assemble(later, before=damaged)) == []
+    assert decode_timed_effects(b'{"sticky": 3}') == TimedEffects()
 
 
 def test_a_dry_run_leaves_no_effect_behind() -> None:
-    books = shelf(keyed("go", sticky=9))
-    result = Engine(all_sources()).inspect(CHAT, view(books, "go"))
-    assert result.continuity == NOTHING
+    books = make_lorebooks(keyed_entry("go", sticky=9))
+    result = Engine(all_sources()).inspect(CHAT, make_view(books, "go"))
+    assert result.continuity == NO_CONTINUITY
 
 
 def test_effects_count_messages_that_are_further_back_than_anybody_looks() -> None:
-    books = shelf(keyed("go", delay=40), settings=Settings(depth=1))
+    books = make_lorebooks(keyed_entry("go", delay=40), settings=LorebookSettings(depth=1))
     lines = ["on"] * 39
-    assert told(assembled(view(books, *lines))) == []
-    assert told(assembled(view(books, *lines, "go"))) == ["E0"]
+    assert list_texts(assemble(make_view(books, *lines))) == []
+    assert list_texts(assemble(make_view(books, *lines, "go"))) == ["E0"]
 
 
 def test_the_same_input_gives_the_same_bytes_and_chance_differs_from_message_to_message() -> None:
-    books = shelf(*[constant(probability=50, useProbability=True) for _ in range(12)])
-    results = [assembled(view(books, *["on"] * n)) for n in (1, 2, 1)]
+    books = make_lorebooks(*[constant_entry(probability=50, useProbability=True) for _ in range(12)])
+    results = [assemble(make_view(books, *["on"] * n)) for n in (1, 2, 1)]
     assert results[0].messages == results[2].messages
     assert results[0].continuity == results[2].continuity
-    assert told(results[0]) != told(results[1])
-    fresh = shelf(*[constant(probability=50, useProbability=True) for _ in range(12)])
-    assert assembled(view(fresh, "on")).messages == results[0].messages
+    assert list_texts(results[0]) != list_texts(results[1])
+    fresh = make_lorebooks(*[constant_entry(probability=50, useProbability=True) for _ in range(12)])
+    assert assemble(make_view(fresh, "on")).messages == results[0].messages
 
 
 def test_books_read_in_different_ways_are_scanned_apart() -> None:
-    exact = Shelved(id="a", name="A", rules="exact", book=book(keyed("Mara"), name="a"), settings=Settings())
-    ours = Shelved(id="b", name="B", rules="fabula", book=book(keyed("E0"), name="b"), settings=SHIPPED)
-    result = Engine(all_sources()).inspect(CHAT, view(Lorebooks(P, [exact, ours]), "Mara came."))
+    exact = ActiveLorebook(
+        id="a", name="A", rules="exact", parsed=make_book(keyed_entry("Mara"), name="a"), settings=LorebookSettings()
+    )
+    ours = ActiveLorebook(
+        id="b", name="B", rules="fabula", parsed=make_book(keyed_entry("E0"), name="b"), settings=SHIPPED
+    )
+    result = Engine(all_sources()).inspect(CHAT, make_view(Lorebooks(P, [exact, ours]), "Mara came."))
     found = {v.source: v.included for v in result.trace if v.source.startswith("lorebook:")}
     assert found == {"lorebook:a.0": True, "lorebook:b.0": False}
 
 
 def test_a_book_that_cannot_be_read_is_named() -> None:
-    broken = Shelved(id="x", name="X", rules="exact", book=book(name="x"), settings=Settings(), problem="It is odd.")
-    result = Engine(all_sources()).inspect(CHAT, view(Lorebooks(P, [broken]), "hello"))
-    (verdict,) = result.why("lorebook:x")
+    broken = ActiveLorebook(
+        id="x", name="X", rules="exact", parsed=make_book(name="x"), settings=LorebookSettings(), problem="It is odd."
+    )
+    result = Engine(all_sources()).inspect(CHAT, make_view(Lorebooks(P, [broken]), "hello"))
+    (verdict,) = result.explain("lorebook:x")
     assert (verdict.title, verdict.detail) == ("X", "It is odd.")
 
 
 class Forgetful(LorebookSource):
     """A source that cannot say what it leaves."""
 
-    def leaves(self, ask: Ask, view: View) -> bytes:
+    def save_state(self, ask: SourceRequest, view: View) -> bytes:
         raise RuntimeError("forgot")
 
 
@@ -285,41 +318,41 @@ class Counting:
     """A source that counts the requests that were answered."""
 
     name = "lorebook"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = ahead = False
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = runs_first = False
 
-    def fragments(self, ask: Ask, view: View) -> Sequence[Fragment]:
+    def fragments(self, ask: SourceRequest, view: View) -> Sequence[Fragment]:
         return ()
 
-    def absent(self, ask: Ask, view: View) -> Sequence[Verdict]:
+    def explain_omitted(self, ask: SourceRequest, view: View) -> Sequence[Verdict]:
         return ()
 
-    def leaves(self, ask: Ask, view: View) -> bytes:
-        return str(int(ask.left.get(self.name, b"0")) + 1).encode()
+    def save_state(self, ask: SourceRequest, view: View) -> bytes:
+        return str(int(ask.source_state.get(self.name, b"0")) + 1).encode()
 
 
 def test_any_source_may_leave_something_for_the_next_request() -> None:
-    engine, before = Engine([Counting()]), NOTHING
+    engine, before = Engine([Counting()]), NO_CONTINUITY
     for number in range(1, 4):
         before = engine.assemble(CHAT, continuity=before).continuity
-        assert before.left == {"lorebook": str(number).encode()}
-    assert engine.inspect(CHAT, continuity=before).continuity.left == {"lorebook": b"3"}
+        assert before.source_state == {"lorebook": str(number).encode()}
+    assert engine.inspect(CHAT, continuity=before).continuity.source_state == {"lorebook": b"3"}
     elsewhere = engine.assemble(replace(CHAT, conversation_id="other"), continuity=before).continuity
-    assert elsewhere.left == {"lorebook": b"1"}
+    assert elsewhere.source_state == {"lorebook": b"1"}
 
 
 def test_a_source_that_fails_to_leave_anything_is_told_the_same_again() -> None:
     engine = Engine([Forgetful()])
     before = engine.assemble(CHAT).continuity
-    assert before.left == {}
-    again = engine.assemble(CHAT, continuity=replace(before, left={"lorebook": b"kept"})).continuity
-    assert again.left == {"lorebook": b"kept"}
+    assert before.source_state == {}
+    again = engine.assemble(CHAT, continuity=replace(before, source_state={"lorebook": b"kept"})).continuity
+    assert again.source_state == {"lorebook": b"kept"}
 
 
 def test_keys_that_cannot_be_used_are_warned_of() -> None:
     slow = "ab" * 20_000
-    entries = [keyed("/(/"), *(keyed(f"/((a|b){{1,999}}){{{n},999}}c/") for n in range(900, 999))]
-    warnings = assembled(view(shelf(*entries), slow)).warnings
+    entries = [keyed_entry("/(/"), *(keyed_entry(f"/((a|b){{1,999}}){{{n},999}}c/") for n in range(900, 999))]
+    warnings = assemble(make_view(make_lorebooks(*entries), slow)).warnings
     assert len(warnings) == 6
     assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' is no pattern")
     assert "would take too long" in warnings[1]
@@ -327,17 +360,22 @@ def test_keys_that_cannot_be_used_are_warned_of() -> None:
 
 
 def test_entries_may_look_at_the_card_they_came_with() -> None:
-    about = About(name="Bob", description="A sailor.", tags=("sea",))
+    about = CardCharacter(name="Bob", description="A sailor.", tags=("sea",))
     entries = [
-        keyed("sailor", matchCharacterDescription=True, content="E0 {{char}}"),
-        keyed("sailor"),
-        constant(characterFilter={"tags": ["sea"], "names": []}),
+        keyed_entry("sailor", matchCharacterDescription=True, content="E0 {{char}}"),
+        keyed_entry("sailor"),
+        constant_entry(characterFilter={"tags": ["sea"], "names": []}),
     ]
-    shelved = Shelved(
-        id="isles", name="b", rules="exact", book=book(*entries, name="isles"), settings=SHIPPED, about=about
+    shelved = ActiveLorebook(
+        id="isles",
+        name="b",
+        rules="exact",
+        parsed=make_book(*entries, name="isles"),
+        settings=SHIPPED,
+        card_character=about,
     )
-    result = assembled(view(Lorebooks(P, [shelved]), "hello"))
-    assert sorted(told(result)) == ["E0", "E2"]
+    result = assemble(make_view(Lorebooks(P, [shelved]), "hello"))
+    assert sorted(list_texts(result)) == ["E0", "E2"]
     assert "E0 Bob" in result.prompt
-    other = assembled(view(Lorebooks(P, [shelved]), "hello"), replace(CHAT, character="pawn:Ann"))
-    assert told(other) == []
+    other = assemble(make_view(Lorebooks(P, [shelved]), "hello"), replace(CHAT, character="pawn:Ann"))
+    assert list_texts(other) == []

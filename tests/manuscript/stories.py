@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fabula.codex.model import Codex, Entry
-from fabula.constraints.model import Constraint, Constraints
+from fabula.codex import Codex, Entry
+from fabula.constraints import Constraint, Constraints
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory
-from fabula.search.corpus import Shelf
-from fabula.workspace.project import Fabula
-from fabula.workspace.search_corpus import shelf_of, talks_of
+from fabula.search.corpus import Corpus
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.read_only import open_view
+from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
 PROJECT = "story"
 
@@ -28,15 +29,15 @@ def story(
     direction: Direction | None = None,
     talk: Sequence[Message] = (),
     language: Language = "en",
-) -> Fabula:
+) -> ProjectHandle:
     """A project of these things and no others."""
     manuscript = Manuscript(documents)
     said = Conversations(PROJECT, {"desk": talk})
-    shelf = shelf_of(PROJECT, manuscript, talks_of(said))
-    shelf.finished()
+    shelf = make_corpus(PROJECT, manuscript, make_conversation_texts(said))
+    shelf.build_index()
     rooms: dict[type, object] = {
         Manuscript: manuscript,
-        Shelf: shelf,
+        Corpus: shelf,
         Codex: Codex(PROJECT, language, entries),
         Constraints: Constraints(PROJECT, constraints),
         Conversations: said,
@@ -45,7 +46,7 @@ def story(
         rooms[Memory] = memory
     if direction is not None:
         rooms[Direction] = direction
-    return Fabula(View(Project(id=PROJECT, language=language), manuscript.timeline(), rooms))
+    return open_view(View(Project(id=PROJECT, language=language), manuscript.timeline(), rooms))
 
 
 def chapter(number: int, text: str, **fields: Any) -> Document:
@@ -53,7 +54,7 @@ def chapter(number: int, text: str, **fields: Any) -> Document:
     return Document(f"ch-{number}", f"Chapter {number}", text, **fields)
 
 
-def ask(fabula: Fabula, **wishes: object) -> Result:
+def ask(fabula: ProjectHandle, **wishes: Any) -> Result:
     """A dry run; its prompt is that of a real one."""
     result = fabula.inspect(fabula.request(**wishes))
     assert result.prompt == fabula.assemble(fabula.request(**wishes)).prompt

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
-from fabula.manuscript.drafts import Book, Draft, Kind
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 from fabula.manuscript.tables import documents as rows
 from fabula.manuscript.tables import marks
-from fabula.manuscript.tree import in_order
+from fabula.manuscript.tree import sort_in_reading_order
 from fabula.store.store import Store
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 WITHIN = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -66,16 +66,16 @@ class Node(Struct):
         return 1 + max((node.height() for node in self.below), default=0)
 
 
-IMPOSSIBLE: tuple[tuple[Callable[[Writing], object], Code], ...] = (
+IMPOSSIBLE: tuple[tuple[Callable[[WriteTransaction], object], Code], ...] = (
     (lambda tx: documents.add(tx, "X", parent="nobody"), Code.DOCUMENT_UNKNOWN),
     (lambda tx: documents.add(tx, "X", document_id="a b"), Code.TREE_INVALID),
     (lambda tx: documents.add(tx, "X", document_id="one"), Code.STORE_DUPLICATE),
-    (lambda tx: documents.add(tx, "X", kind=cast("Kind", "poem")), Code.TREE_INVALID),
+    (lambda tx: documents.add(tx, "X", kind=cast("Any", "poem")), Code.TREE_INVALID),
     (lambda tx: documents.add(tx, "X", colour="red"), Code.TREE_INVALID),
-    (lambda tx: documents.change(tx, "one", {"kind": "poem"}), Code.TREE_INVALID),
-    (lambda tx: documents.change(tx, "one", {"text": "by the back door"}), Code.TREE_INVALID),
-    (lambda tx: documents.change(tx, "one", {"parent_id": "one"}), Code.TREE_INVALID),
-    (lambda tx: documents.change(tx, "nobody", {"title": "X"}), Code.DOCUMENT_UNKNOWN),
+    (lambda tx: documents.update(tx, "one", {"kind": "poem"}), Code.TREE_INVALID),
+    (lambda tx: documents.update(tx, "one", {"text": "by the back door"}), Code.TREE_INVALID),
+    (lambda tx: documents.update(tx, "one", {"parent_id": "one"}), Code.TREE_INVALID),
+    (lambda tx: documents.update(tx, "nobody", {"title": "X"}), Code.DOCUMENT_UNKNOWN),
     (lambda tx: documents.move(tx, "one", parent="one"), Code.TREE_INVALID),
     (lambda tx: documents.move(tx, "one", parent="nobody"), Code.DOCUMENT_UNKNOWN),
     (lambda tx: documents.move(tx, "nobody", parent=None), Code.DOCUMENT_UNKNOWN),
@@ -84,8 +84,8 @@ IMPOSSIBLE: tuple[tuple[Callable[[Writing], object], Code], ...] = (
     (lambda tx: documents.write(tx, "null \x00", "X"), Code.TEXT_INVALID),
     (lambda tx: documents.write(tx, "half \ud800", "X"), Code.TEXT_INVALID),
     (lambda tx: documents.write(tx, "one", "null \x00"), Code.TEXT_INVALID),
-    (lambda tx: documents.mark(tx, "one", 3, 3), Code.TEXT_INVALID),
-    (lambda tx: documents.mark(tx, "one", 0, 99), Code.TEXT_INVALID),
+    (lambda tx: documents.mark_accepted(tx, "one", 3, 3), Code.TEXT_INVALID),
+    (lambda tx: documents.mark_accepted(tx, "one", 0, 99), Code.TEXT_INVALID),
 )
 
 
@@ -122,7 +122,7 @@ def test_the_tree_is_the_one_a_plain_list_would_be(book: Store, steps: list[tupl
             above = None if parent == "top" else parent
             if what == "add":
                 ident = f"d{next(names)}"
-                documents.add(tx, ident, document_id=ident, parent=above, place=place)
+                documents.add(tx, ident, document_id=ident, parent=above, index=place)
                 model.find(parent).put(Node(ident, []), place)
             elif len(known) > 1:
                 ident = known[1 + first % (len(known) - 1)]
@@ -130,10 +130,10 @@ def test_the_tree_is_the_one_a_plain_list_would_be(book: Store, steps: list[tupl
                     assert documents.remove(tx, ident) == len(list(model.take(ident).nodes()))
                 elif any(node.id == parent for node in model.find(ident).nodes()):
                     with pytest.raises(FabulaError) as refused:
-                        documents.move(tx, ident, parent=above, place=place)
+                        documents.move(tx, ident, parent=above, index=place)
                     assert refused.value.code is Code.TREE_INVALID
                 else:
-                    documents.move(tx, ident, parent=above, place=place)
+                    documents.move(tx, ident, parent=above, index=place)
                     moving = model.take(ident)
                     model.find(parent).put(moving, place)
             assert _tree(tx) == list(model.walk())[1:]
@@ -144,7 +144,7 @@ def test_the_tree_is_the_one_a_plain_list_would_be(book: Store, steps: list[tupl
 def test_no_document_ever_stands_too_deep(
     book: Store, steps: list[tuple[str, int, int, int | None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "DEEPEST", 3)
+    monkeypatch.setattr(documents, "MAX_DEPTH", 3)
     model, names = Node("top"), count()
     with _forgotten(book) as tx:
         for what, first, second, _ in steps:
@@ -174,11 +174,11 @@ def test_no_document_ever_stands_too_deep(
 def test_documents_may_stand_sixteen_deep_and_no_deeper(book: Store) -> None:
     with book.write(project="p") as tx:
         above = None
-        for _ in range(documents.DEEPEST):
+        for _ in range(documents.MAX_DEPTH):
             above = documents.add(tx, "Deeper", parent=above)
     for attempt in (
         lambda tx: documents.add(tx, "Too deep", parent=above),
-        lambda tx: documents.add_book(tx, Book(drafts=(Draft(title="Too deep"),)), parent=above),
+        lambda tx: documents.add_draft(tx, ManuscriptDraft(drafts=(DocumentDraft(title="Too deep"),)), parent=above),
     ):
         with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
             attempt(tx)
@@ -188,33 +188,37 @@ def test_documents_may_stand_sixteen_deep_and_no_deeper(book: Store) -> None:
 def test_a_book_is_added_below_a_document_only_as_deep_as_documents_may_stand(
     book: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "DEEPEST", 3)
-    part = Draft(title="Part", kind=Kind.PART, children=(Draft(title="Chapter"),))
+    monkeypatch.setattr(documents, "MAX_DEPTH", 3)
+    part = DocumentDraft(title="Part", kind=DocumentKind.PART, children=(DocumentDraft(title="Chapter"),))
     with book.write(project="p") as tx:
-        top = documents.add(tx, "Book", kind=Kind.BOOK)
-        documents.add_book(tx, Book(drafts=(part,)), parent=top)
+        top = documents.add(tx, "Book", kind=DocumentKind.BOOK)
+        documents.add_draft(tx, ManuscriptDraft(drafts=(part,)), parent=top)
         assert [depth for depth, _ in _tree(tx)] == [1, 2, 3]
     with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
-        documents.add_book(tx, Book(drafts=(Draft(title="Volume", children=(part,)),)), parent=top)
+        documents.add_draft(tx, ManuscriptDraft(drafts=(DocumentDraft(title="Volume", children=(part,)),)), parent=top)
     assert refused.value.code is Code.TREE_INVALID
     with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
-        documents.add_book(tx, Book(drafts=(part,)), parent="nobody")
+        documents.add_draft(tx, ManuscriptDraft(drafts=(part,)), parent="nobody")
     assert refused.value.code is Code.DOCUMENT_UNKNOWN
 
 
 def test_a_book_goes_in_and_comes_out_as_it_was(book: Store) -> None:
-    scene = Draft(title="Scene", kind=Kind.SCENE, text="It rained.", notes="Check the tide.")
+    scene = DocumentDraft(title="Scene", kind=DocumentKind.SCENE, text="It rained.", notes="Check the tide.")
     drafts = (
-        Draft(title="Part One", kind=Kind.PART, children=(Draft(title="One", beats=("a", "b"), children=(scene,)),)),
-        Draft(title="Two", text="Later.", synopsis="They part."),
-        Draft(title="Ideas", kind=Kind.NOTE),
+        DocumentDraft(
+            title="Part One",
+            kind=DocumentKind.PART,
+            children=(DocumentDraft(title="One", beats=("a", "b"), children=(scene,)),),
+        ),
+        DocumentDraft(title="Two", text="Later.", synopsis="They part."),
+        DocumentDraft(title="Ideas", kind=DocumentKind.NOTE),
     )
     with book.write(project="p") as tx:
         documents.add(tx, "Zero")
-        documents.add_book(tx, Book(drafts=drafts))
+        documents.add_draft(tx, ManuscriptDraft(drafts=drafts))
     with book.read(project="p") as reading:
-        found = documents.book_of(reading, title="T", language="en")
-    assert found == Book(title="T", language="en", drafts=(Draft(title="Zero"), *drafts))
+        found = documents.make_draft(reading, title="T", language="en")
+    assert found == ManuscriptDraft(title="T", language="en", drafts=(DocumentDraft(title="Zero"), *drafts))
 
 
 def test_what_cannot_be_is_refused_in_words_and_changes_nothing(book: Store) -> None:
@@ -231,10 +235,10 @@ def test_what_cannot_be_is_refused_in_words_and_changes_nothing(book: Store) -> 
 def test_what_is_said_about_a_document_can_be_changed(book: Store) -> None:
     with book.write(project="p") as tx:
         documents.add(tx, "One", text="Once.", document_id="one")
-        values = {"kind": Kind.SCENE, "pov": "mara", "happens": 2.5, "known_to": ["ines"], "status": "draft"}
-        assert documents.change(tx, "one", values, expected=1) == 2
+        values = {"kind": DocumentKind.SCENE, "pov": "mara", "happens": 2.5, "known_to": ["ines"], "status": "draft"}
+        assert documents.update(tx, "one", values, expected=1) == 2
     with book.read(project="p") as reading:
-        row = reading.need(rows, id="one")
+        row = reading.require(rows, id="one")
         assert (row.kind, row.pov, row.happens, row.known_to, row.status) == ("scene", "mara", 2.5, ["ines"], "draft")
         assert row.text == "Once."
 
@@ -250,16 +254,16 @@ def test_a_text_is_written_from_the_revision_it_was_made_from(book: Store) -> No
         assert refused.value.code is Code.DOCUMENT_STALE
         assert refused.value.details["current"] == 2
     with book.read(project="p") as reading:
-        assert reading.need(rows, id="one").text == "Once.\nUpon a"
+        assert reading.require(rows, id="one").text == "Once.\nUpon a"
 
 
 def test_what_stands_below_a_document_goes_with_it_and_with_all_that_belongs_to_it(book: Store) -> None:
     with book.write(project="p") as tx:
-        part = documents.add(tx, "Part", kind=Kind.PART)
+        part = documents.add(tx, "Part", kind=DocumentKind.PART)
         chapter = documents.add(tx, "Chapter", text="Words here.", parent=part)
-        scene = documents.add(tx, "Scene", kind=Kind.SCENE, parent=chapter)
+        scene = documents.add(tx, "Scene", kind=DocumentKind.SCENE, parent=chapter)
         other = documents.add(tx, "Other")
-        documents.mark(tx, chapter, 0, 5)
+        documents.mark_accepted(tx, chapter, 0, 5)
     version, _ = book.versions(project="p")
     with book.write(project="p") as tx:
         assert documents.remove(tx, part) == 3
@@ -291,7 +295,7 @@ def test_what_a_model_wrote_stays_marked_and_what_the_writer_wrote_does_not(
     marked = set(text[start:end])
     with _forgotten(book) as tx:
         documents.add(tx, "One", text="".join(text), document_id="d")
-        documents.mark(tx, "d", start, end, run_id="run")
+        documents.mark_accepted(tx, "d", start, end, run_id="run")
         for first, gone, more in steps:
             at = min(first, len(text))
             before, behind = text[:at], text[at + gone :]
@@ -305,7 +309,7 @@ def test_what_a_model_wrote_stays_marked_and_what_the_writer_wrote_does_not(
             assert found == ([[letter for letter in text if letter in marked]] if marked else [])
 
 
-def _put(tx: Writing, what: str, ident: str, above: str | None) -> None:
+def _put(tx: WriteTransaction, what: str, ident: str, above: str | None) -> None:
     if what == "add":
         documents.add(tx, ident, document_id=ident, parent=above)
     else:
@@ -313,17 +317,17 @@ def _put(tx: Writing, what: str, ident: str, above: str | None) -> None:
 
 
 @contextmanager
-def _forgotten(store: Store) -> Iterator[Writing]:
+def _forgotten(store: Store) -> Iterator[WriteTransaction]:
     """A change that leaves no trace, however often it is made."""
     with suppress(RolledBackError), store.write(project="p") as tx:
         yield tx
         raise RolledBackError
 
 
-def _tree(tx: Reading) -> list[tuple[int, str]]:
+def _tree(tx: ReadTransaction) -> list[tuple[int, str]]:
     """Ids with depths, in reading order."""
     depths: dict[str | None, int] = {None: 0}
-    for row in in_order(tx.rows(rows)):
+    for row in sort_in_reading_order(tx.rows(rows)):
         depths[row.id] = depths[row.parent_id] + 1
     return [(depth, ident) for ident, depth in depths.items() if ident is not None]
 

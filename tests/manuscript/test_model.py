@@ -10,22 +10,24 @@ BOOK = Manuscript(tuple(Document(f"ch-{n}", f"Chapter {n}", f"Text {n}.") for n 
 
 def test_documents_are_found_by_id_and_by_place() -> None:
     assert BOOK.by_id["ch-3"].title == "Chapter 3"
-    assert [BOOK.places[document.id] for document in BOOK.documents] == [0, 1, 2, 3, 4]
+    assert [BOOK.index_by_id[document.id] for document in BOOK.documents] == [0, 1, 2, 3, 4]
 
 
 def test_the_timeline_keeps_reading_order_story_time_and_point_of_view() -> None:
-    book = Manuscript((Document("a", "A", ""), Document("b", "B", "", pov="mara", when=0.5), Document("c", "C", "")))
+    book = Manuscript(
+        (Document("a", "A", ""), Document("b", "B", "", pov="mara", story_time=0.5), Document("c", "C", ""))
+    )
     timeline = book.timeline()
-    assert [moment.document for moment in timeline.moments] == ["a", "b", "c"]
-    flashback = timeline.moment("b")
+    assert [moment.document for moment in timeline.entries] == ["a", "b", "c"]
+    flashback = timeline.entry("b")
     assert flashback is not None
     assert (flashback.pov, flashback.when) == ("mara", 0.5)
-    assert not timeline.reached(Position("a"), Position("b"))
-    assert timeline.reached(Position("b"), Position("c"))
+    assert not timeline.has_reached(Position("a"), Position("b"))
+    assert timeline.has_reached(Position("b"), Position("c"))
 
 
 def test_a_project_says_its_rules_in_its_language_and_in_order() -> None:
     direction = Direction(kind="novel", person="first", world=("No magic.",), rules=("Short.", "Quiet."))
-    assert [name for name, _ in direction.lines("en")] == ["kind", "person", "world-1", "rule-1", "rule-2"]
-    assert dict(direction.lines("zh"))["person"] == "叙述人称：first"
-    assert list(Direction().lines("en")) == []
+    assert [name for name, _ in direction.rule_lines("en")] == ["kind", "person", "world-1", "rule-1", "rule-2"]
+    assert dict(direction.rule_lines("zh"))["person"] == "叙述人称：first"
+    assert list(Direction().rule_lines("en")) == []

@@ -25,7 +25,7 @@ def minutes(monkeypatch: pytest.MonkeyPatch) -> Pass:
         clock[0] += timedelta(minutes=minutes)
 
     for module in (revisions, documents):
-        monkeypatch.setattr(module, "now", lambda: clock[0].strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        monkeypatch.setattr(module, "current_timestamp", lambda: clock[0].strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     return wait
 
 
@@ -45,7 +45,7 @@ def test_typing_keeps_a_revision_every_ten_minutes(book: Store, minutes: Pass) -
     kept = _history(book)
     assert [revision.revision for revision in kept] == [41, 31, 21, 11, 1]
     with book.read(project="p") as reading:
-        assert [revisions.text_of(reading, "d", number) for number in (1, 11, 41)] == [
+        assert [revisions.load_text(reading, "d", number) for number in (1, 11, 41)] == [
             "First.",
             "Minute 9.",
             "Minute 39.",
@@ -64,7 +64,7 @@ def test_an_empty_text_is_not_worth_keeping(book: Store, minutes: Pass) -> None:
     with book.write(project="p") as tx:
         documents.add(tx, "Empty", document_id="e")
         documents.write(tx, "e", "Something.", cause="accepted")
-        assert revisions.history(tx, "e") == []
+        assert revisions.list_revisions(tx, "e") == []
 
 
 def test_the_same_text_again_is_no_revision(book: Store, minutes: Pass) -> None:
@@ -77,22 +77,22 @@ def test_a_text_under_a_label_can_be_written_over_at_any_time(book: Store, minut
         ident = f"d{number}"
         with book.write(project="p") as tx:
             documents.add(tx, "Labelled", text="First.", document_id=ident)
-            assert revisions.label(tx, ident, "as sent to Ines") == 1
+            assert revisions.label_current(tx, ident, "as sent to Ines") == 1
         minutes(later)
         with book.write(project="p") as tx:
             documents.write(tx, ident, "Second.", cause=cause)
-            (kept,) = revisions.history(tx, ident)
-        assert (kept.revision, kept.label, kept.characters) == (1, "as sent to Ines", len("First."))
+            (kept,) = revisions.list_revisions(tx, ident)
+        assert (kept.revision, kept.label, kept.length) == (1, "as sent to Ines", len("First."))
         minutes(11)
         with book.write(project="p") as tx:
             documents.write(tx, ident, "Third.")
-            assert [kept.revision for kept in revisions.history(tx, ident)] == [2, 1]
+            assert [kept.revision for kept in revisions.list_revisions(tx, ident)] == [2, 1]
 
 
 def test_a_label_can_be_given_to_a_kept_text_and_changed(book: Store, minutes: Pass) -> None:
     with book.write(project="p") as tx:
-        assert revisions.label(tx, "d", "one") == 1
-        assert revisions.label(tx, "d", "two") == 1
+        assert revisions.label_current(tx, "d", "one") == 1
+        assert revisions.label_current(tx, "d", "two") == 1
     assert [kept.label for kept in _history(book)] == ["two"]
 
 
@@ -103,8 +103,8 @@ def test_an_earlier_text_is_put_back_and_what_stood_there_is_kept(book: Store, m
     with book.write(project="p") as tx:
         assert documents.restore(tx, "d", 1, expected=3) == 4
     with book.read(project="p") as reading:
-        assert revisions.text_of(reading, "d", 4) == "First."
-        assert revisions.text_of(reading, "d", 3) == "Third."
+        assert revisions.load_text(reading, "d", 4) == "First."
+        assert revisions.load_text(reading, "d", 3) == "Third."
     assert [(kept.revision, kept.cause) for kept in _history(book)] == [(3, "restored"), (2, "typed"), (1, "typed")]
     with pytest.raises(FabulaError) as refused, book.write(project="p") as tx:
         documents.restore(tx, "d", 1, expected=3)
@@ -116,7 +116,7 @@ def test_a_revision_that_was_not_kept_is_said_to_be_gone(book: Store, minutes: P
     _write(book, "Third.")
     with book.write(project="p") as tx:
         for ask in (
-            lambda tx: revisions.text_of(tx, "d", 2),
+            lambda tx: revisions.load_text(tx, "d", 2),
             lambda tx: documents.restore(tx, "d", 2),
             lambda tx: revisions.compare(tx, "d", 1, 99),
         ):
@@ -124,7 +124,7 @@ def test_a_revision_that_was_not_kept_is_said_to_be_gone(book: Store, minutes: P
                 ask(tx)
             assert refused.value.code is Code.STORE_NOT_FOUND
         with pytest.raises(FabulaError) as refused:
-            revisions.text_of(tx, "nobody", 1)
+            revisions.load_text(tx, "nobody", 1)
         assert refused.value.code is Code.DOCUMENT_UNKNOWN
 
 
@@ -147,11 +147,11 @@ def test_two_revisions_are_compared_line_by_line(book: Store, minutes: Pass) -> 
 def test_of_many_revisions_the_latest_are_kept_and_those_with_a_label(
     book: Store, minutes: Pass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(revisions, "KEPT", 5)
+    monkeypatch.setattr(revisions, "MAX_REVISIONS", 5)
     for number in range(2, 13):
         if number in (3, 7):
             with book.write(project="p") as tx:
-                revisions.label(tx, "d", f"draft {number}")
+                revisions.label_current(tx, "d", f"draft {number}")
         minutes(11)
         _write(book, f"Text {number}.")
     kept = _history(book)
@@ -164,10 +164,10 @@ def test_a_revision_whose_time_was_lost_does_not_stop_the_writing(store: Store, 
     projects.create(store, "Old", project_id="old")
     with store.write(project="old") as tx:
         documents.add(tx, "One", text="First.", document_id="d")
-        tx.add(rows, {"document_id": "d", "revision": 0, "text": "Zeroth.", "at": at})
+        tx.insert(rows, {"document_id": "d", "revision": 0, "text": "Zeroth.", "at": at})
         documents.write(tx, "d", "Second.")
     with store.read(project="old") as reading:
-        assert [kept.revision for kept in revisions.history(reading, "d")] == [1, 0]
+        assert [kept.revision for kept in revisions.list_revisions(reading, "d")] == [1, 0]
 
 
 def test_revisions_of_one_document_are_not_another_ones(book: Store, minutes: Pass) -> None:
@@ -176,7 +176,7 @@ def test_revisions_of_one_document_are_not_another_ones(book: Store, minutes: Pa
     _write(book, "Second.", cause="accepted")
     with book.write(project="p") as tx:
         documents.write(tx, "e", "Other words.")
-        assert [kept.revision for kept in revisions.history(tx, "e")] == [1], "ten minutes are counted for each"
+        assert [kept.revision for kept in revisions.list_revisions(tx, "e")] == [1], "ten minutes are counted for each"
         documents.remove(tx, "e")
         assert tx.count(rows) == 1
 
@@ -188,4 +188,4 @@ def _write(store: Store, text: str, *, cause: str = "typed") -> None:
 
 def _history(store: Store) -> list[revisions.Revision]:
     with store.read(project="p") as reading:
-        return revisions.history(reading, "d")
+        return revisions.list_revisions(reading, "d")

@@ -1,4 +1,4 @@
-"""What means the same, what contradicts, and what a program understands of a saying."""
+"""Which memories say the same or contradict each other, and which topics are recognised."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.view import Language
-from fabula.memory.deduplicate import Meanings, meaning, opposed, same
-from fabula.memory.topics import _SAYS, opposite, topic_of, wording
+from fabula.memory.deduplicate import MeaningIndex, analyse_meaning, is_opposite, is_same
+from fabula.memory.topics import _TEXTS, are_opposite_topics, find_topic, format_topic
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
-@pytest.mark.parametrize("topic", list(_SAYS))
+@pytest.mark.parametrize("topic", list(_TEXTS))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_is_proposed_is_understood_as_what_was_meant(topic: str, language: Language) -> None:
-    assert topic_of(wording(topic, language)) == topic
+    assert find_topic(format_topic(topic, language)) == topic
 
 
 @given(st.from_regex(r"[a-z]{2,12}(?:['’][a-z]{1,3})?(?: [a-z]{2,9}){0,3}", fullmatch=True), st.sampled_from(LANGUAGES))
 def test_so_are_words_and_phrases(word: str, language: Language) -> None:
     kind = "phrase" if " " in word else "word"
-    assert topic_of(wording(f"{kind}:{word}=less", language)) == f"{kind}:{word}=less"
+    assert find_topic(format_topic(f"{kind}:{word}=less", language)) == f"{kind}:{word}=less"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_so_are_words_and_phrases(word: str, language: Language) -> None:
     ],
 )
 def test_sayings_are_understood_or_left_to_the_model(said: str, topic: str) -> None:
-    assert topic_of(said) == topic
+    assert find_topic(said) == topic
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_sayings_are_understood_or_left_to_the_model(said: str, topic: str) -> N
     ],
 )
 def test_these_say_the_same(one: str, other: str) -> None:
-    assert same(meaning(one), meaning(other))
-    assert not opposed(meaning(one), meaning(other))
+    assert is_same(analyse_meaning(one), analyse_meaning(other))
+    assert not is_opposite(analyse_meaning(one), analyse_meaning(other))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_these_say_the_same(one: str, other: str) -> None:
     ],
 )
 def test_these_do_not(one: str, other: str) -> None:
-    assert not same(meaning(one), meaning(other))
+    assert not is_same(analyse_meaning(one), analyse_meaning(other))
 
 
 @pytest.mark.parametrize(
@@ -93,20 +93,20 @@ def test_these_do_not(one: str, other: str) -> None:
     ],
 )
 def test_these_contradict_each_other(one: str, other: str) -> None:
-    assert opposed(meaning(one), meaning(other))
-    assert opposed(meaning(other), meaning(one))
+    assert is_opposite(analyse_meaning(one), analyse_meaning(other))
+    assert is_opposite(analyse_meaning(other), analyse_meaning(one))
 
 
 def test_a_topic_is_not_the_opposite_of_none() -> None:
-    assert not opposite("", "sentence=less")
-    assert not opposite("sentence=less", "paragraph=more")
+    assert not are_opposite_topics("", "sentence=less")
+    assert not are_opposite_topics("sentence=less", "paragraph=more")
 
 
 @given(st.lists(st.text(max_size=40), max_size=12), st.text(max_size=40))
 def test_looking_up_finds_what_comparing_with_all_would_find(texts: list[str], wanted: str) -> None:
-    known = Meanings()
+    known = MeaningIndex()
     for number, text in enumerate(texts):
         known.add(str(number), text)
-    alike = [str(n) for n, text in enumerate(texts) if same(meaning(wanted), meaning(text))]
-    against = [str(n) for n, text in enumerate(texts) if opposed(meaning(wanted), meaning(text))]
-    assert (known.saying(wanted), known.denying(wanted)) == (alike, against)
+    alike = [str(n) for n, text in enumerate(texts) if is_same(analyse_meaning(wanted), analyse_meaning(text))]
+    against = [str(n) for n, text in enumerate(texts) if is_opposite(analyse_meaning(wanted), analyse_meaning(text))]
+    assert (known.find_same(wanted), known.find_opposite(wanted)) == (alike, against)

@@ -1,4 +1,4 @@
-"""Learning in the store: proposals wait, a no is a no, what is forgotten is gone (mem-2)."""
+"""Learning in the store: proposals wait, dismissed ones stay dismissed, forgotten ones are gone (mem-2)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.core.view import Language
 from fabula.manuscript import projects
-from fabula.memory import edits as service
+from fabula.memory import edits
 from fabula.memory import outcomes as outcome_rows
-from fabula.memory.confidence import strength
-from fabula.memory.learning import AGAIN, Learnt, learn, weigh
-from fabula.memory.model import Fate, Origin, Outcome, Remembered, Scope, State
-from fabula.memory.outcomes import record, recorded
-from fabula.memory.proposals import Proposal
+from fabula.memory.confidence import compute_strength
+from fabula.memory.learning import REPROPOSAL_FACTOR, LearningResult, analyse_outcomes, learn
+from fabula.memory.model import Decision, MemoryItem, MemoryOrigin, MemoryScope, MemoryState, SuggestionOutcome
+from fabula.memory.outcomes import list_outcomes, record_outcome
+from fabula.memory.proposals import MemoryProposal
 from fabula.store.store import Store
-from tests.memory.writers import outcomes, pages, replacing
+from tests.memory.writers import make_outcomes, make_replacing_writer, pages
 
 P = "coast"
 DAY = "2026-01-01T12:00:00Z"
@@ -34,34 +34,38 @@ def coast(store: Store) -> Store:
     return store
 
 
-def calm(store: Store, first: int, last: int, *, recalled: tuple[str, ...] = ()) -> None:
+def record_calmed_pages(store: Store, first: int, last: int, *, memory_sources: tuple[str, ...] = ()) -> None:
     """The writer takes the exclamation marks out of some pages."""
-    made = outcomes(replacing("!", "."), LOUD, recalled=recalled)[first:last]
+    made = make_outcomes(make_replacing_writer("!", "."), LOUD, memory_sources=memory_sources)[first:last]
     with store.write(project=P) as tx:
         for one in made:
-            record(tx, one)
+            record_outcome(tx, one)
 
 
-def look(store: Store, *, today: str = DAY, project: str = P) -> Learnt:
+def run_learning(store: Store, *, today: str = DAY, project: str = P) -> LearningResult:
     with store.write(project=project, user="ada") as tx:
         return learn(tx, today=today)
 
 
-def listed(store: Store, *, project: str = P, scope: Scope = Scope.PROJECT) -> list[Remembered]:
+def list_memories(store: Store, *, project: str = P, scope: MemoryScope = MemoryScope.PROJECT) -> list[MemoryItem]:
     with store.read(project=project, user="ada") as reading:
-        return service.listed(reading, scope=scope)
+        return edits.list_memories(reading, scope=scope)
 
 
 def test_a_habit_is_proposed_with_its_evidence_and_looking_again_changes_nothing(coast: Store) -> None:
-    calm(coast, 0, 6)
-    learnt = look(coast)
-    (found,) = listed(coast)
+    record_calmed_pages(coast, 0, 6)
+    learnt = run_learning(coast)
+    (found,) = list_memories(coast)
     assert learnt.proposed == [found.id]
-    assert (found.text, found.state, found.origin) == ("Avoid exclamation marks.", State.PROPOSED, Origin.LEARNED)
-    assert (found.agreeing, found.against, found.confidence) == (6, 0, round(strength(6, 0), 4))
+    assert (found.text, found.state, found.origin) == (
+        "Avoid exclamation marks.",
+        MemoryState.PROPOSED,
+        MemoryOrigin.LEARNED,
+    )
+    assert (found.votes_for, found.votes_against, found.confidence) == (6, 0, round(compute_strength(6, 0), 4))
     assert [said.partition(": ")[0] for said in found.evidence] == [f"o{n}" for n in range(6)]
     before = coast.versions(project=P, user="ada")
-    again = look(coast)
+    again = run_learning(coast)
     assert (again.proposed, again.changed, again.withdrawn) == ([], [], [])
     assert coast.versions(project=P, user="ada") == before
 
@@ -69,171 +73,189 @@ def test_a_habit_is_proposed_with_its_evidence_and_looking_again_changes_nothing
 def test_in_a_chinese_project_proposals_are_in_chinese(coast: Store) -> None:
     with coast.write(project="wugang") as tx:
         for n, page in enumerate(pages("zh")[:6]):
-            record(tx, Outcome(id=f"z{n}", offered=page.replace("。", "！", 2), fate=Fate.REWRITTEN, became=page))
-    look(coast, project="wugang")
-    assert [one.text for one in listed(coast, project="wugang")] == ["不要使用感叹号。"]
-    assert listed(coast) == []
+            record_outcome(
+                tx,
+                SuggestionOutcome(
+                    id=f"z{n}", suggestion=page.replace("。", "！", 2), decision=Decision.REWRITTEN, rewritten_text=page
+                ),
+            )
+    run_learning(coast, project="wugang")
+    assert [one.text for one in list_memories(coast, project="wugang")] == ["不要使用感叹号。"]
+    assert list_memories(coast) == []
 
 
 def test_evidence_grows_and_fades(coast: Store) -> None:
-    calm(coast, 0, 5)
-    look(coast)
-    calm(coast, 5, 9)
-    (ident,) = look(coast).changed
-    (found,) = listed(coast)
-    assert (found.id, found.agreeing, found.confidence) == (ident, 9, round(strength(9, 0), 4))
-    look(coast, today="2026-07-01")
-    assert listed(coast)[0].confidence == pytest.approx(found.confidence / 2, abs=0.01)
-    assert look(coast, today="2029-07-01").withdrawn == [ident]
-    assert listed(coast) == []
+    record_calmed_pages(coast, 0, 5)
+    run_learning(coast)
+    record_calmed_pages(coast, 5, 9)
+    (ident,) = run_learning(coast).changed
+    (found,) = list_memories(coast)
+    assert (found.id, found.votes_for, found.confidence) == (ident, 9, round(compute_strength(9, 0), 4))
+    run_learning(coast, today="2026-07-01")
+    assert list_memories(coast)[0].confidence == pytest.approx(found.confidence / 2, abs=0.01)
+    assert run_learning(coast, today="2029-07-01").withdrawn == [ident]
+    assert list_memories(coast) == []
 
 
 def test_a_no_is_a_no_until_the_evidence_is_much_stronger(coast: Store) -> None:
-    calm(coast, 0, 5)
-    (ident,) = look(coast).proposed
+    record_calmed_pages(coast, 0, 5)
+    (ident,) = run_learning(coast).proposed
     with coast.write(project=P) as tx:
-        service.dismiss(tx, ident)
-    calm(coast, 5, AGAIN * 5 - 1)
-    assert look(coast).proposed == []
-    assert listed(coast)[0].state is State.DISMISSED
-    calm(coast, AGAIN * 5 - 1, AGAIN * 5)
-    assert look(coast).proposed == [ident]
-    (found,) = listed(coast)
-    assert (found.state, found.agreeing) == (State.PROPOSED, AGAIN * 5)
+        edits.dismiss_memory(tx, ident)
+    record_calmed_pages(coast, 5, REPROPOSAL_FACTOR * 5 - 1)
+    assert run_learning(coast).proposed == []
+    assert list_memories(coast)[0].state is MemoryState.DISMISSED
+    record_calmed_pages(coast, REPROPOSAL_FACTOR * 5 - 1, REPROPOSAL_FACTOR * 5)
+    assert run_learning(coast).proposed == [ident]
+    (found,) = list_memories(coast)
+    assert (found.state, found.votes_for) == (MemoryState.PROPOSED, REPROPOSAL_FACTOR * 5)
 
 
 def test_what_was_said_already_is_not_proposed_and_keeps_its_confidence(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        said = service.said(tx, "Never any exclamation marks.")
-    calm(coast, 0, 6)
-    assert look(coast).proposed == []
-    (found,) = listed(coast)
-    assert (found.id, found.confidence, found.agreeing) == (said.id, said.confidence, 6)
+        said = edits.remember(tx, "Never any exclamation marks.")
+    record_calmed_pages(coast, 0, 6)
+    assert run_learning(coast).proposed == []
+    (found,) = list_memories(coast)
+    assert (found.id, found.confidence, found.votes_for) == (said.id, said.confidence, 6)
     assert len(found.evidence) == 6
 
 
 def test_what_is_known_of_the_person_is_not_proposed_for_the_book(coast: Store) -> None:
     with coast.write(project=P, user="ada") as tx:
-        service.said(tx, "No exclamation marks.", scope=Scope.USER)
-    calm(coast, 0, 6)
-    assert look(coast).proposed == []
+        edits.remember(tx, "No exclamation marks.", scope=MemoryScope.USER)
+    record_calmed_pages(coast, 0, 6)
+    assert run_learning(coast).proposed == []
     with coast.write(project=P, user="bob") as tx:
         assert len(learn(tx, today=DAY).proposed) == 1, "of another person it is not known"
 
 
 def test_outcomes_against_it_lower_what_was_confirmed_until_it_rests(coast: Store) -> None:
-    calm(coast, 0, 5)
-    (ident,) = look(coast).proposed
+    record_calmed_pages(coast, 0, 5)
+    (ident,) = run_learning(coast).proposed
     with coast.write(project=P) as tx:
-        sure = service.confirm(tx, ident, today=DAY).confidence
+        sure = edits.confirm_memory(tx, ident, today=DAY).confidence
         for n in range(30):
-            record(tx, Outcome(id=f"kept{n}", offered=LOUD[n], fate=Fate.ACCEPTED, made="2026-01-03T00:00:00Z"))
-    look(coast, today="2026-01-03")
-    (found,) = listed(coast)
-    assert found.state is State.CONFIRMED
-    assert found.against == 30
+            record_outcome(
+                tx,
+                SuggestionOutcome(
+                    id=f"kept{n}", suggestion=LOUD[n], decision=Decision.ACCEPTED, created_at="2026-01-03T00:00:00Z"
+                ),
+            )
+    run_learning(coast, today="2026-01-03")
+    (found,) = list_memories(coast)
+    assert found.state is MemoryState.CONFIRMED
+    assert found.votes_against == 30
     assert found.confidence < 0.2 < sure
 
 
 def test_a_memory_is_never_learnt_again_from_its_own_echo(coast: Store) -> None:
-    calm(coast, 0, 5)
-    (ident,) = look(coast).proposed
+    record_calmed_pages(coast, 0, 5)
+    (ident,) = run_learning(coast).proposed
     with coast.write(project=P) as tx:
-        service.confirm(tx, ident, today=DAY)
+        edits.confirm_memory(tx, ident, today=DAY)
         for n in range(20):
-            quiet = Outcome(
+            quiet = SuggestionOutcome(
                 id=f"echo{n}",
-                offered=pages("en")[n].replace("!", "."),
-                fate=Fate.ACCEPTED,
-                recalled=(f"memory:{ident}",),
+                suggestion=pages("en")[n].replace("!", "."),
+                decision=Decision.ACCEPTED,
+                memory_sources=(f"memory:{ident}",),
             )
-            record(tx, quiet)
-            record(tx, replace(quiet, id=f"gone{n}", offered=LOUD[n], fate=Fate.REJECTED))
-    look(coast)
-    (found,) = listed(coast)
-    assert (found.agreeing, found.against) == (5, 0)
-    calm(coast, 20, 22, recalled=(f"memory:{ident}",))
-    look(coast)
-    assert listed(coast)[0].agreeing == 7, "what the writer changes counts"
+            record_outcome(tx, quiet)
+            record_outcome(tx, replace(quiet, id=f"gone{n}", suggestion=LOUD[n], decision=Decision.REJECTED))
+    run_learning(coast)
+    (found,) = list_memories(coast)
+    assert (found.votes_for, found.votes_against) == (5, 0)
+    record_calmed_pages(coast, 20, 22, memory_sources=(f"memory:{ident}",))
+    run_learning(coast)
+    assert list_memories(coast)[0].votes_for == 7, "what the writer changes counts"
 
 
 def test_what_is_forgotten_is_gone_with_all_it_was_learnt_from(coast: Store) -> None:
-    calm(coast, 0, 12)
+    record_calmed_pages(coast, 0, 12)
     with coast.write(project=P) as tx:
-        record(tx, Outcome(id="other", offered="Nothing loud in it.", fate=Fate.ACCEPTED))
-    (ident,) = look(coast).proposed
+        record_outcome(tx, SuggestionOutcome(id="other", suggestion="Nothing loud in it.", decision=Decision.ACCEPTED))
+    (ident,) = run_learning(coast).proposed
     with coast.write(project=P, user="ada") as tx:
-        service.forget(tx, ident)
-        assert [one.id for one in recorded(tx)] == ["other"], "more than the few that are quoted"
-    assert look(coast).proposed == []
-    assert listed(coast) == []
+        edits.forget_memory(tx, ident)
+        assert [one.id for one in list_outcomes(tx)] == ["other"], "more than the few that are quoted"
+    assert run_learning(coast).proposed == []
+    assert list_memories(coast) == []
 
 
-class Stubborn:
+class FixedLearner:
     """A learner of another kind, as a model would be."""
 
-    def proposals(self, seen: object, language: Language, told: object = None, known: object = ()) -> list[Proposal]:
+    def find_proposals(
+        self, outcomes: object, language: Language, prompted_subjects: object = None, known_topics: object = ()
+    ) -> list[MemoryProposal]:
         said = "Likes endings that stop on a small sound."
-        return [Proposal(topic="", text=said, agreeing=5, against=0, seen=DAY, evidence=("o1: a bell",))]
+        return [
+            MemoryProposal(
+                topic="", text=said, votes_for=5, votes_against=0, last_vote_at=DAY, evidence=("o1: a bell",)
+            )
+        ]
 
 
 def test_whoever_can_make_proposals_can_be_the_learner(coast: Store) -> None:
     with coast.write(project=P, user="ada") as tx:
-        assert len(learn(tx, today=DAY, weighed=weigh(tx, learner=Stubborn())).proposed) == 1
-        assert learn(tx, today=DAY, weighed=weigh(tx, learner=Stubborn())).proposed == []
-        (found,) = service.listed(tx)
-    assert (found.text, found.state) == ("Likes endings that stop on a small sound.", State.PROPOSED)
+        assert len(learn(tx, today=DAY, analysis=analyse_outcomes(tx, learner=FixedLearner())).proposed) == 1
+        assert learn(tx, today=DAY, analysis=analyse_outcomes(tx, learner=FixedLearner())).proposed == []
+        (found,) = edits.list_memories(tx)
+    assert (found.text, found.state) == ("Likes endings that stop on a small sound.", MemoryState.PROPOSED)
 
 
 def test_only_the_latest_outcomes_are_kept(coast: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outcome_rows, "MOST", 5)
-    calm(coast, 0, 9)
+    monkeypatch.setattr(outcome_rows, "MAX_OUTCOMES", 5)
+    record_calmed_pages(coast, 0, 9)
     with coast.read(project=P) as reading:
-        assert [one.id for one in recorded(reading)] == ["o4", "o5", "o6", "o7", "o8"]
-        assert [one.id for one in recorded(reading, limit=2)] == ["o7", "o8"]
+        assert [one.id for one in list_outcomes(reading)] == ["o4", "o5", "o6", "o7", "o8"]
+        assert [one.id for one in list_outcomes(reading, limit=2)] == ["o7", "o8"]
 
 
 def test_an_outcome_is_kept_as_it_was(coast: Store) -> None:
-    made = Outcome(
+    made = SuggestionOutcome(
         id="o",
-        offered="One.\r\nTwo.",
-        fate=Fate.REWRITTEN,
-        became="Two.",
+        suggestion="One.\r\nTwo.",
+        decision=Decision.REWRITTEN,
+        rewritten_text="Two.",
         skill="continue",
-        at=Position("ch-1", 7),
-        recalled=("memory:a", "style:b"),
-        made=DAY,
+        position=Position("ch-1", 7),
+        memory_sources=("memory:a", "style:b"),
+        created_at=DAY,
     )
     with coast.write(project=P) as tx:
-        kept = record(tx, made)
-        same = record(tx, Outcome(offered="As it was.", fate=Fate.REWRITTEN, became="As it was."))
-        assert recorded(tx)[0] == kept == replace(made, offered="One.\nTwo.")
-        assert (same.fate, same.became) == (Fate.ACCEPTED, "")
-        assert outcome_rows.as_episode(tx, "o") == (
+        kept = record_outcome(tx, made)
+        same = record_outcome(
+            tx, SuggestionOutcome(suggestion="As it was.", decision=Decision.REWRITTEN, rewritten_text="As it was.")
+        )
+        assert list_outcomes(tx)[0] == kept == replace(made, suggestion="One.\nTwo.")
+        assert (same.decision, same.rewritten_text) == (Decision.ACCEPTED, "")
+        assert outcome_rows.format_episode(tx, "o") == (
             "Offered: “One. Two.” The writer made of it: “Two.”",
             Position("ch-1", 7),
         )
-        assert outcome_rows.as_episode(tx, same.id)[0].startswith("The writer accepted this as it was")
+        assert outcome_rows.format_episode(tx, same.id)[0].startswith("The writer accepted this as it was")
     with coast.read(project="wugang") as reading:
-        assert recorded(reading) == []
+        assert list_outcomes(reading) == []
 
 
 @pytest.mark.parametrize(
     "odd",
     [
-        Outcome(offered="  ", fate=Fate.ACCEPTED),
-        Outcome(offered="x", fate=Fate.REWRITTEN),
-        Outcome(offered="x", fate=Fate.ACCEPTED, became="y"),
-        Outcome(offered="x" * 20_001, fate=Fate.ACCEPTED),
-        Outcome(offered="x", fate=cast("Fate", "ignored")),
-        Outcome(offered="x", fate=Fate.ACCEPTED, id="a b"),
-        Outcome(offered="x", fate=Fate.ACCEPTED, at=Position("", 0)),
+        SuggestionOutcome(suggestion="  ", decision=Decision.ACCEPTED),
+        SuggestionOutcome(suggestion="x", decision=Decision.REWRITTEN),
+        SuggestionOutcome(suggestion="x", decision=Decision.ACCEPTED, rewritten_text="y"),
+        SuggestionOutcome(suggestion="x" * 20_001, decision=Decision.ACCEPTED),
+        SuggestionOutcome(suggestion="x", decision=cast("Decision", "ignored")),
+        SuggestionOutcome(suggestion="x", decision=Decision.ACCEPTED, id="a b"),
+        SuggestionOutcome(suggestion="x", decision=Decision.ACCEPTED, position=Position("", 0)),
     ],
 )
-def test_an_outcome_that_makes_no_sense_is_refused(coast: Store, odd: Outcome) -> None:
+def test_an_outcome_that_makes_no_sense_is_refused(coast: Store, odd: SuggestionOutcome) -> None:
     with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
-        record(tx, odd)
+        record_outcome(tx, odd)
     assert refused.value.code in (Code.REQUEST_INVALID, Code.TEXT_INVALID)
     assert "Nothing was changed" in refused.value.sentence
     with coast.read(project=P) as reading:
-        assert recorded(reading) == []
+        assert list_outcomes(reading) == []

@@ -1,4 +1,4 @@
-"""Memories of a store from before outcomes were kept: they come along as what somebody said."""
+"""Memories of a store from before outcomes existed are migrated as stated ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from alembic.config import Config
 from sqlalchemy import text
 
 import fabula
-from fabula.memory import edits as service
-from fabula.memory.model import Origin, Scope
-from fabula.memory.outcomes import recorded
+from fabula.memory import edits
+from fabula.memory.model import MemoryOrigin, MemoryScope
+from fabula.memory.outcomes import list_outcomes
 from fabula.store.schema import METADATA, all_tables
 from fabula.store.store import Store
-from fabula.store.upgrade import HEAD, current
+from fabula.store.upgrade import LATEST_VERSION, find_schema_version
 
 ROWS = (
     "INSERT INTO projects (project_id, title) VALUES ('old', 'Old')",
@@ -36,11 +36,11 @@ def test_memories_come_along_and_can_be_learnt_about(address: str, store: Store)
             connection.execute(text(row))
     newer = Store.open(address)
     with newer.engine.connect() as connection:
-        assert current(connection) == HEAD
+        assert find_schema_version(connection) == LATEST_VERSION
     with newer.read(project="old", user="ada") as reading:
-        for scope in Scope:
-            (found,) = service.listed(reading, scope=scope)
-            assert (found.text, found.confidence, found.origin) == ("Likes fog.", 0.7, Origin.SAID)
-            assert (found.agreeing, found.against, found.seen) == (0, 0, "")
-        assert recorded(reading) == []
+        for scope in MemoryScope:
+            (found,) = edits.list_memories(reading, scope=scope)
+            assert (found.text, found.confidence, found.origin) == ("Likes fog.", 0.7, MemoryOrigin.STATED)
+            assert (found.votes_for, found.votes_against, found.last_vote_at) == (0, 0, "")
+        assert list_outcomes(reading) == []
     newer.close()

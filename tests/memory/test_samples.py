@@ -1,4 +1,4 @@
-"""Style samples: the writer's own prose as an example, copied with its place (man-5)."""
+"""Style samples: passages of the writer's own prose with their position (man-5)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import documents, projects
-from fabula.memory import edits as service
-from fabula.memory import samples
-from fabula.memory.model import SAMPLES, Kind, Memory, Note, Scope, State
+from fabula.memory import edits, samples
+from fabula.memory.model import MAX_STYLE_SAMPLES, Memory, MemoryKind, MemoryNote, MemoryScope, MemoryState
 from fabula.store.store import Store
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
+from fabula.workspace.workspace import Workspace
 from tests.manuscript.stories import PROJECT, ask, chapter, reason, sources, story
 
 TEXT = "The lamp was the first thing. It stood in the window, and nobody had lit it. Then she came in."
@@ -29,12 +27,12 @@ def coast(store: Store) -> Store:
 
 
 def test_a_passage_is_chosen_by_its_first_and_last_words_and_not_told_before_its_place(coast: Store) -> None:
-    start, end = samples.passage(TEXT, "It stood", "lit it.")
+    start, end = samples.find_passage(TEXT, "It stood", "lit it.")
     with coast.write(project="coast") as tx:
-        made = samples.add(tx, TEXT[start:end], at=Position("ch-2", end))
-    assert (made.kind, made.text) == (Kind.STYLE_SAMPLE, "It stood in the window, and nobody had lit it.")
-    assert (made.state, made.since) == (State.CONFIRMED, Position("ch-2", end))
-    house = Fabula.open("coast", library=Library(coast))
+        made = samples.add_style_sample(tx, TEXT[start:end], end=Position("ch-2", end))
+    assert (made.kind, made.text) == (MemoryKind.STYLE_SAMPLE, "It stood in the window, and nobody had lit it.")
+    assert (made.state, made.since) == (MemoryState.CONFIRMED, Position("ch-2", end))
+    house = Workspace(coast).project("coast")
     early = house.inspect(house.request(document_id="ch-1"))
     assert reason(early, f"style:{made.id}") is Reason.NOT_YET
     assert "nobody had lit it" not in early.prompt
@@ -43,16 +41,16 @@ def test_a_passage_is_chosen_by_its_first_and_last_words_and_not_told_before_its
 
 def test_the_same_passage_is_one_sample_and_a_persons_sample_has_no_place(coast: Store) -> None:
     with coast.write(project="coast", user="ada") as tx:
-        first, again = (samples.add(tx, TEXT) for _ in range(2))
+        first, again = (samples.add_style_sample(tx, TEXT) for _ in range(2))
         assert first.id == again.id
-        assert samples.add(tx, TEXT, scope=Scope.USER).since is None
-        assert len(service.listed(tx, kind=Kind.STYLE_SAMPLE)) == 1
+        assert samples.add_style_sample(tx, TEXT, scope=MemoryScope.USER).since is None
+        assert len(edits.list_memories(tx, kind=MemoryKind.STYLE_SAMPLE)) == 1
 
 
 @pytest.mark.parametrize("text", ["Too short.", "long " * 400, "   "])
 def test_a_sample_is_a_paragraph_or_two(coast: Store, text: str) -> None:
     with pytest.raises(FabulaError) as refused, coast.write(project="coast") as tx:
-        samples.add(tx, text)
+        samples.add_style_sample(tx, text)
     assert refused.value.code is Code.REQUEST_INVALID
 
 
@@ -61,11 +59,11 @@ def test_a_sample_is_a_paragraph_or_two(coast: Store, text: str) -> None:
 )
 def test_a_passage_that_is_not_there_is_refused(first: str, last: str) -> None:
     with pytest.raises(FabulaError):
-        samples.passage(TEXT, first, last)
+        samples.find_passage(TEXT, first, last)
 
 
-TALK = [Note(f"t{n}", f"“Come in,” he said. “It is late, and number {n} is out.”") for n in range(4)]
-TOLD = [Note(f"d{n}", f"The sea lay flat under the moon for {n} hours and nobody spoke.") for n in range(4)]
+TALK = [MemoryNote(f"t{n}", f"“Come in,” he said. “It is late, and number {n} is out.”") for n in range(4)]
+TOLD = [MemoryNote(f"d{n}", f"The sea lay flat under the moon for {n} hours and nobody spoke.") for n in range(4)]
 MANY = Memory(PROJECT, style_samples=[*TALK, *TOLD])
 
 
@@ -82,7 +80,7 @@ def test_the_choice_stays_while_the_writer_goes_on_so_that_the_prefix_does() -> 
     house = story(chapter(1, text), memory=MANY)
     first = house.request(document_id="ch-1", cursor=600)
     result = house.assemble(first)
-    house.commit(first, result)
+    house.report_answer(result.assembly_id)
     later = house.assemble(house.request(document_id="ch-1"))
     assert later.stable_prefix_hash == result.stable_prefix_hash
     assert later.stable_prefix_unchanged
@@ -92,5 +90,5 @@ def test_the_choice_stays_while_the_writer_goes_on_so_that_the_prefix_does() -> 
 
 def test_a_few_samples_are_all_shown() -> None:
     few = Memory(PROJECT, style_samples=[*TALK[:2], *TOLD[:1]])
-    assert len(few.style_samples) == SAMPLES
+    assert len(few.style_samples) == MAX_STYLE_SAMPLES
     assert sources(ask(story(chapter(1, "One."), memory=few)), "style:") == ["style:t0", "style:t1", "style:d0"]

@@ -1,4 +1,4 @@
-"""Memory from its rows: a project's and a person's, as one."""
+"""The snapshot of memory: memories of the project and of the user."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from fabula.core.story import Position
 from fabula.core.view import Project
 from fabula.manuscript import projects
-from fabula.memory import edits as service
-from fabula.memory import snapshot as rows
-from fabula.memory.model import Kind, Memory, Origin, Preference, Remembered, Scope, State
+from fabula.memory import edits
+from fabula.memory.model import Memory, MemoryItem, MemoryKind, MemoryOrigin, MemoryScope, MemoryState, Preference
+from fabula.memory.snapshot import load_memory
 from fabula.store.store import Store
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
+from fabula.workspace.read_only import open_read_only
+from fabula.workspace.views import ProjectViews
 
 COAST = Project(id="coast")
 
@@ -23,12 +23,12 @@ def coast(store: Store) -> Store:
     """A store where a project and a person are remembered."""
     projects.create(store, "The Coast", project_id=COAST.id)
     with store.write(project=COAST.id, user="ada") as tx:
-        service.remember(tx, Remembered(id="fog", text="Likes fog.", confidence=0.9, since=Position("ch-1", 2)))
-        service.remember(tx, Remembered(id="both", text="The project's."))
-        service.remember(tx, Remembered(id="maybe", text="Perhaps.", state=State.PROPOSED))
-        service.remember(tx, Remembered(id="ep", text="Once.", kind=Kind.EPISODE))
-        service.remember(tx, Remembered(id="sea", text="Likes sea.", confidence=0.95), scope=Scope.USER)
-        service.remember(tx, Remembered(id="both", text="The person's."), scope=Scope.USER)
+        edits.add_memory(tx, MemoryItem(id="fog", text="Likes fog.", confidence=0.9, since=Position("ch-1", 2)))
+        edits.add_memory(tx, MemoryItem(id="both", text="The project's."))
+        edits.add_memory(tx, MemoryItem(id="maybe", text="Perhaps.", state=MemoryState.PROPOSED))
+        edits.add_memory(tx, MemoryItem(id="ep", text="Once.", kind=MemoryKind.EPISODE))
+        edits.add_memory(tx, MemoryItem(id="sea", text="Likes sea.", confidence=0.95), scope=MemoryScope.USER)
+        edits.add_memory(tx, MemoryItem(id="both", text="The person's."), scope=MemoryScope.USER)
     return store
 
 
@@ -41,13 +41,13 @@ def load(
     user: str = "ada",
 ) -> Memory:
     with store.read(project=COAST.id, user=user) as reading:
-        return rows.load(reading, project, before, moved)
+        return load_memory(reading, project, before, moved)
 
 
 def test_a_project_and_a_person_are_one_memory(coast: Store) -> None:
     memory = load(coast)
     assert memory.preferences == (
-        Preference("sea", "Likes sea.", 0.95, scope=Scope.USER),
+        Preference("sea", "Likes sea.", 0.95, scope=MemoryScope.USER),
         Preference("fog", "Likes fog.", 0.9, Position("ch-1", 2)),
         Preference("both", "The project's."),
     )
@@ -62,18 +62,18 @@ def test_another_person_gets_the_project_alone(coast: Store) -> None:
 def test_a_proposal_enters_once_it_is_confirmed(coast: Store) -> None:
     before = load(coast)
     with coast.write(project=COAST.id) as tx:
-        service.edit(tx, "maybe", {"confidence": 0.4})
+        edits.edit_memory(tx, "maybe", {"confidence": 0.4})
     assert load(coast, before, frozenset({"maybe"})) is before
     with coast.write(project=COAST.id) as tx:
-        service.edit(tx, "maybe", {"state": "confirmed"})
+        edits.edit_memory(tx, "maybe", {"state": "confirmed"})
     assert load(coast, before, frozenset({"maybe"})).preferences[-1].text == "Perhaps."
 
 
 def test_two_projects_and_two_people_never_see_each_others_memory(coast: Store) -> None:
     projects.create(coast, "Another", project_id="other")
     with coast.write(project="other", user="bob") as tx:
-        service.remember(tx, Remembered(id="ice", text="Likes ice."))
-        service.remember(tx, Remembered(id="sun", text="Likes sun."), scope=Scope.USER)
+        edits.add_memory(tx, MemoryItem(id="ice", text="Likes ice."))
+        edits.add_memory(tx, MemoryItem(id="sun", text="Likes sun."), scope=MemoryScope.USER)
     found = {
         (project, user): {fragment.text for fragment in view_memory(coast, project, user).fragments}
         for project in (COAST.id, "other")
@@ -86,19 +86,19 @@ def test_two_projects_and_two_people_never_see_each_others_memory(coast: Store) 
 
 
 def view_memory(store: Store, project: str, user: str) -> Memory:
-    memory = Library(store).view(project, user=user).room(Memory)
+    memory = ProjectViews(store).view(project, user=user).snapshot(Memory)
     assert memory is not None
     return memory
 
 
 def test_what_was_learnt_and_has_faded_rests(coast: Store) -> None:
     with coast.write(project=COAST.id) as tx:
-        service.edit(tx, "maybe", {"state": "confirmed", "origin": "learned", "agreeing": 5, "confidence": 0.3})
+        edits.edit_memory(tx, "maybe", {"state": "confirmed", "origin": "learned", "votes_for": 5, "confidence": 0.3})
     (learnt,) = (one for one in load(coast).preferences if one.id == "maybe")
-    assert learnt.because == "you confirmed it; learnt from 5 of your changes, 0 speak against it"
+    assert learnt.explanation == "you confirmed it; learnt from 5 of your changes, 0 speak against it"
     with coast.write(project=COAST.id) as tx:
-        service.edit(tx, "maybe", {"confidence": 0.19})
-        assert service.get(tx, "maybe").origin is Origin.LEARNED
+        edits.edit_memory(tx, "maybe", {"confidence": 0.19})
+        assert edits.get_memory(tx, "maybe").origin is MemoryOrigin.LEARNED
     assert "maybe" not in [one.id for one in load(coast).preferences]
 
 
@@ -111,11 +111,11 @@ def test_where_nothing_moved_the_snapshot_stays(coast: Store) -> None:
 
 def test_a_sample_story_comes_back_from_the_store_as_it_was(store: Store) -> None:
     for name in ("lantern_coast", "wugang"):
-        view = Fabula.open(f"sample:{name}").view
-        memory = view.room(Memory)
+        view = open_read_only(f"sample:{name}").view
+        memory = view.snapshot(Memory)
         assert memory is not None
         projects.create(store, name, project_id=view.project.id)
         with store.write(project=view.project.id) as tx:
-            service.put(tx, memory)
+            edits.save_snapshot(tx, memory)
         with store.read(project=view.project.id, user="ada") as reading:
-            assert rows.load(reading, view.project).fragments == memory.fragments
+            assert load_memory(reading, view.project).fragments == memory.fragments

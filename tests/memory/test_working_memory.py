@@ -1,28 +1,34 @@
-"""Working memory: what was done since somebody sat down, bounded, gone when the sitting is (mem-1)."""
+"""Working memory: the latest events of the session, with a limited length (mem-1)."""
 
 from __future__ import annotations
 
 from fabula.context.trace import Reason
 from fabula.core.story import Position
-from fabula.memory.model import NOTES, Fate
-from fabula.memory.working_memory import NOT_BEGUN, Sitting
+from fabula.memory.model import MAX_WORKING_NOTES, Decision
+from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from tests.manuscript.stories import PROJECT, chapter, reason, sources, story
 
 
-def texts(sitting: Sitting) -> list[str]:
+def list_texts(sitting: WorkingMemory) -> list[str]:
     return [fragment.text for fragment in sitting.fragments(PROJECT)]
 
 
 def test_what_was_open_was_looked_at_and_each_document_is_told_once() -> None:
-    sitting = NOT_BEGUN.opened("a", "Fog").opened("b", "Sea").opened("a", "Fog")
-    assert texts(sitting) == ["Looked at lately: Sea", "Open now: Fog"]
-    assert NOT_BEGUN.done == ()
+    sitting = EMPTY_WORKING_MEMORY.with_opened("a", "Fog").with_opened("b", "Sea").with_opened("a", "Fog")
+    assert list_texts(sitting) == ["Looked at lately: Sea", "Open now: Fog"]
+    assert EMPTY_WORKING_MEMORY.events == ()
 
 
 def test_edits_and_suggestions_are_noted_in_brief() -> None:
-    sitting = NOT_BEGUN.edited("a", 9, "The lamp\nburned " + "low " * 100).took(Fate.ACCEPTED, "She went.")
-    sitting = sitting.took(Fate.REJECTED, "She stayed.").took(Fate.REWRITTEN, "She ran.").took(Fate.ACCEPTED, "  ")
-    found = texts(sitting)
+    sitting = EMPTY_WORKING_MEMORY.with_edit("a", 9, "The lamp\nburned " + "low " * 100).with_decision(
+        Decision.ACCEPTED, "She went."
+    )
+    sitting = (
+        sitting.with_decision(Decision.REJECTED, "She stayed.")
+        .with_decision(Decision.REWRITTEN, "She ran.")
+        .with_decision(Decision.ACCEPTED, "  ")
+    )
+    found = list_texts(sitting)
     assert found[0].startswith("Just changed: “The lamp burned low")
     assert len(found[0]) < 150
     assert found[1:] == [
@@ -34,20 +40,22 @@ def test_edits_and_suggestions_are_noted_in_brief() -> None:
 
 
 def test_a_sitting_is_bounded_and_its_notes_keep_their_names() -> None:
-    sitting = NOT_BEGUN
+    sitting = EMPTY_WORKING_MEMORY
     for number in range(50):
-        sitting = sitting.took(Fate.ACCEPTED, f"Line {number}.")
-    assert len(sitting.done) == NOTES
+        sitting = sitting.with_decision(Decision.ACCEPTED, f"Line {number}.")
+    assert len(sitting.events) == MAX_WORKING_NOTES
     assert [f.source for f in sitting.fragments(PROJECT)][-1] == "working:50"
-    assert len({f.source for f in sitting.fragments(PROJECT)}) == NOTES
+    assert len({f.source for f in sitting.fragments(PROJECT)}) == MAX_WORKING_NOTES
 
 
 def test_it_enters_the_prompt_it_is_handed_to_and_no_other() -> None:
     house = story(chapter(1, "One came."), chapter(2, "Two came."))
-    sitting = NOT_BEGUN.opened("ch-1", "Chapter 1").took(Fate.REJECTED, "A speech.", Position("ch-1", 4))
+    sitting = EMPTY_WORKING_MEMORY.with_opened("ch-1", "Chapter 1").with_decision(
+        Decision.REJECTED, "A speech.", Position("ch-1", 4)
+    )
     request = house.request(document_id="ch-1")
-    result = house.inspect(request, sitting=sitting)
-    assert result.prompt == house.assemble(request, sitting=sitting).prompt
+    result = house.inspect(request, working_memory=sitting)
+    assert result.prompt == house.assemble(request, working_memory=sitting).prompt
     assert sources(result, "working:") == ["working:1", "working:2"]
     assert result.prompt.index("judge for yourself") < result.prompt.index("Rejected: “A speech.”")
     assert sources(house.inspect(request), "working:") == []
@@ -56,9 +64,9 @@ def test_it_enters_the_prompt_it_is_handed_to_and_no_other() -> None:
 
 def test_what_was_done_later_in_the_story_is_not_told_before() -> None:
     house = story(chapter(1, "One came."), chapter(2, "Two came."))
-    sitting = NOT_BEGUN.opened("ch-2", "The Death of Two").edited("ch-2", 9, "Two died.")
-    early = house.inspect(house.request(document_id="ch-1"), sitting=sitting)
+    sitting = EMPTY_WORKING_MEMORY.with_opened("ch-2", "The Death of Two").with_edit("ch-2", 9, "Two died.")
+    early = house.inspect(house.request(document_id="ch-1"), working_memory=sitting)
     assert "Death" not in early.prompt
     assert "died" not in early.prompt
     assert reason(early, "working:1") is reason(early, "working:2") is Reason.NOT_YET
-    assert "Two died." in house.inspect(house.request(document_id="ch-2"), sitting=sitting).prompt
+    assert "Two died." in house.inspect(house.request(document_id="ch-2"), working_memory=sitting).prompt

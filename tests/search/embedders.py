@@ -17,14 +17,14 @@ class Letters:
 
     def __init__(self, *, name: str = "letters", local: bool = True, dimension: int = 26) -> None:
         self.name = name
-        self.local = local
+        self.is_local = local
         self.dimension = dimension
         self.asked: list[list[str]] = []
         self.failing = False
         self.go = Event()
         self.go.set()
 
-    def reads(self, text: str) -> bool:
+    def can_read(self, text: str) -> bool:
         return text.isascii()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -32,9 +32,9 @@ class Letters:
         self.go.wait(10)
         if self.failing:
             raise FabulaError(Code.EMBEDDING_UNAVAILABLE, "It is tired.")
-        made = np.array([(letters(text) * 2)[: self.dimension] for text in texts], np.float32)
-        made /= np.linalg.norm(made, axis=1, keepdims=True)
-        return made
+        built = np.array([(letters(text) * 2)[: self.dimension] for text in texts], np.float32)
+        built /= np.linalg.norm(built, axis=1, keepdims=True)
+        return built
 
     @property
     def texts(self) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.search.dates import When, day_of, whens
+from fabula.search.dates import DateReference, find_date_references, parse_day
 
 NOW = "2023-10-11"  # a Wednesday
 
@@ -26,32 +26,32 @@ NOW = "2023-10-11"  # a Wednesday
     ],
 )
 def test_a_stamp_names_its_day(stamp: str) -> None:
-    assert day_of(stamp) == date(2023, 5, 8).toordinal()
+    assert parse_day(stamp) == date(2023, 5, 8).toordinal()
 
 
 @pytest.mark.parametrize("stamp", ["", "noon", "May 2023", "2023-02-31", "31 April 2023", "scene 12", "99999"])
 def test_what_names_no_day_has_none(stamp: str) -> None:
-    assert day_of(stamp) == 0
+    assert parse_day(stamp) == 0
 
 
 @pytest.mark.parametrize(
     ("text", "when"),
     [
-        ("in June", When(month=6)),
-        ("in May 2023", When(2023, 5)),
-        ("on 5 July", When(month=7, day=5)),
-        ("back in 2021", When(2021)),
-        ("2022年12月", When(2022, 12)),
-        ("十二月", When(month=12)),
+        ("in June", DateReference(month=6)),
+        ("in May 2023", DateReference(2023, 5)),
+        ("on 5 July", DateReference(month=7, day=5)),
+        ("back in 2021", DateReference(2021)),
+        ("2022年12月", DateReference(2022, 12)),
+        ("十二月", DateReference(month=12)),
     ],
 )
-def test_a_question_may_leave_parts_of_a_date_open(text: str, when: When) -> None:
-    assert whens(text) == [when]
+def test_a_question_may_leave_parts_of_a_date_open(text: str, when: DateReference) -> None:
+    assert find_date_references(text) == [when]
 
 
 @pytest.mark.parametrize("text", ["What may happen?", "They march on.", "it took 1200 men", "room 5", ""])
 def test_words_that_only_look_like_times_are_none(text: str) -> None:
-    assert whens(text, NOW) == []
+    assert find_date_references(text, NOW) == []
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_words_that_only_look_like_times_are_none(text: str) -> None:
     ],
 )
 def test_times_are_counted_from_the_day_of_asking(text: str, first: date, last: date) -> None:
-    assert whens(text, NOW) == [When(first=first.toordinal(), last=last.toordinal())]
-    assert whens(text) == []
+    assert find_date_references(text, NOW) == [DateReference(first_day=first.toordinal(), last_day=last.toordinal())]
+    assert find_date_references(text) == []
 
 
 def test_last_month_and_last_year_are_whole() -> None:
-    assert whens("last month", "2024-01-15") == [When(2023, 12)]
-    assert whens("last year", NOW) == [When(2022)]
+    assert find_date_references("last month", "2024-01-15") == [DateReference(2023, 12)]
+    assert find_date_references("last year", NOW) == [DateReference(2022)]
 
 
 @given(st.text(max_size=120), st.text(max_size=30))
 def test_no_text_makes_it_fail(text: str, now: str) -> None:
-    assert isinstance(whens(text, now), list)
-    assert day_of(text) >= 0
+    assert isinstance(find_date_references(text, now), list)
+    assert parse_day(text) >= 0

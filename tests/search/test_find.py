@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabula.core.story import Eyes, Moment, Position, Timeline, Vantage
-from fabula.search.corpus import TALK, Made, Shelf, Talks
-from fabula.search.find import Stand, allowed, find, tellable
-from fabula.search.index.passages import Text
-from fabula.search.model import Passage, Query, Thread
+from fabula.core.story import Perspective, Position, Timeline, TimelineEntry, Vantage
+from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, ConversationTexts, Corpus
+from fabula.search.find import SearchScope, find_passages, find_visibility, make_search_mask
+from fabula.search.index.passages import DocumentText
+from fabula.search.model import Passage, Query, SearchDocument
 from tests.manuscript.stories import filler
 from tests.text.strings import prose
 
-CHAPTERS = [Text(f"ch-{n}", f"Chapter {n}", filler(300, f"tide{n}")) for n in (1, 2, 3)]
-ORDER = Timeline([Moment("ch-1"), Moment("ch-2", when=0.5), Moment("ch-3")])
+CHAPTERS = [DocumentText(f"ch-{n}", f"Chapter {n}", filler(300, f"tide{n}")) for n in (1, 2, 3)]
+ORDER = Timeline([TimelineEntry("ch-1"), TimelineEntry("ch-2", when=0.5), TimelineEntry("ch-3")])
 DESK = (
     Passage("history:m1", "The astrolabe is under the stairs.", "Mara", known_to=frozenset({"pawn:mara"})),
     Passage("history:m2", "Nobody knows that.", "Will", known_to=frozenset({"pawn:mara", "pawn:will"})),
@@ -21,61 +21,71 @@ DESK = (
 )
 
 
-def made(texts: list[Text] = CHAPTERS) -> Made:
-    return Shelf("p", texts, Talks(0, lambda: [Thread(f"{TALK}desk", DESK)])).finished()
+def built(texts: list[DocumentText] = CHAPTERS) -> BuiltIndex:
+    return Corpus(
+        "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}desk", DESK)])
+    ).build_index()
 
 
-def seen(found: Made, stand: Stand) -> set[str]:
+def seen(found: BuiltIndex, scope: SearchScope) -> set[str]:
     """The threads something may be told of, and messages by name."""
-    numbers = np.flatnonzero(allowed(found, stand)).tolist()
-    threads = {found.thread_of(number).id for number in numbers} - {f"{TALK}desk"}
-    return threads | {found.index.passages[n].source for n in numbers if found.thread_of(n).id == f"{TALK}desk"}
+    numbers = np.flatnonzero(make_search_mask(found, scope)).tolist()
+    documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}desk"}
+    return documents | {
+        found.index.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}desk"
+    }
 
 
-def at(document: str, offset: int = 1 << 30, eyes: Eyes = Eyes.READER, character: str | None = None) -> Vantage:
+def at(
+    document: str, offset: int = 1 << 30, eyes: Perspective = Perspective.READER, character: str | None = None
+) -> Vantage:
     return Vantage(eyes, Position(document, offset), character)
 
 
 def test_what_lies_behind_us_in_both_orders_is_searched() -> None:
-    found = made()
-    assert seen(found, Stand(at("ch-1"), ORDER)) == {"ch-1"}
-    assert seen(found, Stand(at("ch-2"), ORDER)) == {"ch-2"}, "chapter 2 happens before chapter 1"
-    assert seen(found, Stand(at("ch-3"), ORDER)) == {"ch-1", "ch-2", "ch-3"}
+    found = built()
+    assert seen(found, SearchScope(at("ch-1"), ORDER)) == {"ch-1"}
+    assert seen(found, SearchScope(at("ch-2"), ORDER)) == {"ch-2"}, "chapter 2 happens before chapter 1"
+    assert seen(found, SearchScope(at("ch-3"), ORDER)) == {"ch-1", "ch-2", "ch-3"}
 
 
 def test_of_our_own_chapter_only_what_ends_before_us_and_before_the_window() -> None:
-    found = made()
-    first = found.first["ch-3"]
-    span = slice(first, first + len(found.cuts["ch-3"][1].passages))
+    found = built()
+    first = found.index.first_passages["ch-3"]
+    span = slice(first, first + len(found.cut_texts["ch-3"][1].passages))
     for offset in (0, 300, 900, 1 << 30):
         for shown in (None, 250, 600):
-            stand = Stand(at("ch-3", offset), ORDER, shown=None if shown is None else Position("ch-3", shown))
+            scope = SearchScope(
+                at("ch-3", offset), ORDER, shown_from=None if shown is None else Position("ch-3", shown)
+            )
             limit = offset if shown is None else min(offset, shown)
-            assert allowed(found, stand)[span].tolist() == [end <= limit for end in found.ends[span].tolist()]
+            assert make_search_mask(found, scope)[span].tolist() == [
+                end <= limit for end in found.passage_ends[span].tolist()
+            ]
 
 
 def test_the_author_looks_everywhere() -> None:
-    found = made()
+    found = built()
     everything = {"ch-1", "ch-2", "ch-3", "history:m1", "history:m2", "history:m3"}
-    assert seen(found, Stand(at("ch-1", 0, Eyes.AUTHOR), ORDER)) == everything
+    assert seen(found, SearchScope(at("ch-1", 0, Perspective.AUTHOR), ORDER)) == everything
 
 
 def test_what_only_some_witnessed_is_searched_for_them() -> None:
-    texts = [Text("ch-1", "One", filler(300), frozenset({"grace", "reader"})), CHAPTERS[2]]
-    order = Timeline([Moment("ch-1"), Moment("ch-3")])
-    found = made(texts)
-    assert "ch-1" in seen(found, Stand(at("ch-3"), order))
-    assert "ch-1" in seen(found, Stand(at("ch-3", eyes=Eyes.CHARACTER, character="grace"), order))
-    assert "ch-1" not in seen(found, Stand(at("ch-3", eyes=Eyes.CHARACTER, character="will"), order))
+    texts = [DocumentText("ch-1", "One", filler(300), frozenset({"grace", "reader"})), CHAPTERS[2]]
+    order = Timeline([TimelineEntry("ch-1"), TimelineEntry("ch-3")])
+    found = built(texts)
+    assert "ch-1" in seen(found, SearchScope(at("ch-3"), order))
+    assert "ch-1" in seen(found, SearchScope(at("ch-3", eyes=Perspective.CHARACTER, character="grace"), order))
+    assert "ch-1" not in seen(found, SearchScope(at("ch-3", eyes=Perspective.CHARACTER, character="will"), order))
 
 
 def test_what_was_said_belongs_to_those_who_were_there() -> None:
-    found = made()
+    found = built()
     nowhere = Timeline()
 
     def messages(character: str | None, conversation: str = "", speaker: str = "") -> set[str]:
-        eyes = Eyes.CHARACTER if character else Eyes.READER
-        return seen(found, Stand(Vantage(eyes, None, character), nowhere, conversation, speaker))
+        eyes = Perspective.CHARACTER if character else Perspective.READER
+        return seen(found, SearchScope(Vantage(eyes, None, character), nowhere, conversation, speaker))
 
     assert messages("pawn:mara", "elsewhere", "pawn:mara") == {"history:m1", "history:m2"}
     assert messages("pawn:will", "desk", "pawn:will") == {"history:m2"}
@@ -84,30 +94,36 @@ def test_what_was_said_belongs_to_those_who_were_there() -> None:
 
 
 def test_what_was_said_has_no_place_in_the_story_and_is_not_told_where_places_matter() -> None:
-    found = made()
-    stand = Stand(at("ch-3"), ORDER, "desk")
-    assert not [one for one in seen(found, stand) if one.startswith("history:")]
-    assert tellable(DESK[0], f"{TALK}desk", stand).since == Position(f"{TALK}desk")
-    assert tellable(DESK[0], f"{TALK}desk", Stand(Vantage(), Timeline(), "desk")).since is None
+    found = built()
+    scope = SearchScope(at("ch-3"), ORDER, "desk")
+    assert not [one for one in seen(found, scope) if one.startswith("history:")]
+    assert find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", scope).since == Position(f"{CONVERSATION_PREFIX}desk")
+    assert (
+        find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", SearchScope(Vantage(), Timeline(), "desk")).since is None
+    )
 
 
 def test_what_is_nearly_alike_is_found_once() -> None:
     verse = "Row, brothers, row, past the harbour light and do not look back at the grey shore behind us"
     texts = [
-        Text("a", "A", filler(200) + f"\n\n{verse}, {filler(20)}"),
-        Text("b", "B", filler(200, "gull") + f"\n\n{verse}; {filler(20)}"),
-        Text("c", "C", "The harbour light was out when the brothers came home. " + filler(30, "crow")),
+        DocumentText("a", "A", filler(200) + f"\n\n{verse}, {filler(20)}"),
+        DocumentText("b", "B", filler(200, "gull") + f"\n\n{verse}; {filler(20)}"),
+        DocumentText("c", "C", "The harbour light was out when the brothers came home. " + filler(30, "crow")),
     ]
-    found = made(texts)
-    hits = find(found, Query(parts=((verse, 1.0),)), None, 10)
-    told = [found.thread_of(hit.number).id for hit in hits if "brothers" in found.index.passages[hit.number].text]
+    found = built(texts)
+    hits = find_passages(found, Query(parts=((verse, 1.0),)), None, 10)
+    told = [
+        found.document_of(hit.passage_number).id
+        for hit in hits
+        if "brothers" in found.index.passages[hit.passage_number].text
+    ]
     assert len({"a", "b"} & set(told)) == 1
     assert "c" in told
 
 
 def test_no_more_are_found_than_asked_for_best_first() -> None:
-    found = made([Text("a", "A", prose(1, 60))])
-    hits = find(found, Query(parts=(("Mara lamp harbour 灯塔", 1.0),)), None, 3)
+    found = built([DocumentText("a", "A", prose(1, 60))])
+    hits = find_passages(found, Query(parts=(("Mara lamp harbour 灯塔", 1.0),)), None, 3)
     assert len(hits) == 3
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(0 < hit.score <= 1 for hit in hits)
@@ -115,9 +131,9 @@ def test_no_more_are_found_than_asked_for_best_first() -> None:
 
 def test_queries_without_words_find_nothing() -> None:
     for words in ("", " ", "…—。", "\x00\u200b"):
-        assert find(made(), Query(parts=((words, 1.0),)), None, 5) == []
-    assert find(made(), Query(), None, 5) == []
+        assert find_passages(built(), Query(parts=((words, 1.0),)), None, 5) == []
+    assert find_passages(built(), Query(), None, 5) == []
 
 
 def test_a_query_of_a_hundred_thousand_characters_is_answered() -> None:
-    assert find(made(), Query(parts=((filler(20_000, "tide2"), 1.0),)), None, 5)
+    assert find_passages(built(), Query(parts=((filler(20_000, "tide2"), 1.0),)), None, 5)

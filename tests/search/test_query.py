@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from fabula.context.request import Ask, Nearby, Request
+from fabula.context.nearby import Nearby
+from fabula.context.request import Request, SourceRequest
 from fabula.core.fragment import Layer
 from fabula.core.story import Vantage
 from fabula.search.model import Query
-from fabula.search.query import AFTER, BEFORE, INSTRUCTION, LONGEST, NEAR, QUESTION, SELECTED, TALK, before, query_of
+from fabula.search.query import (
+    AFTER,
+    BEFORE_SCENE,
+    INSTRUCTION,
+    MESSAGES,
+    NEAR,
+    PART_END_CHARACTERS,
+    QUESTION,
+    SELECTED,
+    make_query,
+    weigh_text_before,
+)
 from fabula.text.tokens.paragraphs import Paragraphs
-from fabula.text.tokens.tokenizer import encoding
-from fabula.text.windows import window
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.text.windows import make_text_window
 
 ROOM = dict.fromkeys(Layer, 1000)
 
 
 def asked(text: str = "", *near: Nearby, words: str = "", skill: str = "continue", selected: bool = False) -> Query:
     """The query of a request at the end of a text."""
-    stretch = window(Paragraphs(text), len(text), source="editor:cursor-window", project_id="p", reach=100_000)
+    window = make_text_window(Paragraphs(text), len(text), source="editor:cursor-window", project_id="p", reach=100_000)
     request = Request(project_id="p", skill_id=skill, additional_input=words, selection=(0, 1) if selected else None)
-    ask = Ask(
+    ask = SourceRequest(
         request=request,
         vantage=Vantage(),
         language="en",
-        tokenizer=encoding("o200k_base"),
-        room=ROOM,
-        window=8000,
-        near=near,
-        text=stretch if text else None,
+        tokenizer=load_encoding("o200k_base"),
+        token_shares=ROOM,
+        available_tokens=8000,
+        nearby=near,
+        text_before_cursor=window if text else None,
     )
-    return query_of(ask, ("Mara", "Miss Venn"))
+    return make_query(ask, ("Mara", "Miss Venn"))
 
 
 def weight_of(query: Query, words: str) -> float:
@@ -44,7 +56,7 @@ def test_the_nearest_text_weighs_most() -> None:
 
 def test_all_parts_together_are_the_text_before_the_cursor() -> None:
     text = "\n\n".join(f"Line number {n} of many." for n in range(500))
-    said = "\n\n".join(part for part, _ in reversed(before(text, 0, len(text))))
+    said = "\n\n".join(part for part, _ in reversed(weigh_text_before(text, 0, len(text))))
     assert text.endswith(said)
     assert NEAR[-1][0] <= len(said) < NEAR[-1][0] + 30  # the last paragraph is whole
     assert said.startswith("Line")
@@ -53,7 +65,7 @@ def test_all_parts_together_are_the_text_before_the_cursor() -> None:
 def test_another_scene_says_little() -> None:
     query = asked("The ball was over. " * 5 + "\n\n* * *\n\nIn the boat nobody spoke.")
     assert weight_of(query, "boat") == NEAR[0][1]
-    assert weight_of(query, "ball") == NEAR[0][1] * BEFORE
+    assert weight_of(query, "ball") == NEAR[0][1] * BEFORE_SCENE
 
 
 def test_an_instruction_weighs_more_than_the_text_and_a_question_more_than_all() -> None:
@@ -74,7 +86,7 @@ def test_a_question_counts_once_though_it_is_near_too() -> None:
 def test_of_the_conversation_the_latest_weighs_most() -> None:
     talk = [Nearby(f"message {n}") for n in range(4)]
     query = asked("", *talk, words="And then?", skill="chat")
-    assert [weight_of(query, f"message {n}") for n in (3, 2, 1, 0)] == list(TALK)
+    assert [weight_of(query, f"message {n}") for n in (3, 2, 1, 0)] == list(MESSAGES)
 
 
 def test_the_selection_and_what_follows_the_cursor_count_too() -> None:
@@ -96,6 +108,6 @@ def test_nothing_asked_is_nothing_looked_for() -> None:
 def test_a_question_of_a_hundred_thousand_characters_is_looked_at_from_both_ends() -> None:
     query = asked("", words="BEGIN " + "灯塔 lamp " * 20_000 + "END", skill="chat")
     (part,) = [text for text, _ in query.parts]
-    assert len(part) <= 2 * LONGEST + 1
+    assert len(part) <= 2 * PART_END_CHARACTERS + 1
     assert part.startswith("BEGIN")
     assert part.endswith("END")

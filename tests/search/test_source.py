@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context.budget import Limits
-from fabula.context.continuity import NOTHING
-from fabula.context.engine import Engine, Settings
+from fabula.context.continuity import NO_CONTINUITY
+from fabula.context.engine import Engine, EngineSettings
 from fabula.context.recipes import CHAT
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation.model import Message
@@ -22,10 +22,11 @@ from fabula.core.fragment import Layer
 from fabula.core.relevance import PASSAGE
 from fabula.core.view import View
 from fabula.manuscript.model import Document
-from fabula.search.corpus import Shelf, Talks
-from fabula.search.model import Thread
+from fabula.search.corpus import ConversationTexts, Corpus
+from fabula.search.model import SearchDocument
 from fabula.search.source import SearchSource
-from fabula.workspace.project import Fabula, all_sources
+from fabula.workspace.read_only import open_view
+from fabula.workspace.sources import all_sources
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, filler, sources, story
 
 
@@ -70,7 +71,7 @@ def test_passages_of_later_chapters_are_never_told(skill: str) -> None:
 
 
 def test_in_a_flashback_passages_of_what_happens_later_stay_out() -> None:
-    book = [chapter(1, marked("astrolabe")), chapter(2, filler(900), when=0.5), chapter(3, filler(900))]
+    book = [chapter(1, marked("astrolabe")), chapter(2, filler(900), story_time=0.5), chapter(3, filler(900))]
     fabula = story(*book)
     assert "astrolabe lay" not in everything(ask(fabula, document_id="ch-2", additional_input="astrolabe"))
     assert "astrolabe lay" in ask(fabula, document_id="ch-3", additional_input="astrolabe").prompt
@@ -116,7 +117,7 @@ def test_words_typed_before_the_cursor_do_not_turn_what_follows_it_into_the_past
 def test_passages_told_before_stay_in_their_place() -> None:
     fabula = story(chapter(1, marked("astrolabe")), chapter(2, marked("sextant")), chapter(3, filler(900, "gull")))
     first = fabula.request(additional_input="astrolabe", cursor=2000)
-    fabula.commit(first, fabula.assemble(first))
+    fabula.report_answer(fabula.assemble(first).assembly_id)
     told = sources(ask(fabula, additional_input="astrolabe", cursor=2000), "search:")
     assert set(told) <= set(sources(ask(fabula, additional_input="", cursor=2010), "search:"))
 
@@ -181,21 +182,21 @@ def test_while_the_index_is_being_made_the_prompt_comes_without_it_and_says_so()
     fabula = story(chapter(1, marked("astrolabe")), chapter(2, filler(900)))
     done = threading.Event()
 
-    def waiting() -> Sequence[Thread]:
+    def waiting() -> Sequence[SearchDocument]:
         done.wait(60)
         return ()
 
-    shelf = fabula.view.room(Shelf)
-    assert shelf is not None
-    slow = Shelf(PROJECT, shelf.texts, Talks(0, waiting), at_once=100)
-    view = View(fabula.view.project, fabula.view.timeline, {**fabula.view.rooms, Shelf: slow})
-    fabula = Fabula(view)
+    project_corpus = fabula.view.snapshot(Corpus)
+    assert project_corpus is not None
+    slow = Corpus(PROJECT, project_corpus.texts, ConversationTexts(0, waiting), immediate_characters=100)
+    view = View(fabula.view.project, fabula.view.timeline, {**fabula.view.snapshots, Corpus: slow})
+    fabula = open_view(view)
     request = fabula.request(additional_input="Where is the astrolabe?")
     first = fabula.assemble(request)
     assert sources(first, "search:") == []
     assert [warning.partition(":")[0] for warning in first.warnings] == [Code.RETRIEVAL_NOT_READY.value]
     done.set()
-    slow.finished()
+    slow.build_index()
     second = fabula.assemble(request)
     assert sources(second, "search:ch-1#")
     assert second.warnings == ()
@@ -216,8 +217,8 @@ def test_a_speaker_is_told_what_it_heard_in_a_conversation_long_ago() -> None:
         id="m2", role="user", content="The astrolabe is under the stairs.", audience=("pawn:mara",), number=2
     )
     fabula = story(talk=said)
-    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": ""}
-    for speaker, knows in (("pawn:mara", True), ("pawn:will", False), (None, True)):
+    wishes: dict[str, Any] = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": ""}
+    for speaker, knows in (("pawn:mara", True), ("pawn:will", False), ("", True)):
         result = fabula.assemble(
             fabula.request(**wishes, speaker_id=speaker, window=4096, additional_input="Where is the astrolabe?")
         )
@@ -265,8 +266,14 @@ def test_messages_beyond_the_cap_of_the_history_are_found_though_the_window_woul
 def test_messages_that_a_step_of_the_window_left_behind_are_found() -> None:
     said = [Message(id=f"m{n}", role="user", content=filler(60, f"tide{n}"), number=n) for n in range(80)]
     said[30] = Message(id="m30", role="user", content="The astrolabe is under the stairs.", number=30)
-    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": "", "window": 6000}
-    continuity, hidden = NOTHING, 0
+    wishes: dict[str, Any] = {
+        "recipe": "chat",
+        "skill_id": "chat",
+        "conversation_id": "desk",
+        "document_id": "",
+        "window": 6000,
+    }
+    continuity, hidden = NO_CONTINUITY, 0
     for size in range(34, 80, 2):
         fabula = story(talk=said[:size])
         request = fabula.request(**wishes, additional_input="Where is the astrolabe?")
@@ -285,7 +292,13 @@ def test_what_was_said_after_a_long_pause_is_not_brought_along() -> None:
         early[4] = Message(id="m4", role="user", content="Of other things.", timestamp=later, number=4)
         return early
 
-    wishes = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": "", "window": 4096}
+    wishes: dict[str, Any] = {
+        "recipe": "chat",
+        "skill_id": "chat",
+        "conversation_id": "desk",
+        "document_id": "",
+        "window": 4096,
+    }
     for later, along in (("2023-05-08T10:01:00Z", True), ("2023-05-09T09:00:00Z", False)):
         fabula = story(talk=talk(later))
         result = fabula.assemble(fabula.request(**wishes, additional_input="Where is the astrolabe?"))
@@ -318,7 +331,7 @@ def test_a_day_is_counted_from_the_session_or_from_the_latest_message(session: d
 
 
 def test_a_codex_that_fails_does_not_keep_search_from_answering() -> None:
-    def failing(ask: Ask, view: View) -> Sequence[str]:
+    def failing(ask: SourceRequest, view: View) -> Sequence[str]:
         raise ConnectionError("the codex is gone")
 
     fabula = story(chapter(1, marked("astrolabe")), chapter(2, filler(900)))
@@ -331,6 +344,6 @@ def test_a_codex_that_fails_does_not_keep_search_from_answering() -> None:
 @pytest.mark.parametrize("words", ["", " ", "?" * 100_000, "astrolabe " * 10_000, "灯" * 100_000])
 def test_questions_of_any_length_are_answered(words: str) -> None:
     view = story(chapter(1, marked("astrolabe")), chapter(2, filler(900))).view
-    fabula = Fabula(view, settings=Settings(limits=Limits(input_tokens=1_000_000)))
+    fabula = open_view(view, settings=EngineSettings(limits=Limits(input_tokens=1_000_000)))
     result = fabula.assemble(fabula.request(skill_id="chat", additional_input=words, window=300_000))
     assert not [warning for warning in result.warnings if warning.startswith("RETRIEVAL")]

@@ -1,4 +1,4 @@
-"""Skills as files: one's own, and broken ones."""
+"""Skill files: built-in, of the user, of a project, and invalid ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes
-from fabula.skills.files import MOST, Skills, built_in, in_folder, read_skill
-from fabula.skills.model import Answer
-from fabula.skills.project_skills import own_skills, project_skills
+from fabula.core.story import Perspective
+from fabula.skills.files import MAX_FILES, Skills, load_built_in, parse_skill, read_folder
+from fabula.skills.model import AnswerAction
+from fabula.skills.project_skills import load_project_skills, load_user_skills
 
 GOOD = """
 answer = "insert"
@@ -31,17 +31,21 @@ Sing {{ selection }}.
 """
 
 
-def test_the_issue_s_skills_are_there() -> None:
+def test_the_built_in_skills_are_complete() -> None:
     wanted = "continue rewrite expand condense describe dialogue brainstorm critique synopsis extract translate free"
-    assert set(wanted.split()) <= set(built_in().skills)
+    assert set(wanted.split()) <= set(load_built_in().skills)
 
 
-def test_a_file_says_everything_about_a_skill() -> None:
-    skill = read_skill("sing", GOOD)
-    assert (skill.answer, skill.eyes, skill.works_on) == (Answer.INSERT, Eyes.AUTHOR, ("selection", "cursor"))
-    assert (skill.wishes.temperature, skill.wishes.stop) == (1.2, ("THE END",))
-    assert skill.says == {"en": "Sing {{ selection }}.", "zh": "Sing {{ selection }}."}
-    assert skill.called("zh") == "Sing"
+def test_a_file_defines_all_of_a_skill() -> None:
+    skill = parse_skill("sing", GOOD)
+    assert (skill.answer_action, skill.perspective, skill.works_on) == (
+        AnswerAction.INSERT,
+        Perspective.AUTHOR,
+        ("selection", "cursor"),
+    )
+    assert (skill.generation.temperature, skill.generation.stop) == (1.2, ("THE END",))
+    assert skill.templates == {"en": "Sing {{ selection }}.", "zh": "Sing {{ selection }}."}
+    assert skill.title_in("zh") == "Sing"
 
 
 @pytest.mark.parametrize(
@@ -64,32 +68,32 @@ def test_a_file_says_everything_about_a_skill() -> None:
         ("a", "\x00", 1, "not TOML"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_line(ident: str, text: str, line: int, words: str) -> None:
+def test_an_invalid_file_is_refused_with_its_line(ident: str, text: str, line: int, words: str) -> None:
     with pytest.raises(FabulaError) as refusal:
-        read_skill(ident, text)
+        parse_skill(ident, text)
     assert refusal.value.code is Code.SKILL_INVALID
     assert f"line {line}:" in refusal.value.sentence
     assert words in refusal.value.sentence
 
 
-def test_a_bad_file_in_a_folder_leaves_the_others_working(tmp_path: Path) -> None:
+def test_an_invalid_file_in_a_folder_does_not_affect_the_others(tmp_path: Path) -> None:
     (tmp_path / "sing.toml").write_text(GOOD, "utf-8")
     (tmp_path / "bad.toml").write_text("answer = ", "utf-8")
     (tmp_path / "latin.toml").write_bytes(b"[template]\nen = '\xe9'")
     (tmp_path / "notes.txt").write_text("not a skill", "utf-8")
-    shelf = built_in().with_files(in_folder(tmp_path), "folder")
+    shelf = load_built_in().with_files(read_folder(tmp_path), "folder")
     assert shelf.skills["sing"].origin == "folder"
-    assert set(built_in().skills) < set(shelf.skills)
+    assert set(load_built_in().skills) < set(shelf.skills)
     assert len(shelf.problems) == 2
     assert any("'bad'" in problem and "line 1" in problem for problem in shelf.problems)
-    assert in_folder(tmp_path / "nowhere") == []
+    assert read_folder(tmp_path / "nowhere") == []
 
 
-def test_a_project_brings_no_more_skills_than_a_folder_may() -> None:
-    many = {f"skill.s{number:04}": GOOD for number in range(MOST + 50)}
-    assert len(project_skills(many).skills) <= len(own_skills().skills) + MOST
+def test_a_project_has_no_more_skills_than_a_folder() -> None:
+    many = {f"skill.s{number:04}": GOOD for number in range(MAX_FILES + 50)}
+    assert len(load_project_skills(many).skills) <= len(load_user_skills().skills) + MAX_FILES
 
 
-def test_one_s_own_skill_takes_the_place_of_a_built_in_one() -> None:
-    shelf = Skills(built_in().skills).with_files([("continue.toml", GOOD)], "project")
-    assert shelf.skills["continue"].says["en"].startswith("Sing")
+def test_a_project_skill_replaces_a_built_in_one() -> None:
+    shelf = Skills(load_built_in().skills).with_files([("continue.toml", GOOD)], "project")
+    assert shelf.skills["continue"].templates["en"].startswith("Sing")

@@ -1,28 +1,28 @@
-"""Templates: what they may ask for, and what they may not do."""
+"""Templates: rendering, and refusal of anything outside their vocabulary."""
 
 from __future__ import annotations
 
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.skills.template import MOST_BEATS, VARIABLES, check, render, uses
+from fabula.skills.template import MAX_BEATS, VARIABLES, find_variables, render_template, validate_template
 
 NOTHING = dict.fromkeys(VARIABLES, "") | {"beats": ()}
 
 
-def test_blanks_are_filled_in() -> None:
-    said = "{% if beat %}Towards: {{ beat }}{% endif %} {% for one in beats %}[{{ one }}]{% endfor %}"
-    assert render(said, {**NOTHING, "beat": "a", "beats": ("a", "b")}) == "Towards: a [a][b]"
+def test_placeholders_are_filled_in() -> None:
+    template = "{% if beat %}Towards: {{ beat }}{% endif %} {% for one in beats %}[{{ one }}]{% endfor %}"
+    assert render_template(template, {**NOTHING, "beat": "a", "beats": ("a", "b")}) == "Towards: a [a][b]"
 
 
-def test_a_text_without_blanks_is_itself() -> None:
-    assert render("Plain { text } 100 %", {}) == "Plain { text } 100 %"
-    assert uses("Plain") == frozenset()
-    assert uses("{{ beat }}") == {"beat"}
+def test_a_text_without_placeholders_stays_the_same() -> None:
+    assert render_template("Plain { text } 100 %", {}) == "Plain { text } 100 %"
+    assert find_variables("Plain") == frozenset()
+    assert find_variables("{{ beat }}") == {"beat"}
 
 
-def test_what_a_writer_says_is_never_read_as_a_template() -> None:
-    assert render("{{ instruction }}", {**NOTHING, "instruction": "{{ 7 }}{% raw %}"}) == "{{ 7 }}{% raw %}"
+def test_values_are_never_parsed_as_templates() -> None:
+    assert render_template("{{ instruction }}", {**NOTHING, "instruction": "{{ 7 }}{% raw %}"}) == "{{ 7 }}{% raw %}"
 
 
 @pytest.mark.parametrize(
@@ -84,31 +84,31 @@ def test_what_a_writer_says_is_never_read_as_a_template() -> None:
 )
 def test_a_hostile_or_broken_template_is_refused(hostile: str) -> None:
     def tried() -> None:
-        check(hostile)
+        validate_template(hostile)
         beats = tuple(f"beat {n}" for n in range(30))
-        render(hostile, {**NOTHING, "beats": beats, "selection": "word " * 4000})
+        render_template(hostile, {**NOTHING, "beats": beats, "selection": "word " * 4000})
 
     with pytest.raises(FabulaError) as refusal:
         tried()
     assert refusal.value.code is Code.SKILL_INVALID
 
 
-def test_some_of_the_beats_and_where_one_is_among_them() -> None:
-    said = "{% for one in beats[:2] %}{{ loop.index }}. {{ one }}{% if not loop.last %}, {% endif %}{% endfor %}"
-    assert render(said, {**NOTHING, "beats": ("a", "b", "c")}) == "1. a, 2. b"
+def test_beats_can_be_sliced_indexed_and_counted() -> None:
+    template = "{% for one in beats[:2] %}{{ loop.index }}. {{ one }}{% if not loop.last %}, {% endif %}{% endfor %}"
+    assert render_template(template, {**NOTHING, "beats": ("a", "b", "c")}) == "1. a, 2. b"
     assert (
-        render("{{ beats[0] }} {{ beats[-1]|upper }} {{ beats|join('/') }}", {**NOTHING, "beats": ("a", "b")})
+        render_template("{{ beats[0] }} {{ beats[-1]|upper }} {{ beats|join('/') }}", {**NOTHING, "beats": ("a", "b")})
         == "a B a/b"
     )
 
 
-def test_a_loop_goes_over_no_more_beats_than_anybody_needs() -> None:
-    assert len(render("{% for one in beats %}x{% endfor %}", {**NOTHING, "beats": ("b",) * 5000})) == MOST_BEATS
+def test_the_number_of_beats_in_a_loop_is_bounded() -> None:
+    assert len(render_template("{% for one in beats %}x{% endfor %}", {**NOTHING, "beats": ("b",) * 5000})) == MAX_BEATS
 
 
-def test_a_text_without_end_is_cut_off() -> None:
+def test_endless_output_is_refused() -> None:
     many = tuple("x" * 100 for _ in range(1000))
     with pytest.raises(FabulaError, match="without end"):
-        render(
+        render_template(
             "{% for a in beats %}{% for b in beats %}{{ a }}{{ b }}{% endfor %}{% endfor %}", {**NOTHING, "beats": many}
         )

@@ -19,7 +19,7 @@ from fabula.manuscript import documents, projects
 from fabula.memory.tables import memories
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 End = Literal["since", "until"]
 WITHIN = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -91,11 +91,11 @@ def test_the_marks_of_every_room_are_carried(book: Store) -> None:
     with book.write(project="p") as tx:
         documents.add(tx, "One", text="Mara kept the secret.", document_id="d")
         place = {"since_document": "d", "since_offset": 9}
-        tx.add(entries, {"id": "mara", **place})
-        tx.add(progressions, {"id": "later", "entry_id": "mara", **place})
-        tx.add(knowledge, {"fact": "codex:mara", "knower": "ines", **place})
-        tx.add(constraints, {"id": "c", **place})
-        tx.add(memories, {"id": "m", **place})
+        tx.insert(entries, {"id": "mara", **place})
+        tx.insert(progressions, {"id": "later", "entry_id": "mara", **place})
+        tx.insert(knowledge, {"fact": "codex:mara", "knower": "ines", **place})
+        tx.insert(constraints, {"id": "c", **place})
+        tx.insert(memories, {"id": "m", **place})
     with book.write(project="p") as tx:
         documents.write(tx, "d", "Young Mara kept the secret.")
     marked = {table.name for table in all_tables() if "since_offset" in table.c and "project_id" in table.c}
@@ -124,7 +124,7 @@ def test_marks_elsewhere_stay_where_they_are(book: Store) -> None:
             for document in ("d", "e"):
                 documents.add(tx, document, text="0123456789", document_id=document)
                 _hold(tx, f"in-{document}", document, 5)
-            tx.add(constraints, {"id": "always"})
+            tx.insert(constraints, {"id": "always"})
     with book.write(project="p") as tx:
         documents.write(tx, "d", "Before 0123456789")
     with book.read(project="p") as reading:
@@ -146,27 +146,27 @@ def test_a_mark_that_moved_is_in_the_feed_and_one_that_did_not_is_not(book: Stor
     with book.read(project="p") as reading:
         found = reading.changes("project", version)
         assert found is not None
-        assert [(change.version - version, change.item) for change in found if change.room == "constraints"] == [
+        assert [(change.version - version, change.item) for change in found if change.area == "constraints"] == [
             (1, "late")
         ]
 
 
 @contextmanager
-def _forgotten(store: Store) -> Iterator[Writing]:
+def _forgotten(store: Store) -> Iterator[WriteTransaction]:
     """A change that leaves no trace, however often it is made."""
     with suppress(RolledBackError), store.write(project="p") as tx:
         yield tx
         raise RolledBackError
 
 
-def _hold(tx: Writing, ident: str, document: str, offset: int) -> None:
+def _hold(tx: WriteTransaction, ident: str, document: str, offset: int) -> None:
     place = {f"{end}_{what}": value for end in ("since", "until") for what, value in _place(document, offset)}
-    tx.add(constraints, {"id": ident, **place})
+    tx.insert(constraints, {"id": ident, **place})
 
 
 def _place(document: str, offset: int) -> tuple[tuple[str, object], ...]:
     return ("document", document), ("offset", offset)
 
 
-def _held(reading: Reading) -> dict[str, tuple[int, int]]:
+def _held(reading: ReadTransaction) -> dict[str, tuple[int, int]]:
     return {row.id: (row.since_offset, row.until_offset) for row in reading.rows(constraints)}

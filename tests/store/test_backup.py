@@ -15,9 +15,9 @@ import pytest
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
-from fabula.store.backup import DAY, FOLDER, KEPT, back_up, back_up_daily, backups
+from fabula.store.backup import BACKUP_FOLDER, DAY, MAX_BACKUPS, back_up, back_up_daily, list_backups
 from fabula.store.store import Store
-from tests.store.workers import begin, say_together
+from tests.store.workers import add_messages, create_project
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def store(tmp_path: Path) -> Store:
     with opened.write(project="p") as tx:
         documents.add(tx, "One", text="Word for word.", document_id="one")
     opened.close()
-    for copy in backups(_file(opened)):
+    for copy in list_backups(_file(opened)):
         copy.unlink()
     return opened
 
 
 def test_a_backup_is_dated_and_says_why_it_was_made(store: Store) -> None:
     copy = back_up(_file(store), reason="before-upgrade")
-    assert copy.parent == store.folder / FOLDER
+    assert copy.parent == store.folder / BACKUP_FOLDER
     assert re.fullmatch(r"fabula-\d{4}-\d\d-\d\dT\d{12}-before-upgrade\.db", copy.name)
-    assert backups(_file(store)) == [copy]
+    assert list_backups(_file(store)) == [copy]
 
 
 def test_a_backup_is_one_file_that_opens_as_a_store(store: Store, tmp_path: Path) -> None:
@@ -49,17 +49,17 @@ def test_a_backup_is_one_file_that_opens_as_a_store(store: Store, tmp_path: Path
     _assert_whole(moved)
     opened = Store.open(moved)
     with opened.read(project="p") as reading:
-        assert reading.need(rows, id="one").text == "Word for word."
+        assert reading.require(rows, id="one").text == "Word for word."
     with opened.write(project="p") as tx:
         documents.write(tx, "one", "And it can be written to.")
     opened.close()
 
 
 def test_the_number_of_backups_is_bounded_and_the_latest_are_kept(store: Store) -> None:
-    made = [back_up(_file(store), reason=("daily", "before-upgrade")[number % 2]) for number in range(KEPT + 5)]
-    assert backups(_file(store)) == made[-KEPT:]
-    assert back_up(_file(store), keep=3) == backups(_file(store))[-1]
-    assert len(backups(_file(store))) == 3
+    made = [back_up(_file(store), reason=("daily", "before-upgrade")[number % 2]) for number in range(MAX_BACKUPS + 5)]
+    assert list_backups(_file(store)) == made[-MAX_BACKUPS:]
+    assert back_up(_file(store), keep=3) == list_backups(_file(store))[-1]
+    assert len(list_backups(_file(store))) == 3
 
 
 def test_a_neighbours_backups_are_neither_counted_nor_removed(store: Store) -> None:
@@ -68,8 +68,8 @@ def test_a_neighbours_backups_are_neither_counted_nor_removed(store: Store) -> N
     theirs = [back_up(neighbour)]
     for _ in range(3):
         back_up(_file(store), keep=1)
-    assert backups(neighbour) == theirs
-    assert len(backups(_file(store))) == 1
+    assert list_backups(neighbour) == theirs
+    assert len(list_backups(_file(store))) == 1
 
 
 def test_a_file_with_an_odd_name_has_its_backups_bounded_too(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_file_with_an_odd_name_has_its_backups_bounded_too(tmp_path: Path) -> 
     Store.open(file).close()
     for _ in range(3):
         back_up(file, keep=2)
-    assert len(backups(file)) == 2
+    assert len(list_backups(file)) == 2
 
 
 def test_once_a_day_is_enough(store: Store) -> None:
@@ -88,20 +88,20 @@ def test_once_a_day_is_enough(store: Store) -> None:
     os.utime(first, (yesterday, yesterday))
     second = back_up_daily(_file(store))
     assert second is not None
-    assert backups(_file(store)) == [first, second]
+    assert list_backups(_file(store)) == [first, second]
     assert back_up_daily(_file(store)) is None
 
 
 def test_opening_a_store_makes_the_backup_of_the_day(store: Store) -> None:
     for _ in range(3):
         Store.open(store.folder).close()
-    (copy,) = backups(_file(store))
+    (copy,) = list_backups(_file(store))
     _assert_whole(copy)
 
 
 def test_a_backup_made_while_somebody_writes_is_of_one_moment(store: Store) -> None:
     opened = Store.open(store.folder)
-    begin(opened, "busy")
+    create_project(opened, "busy")
     stop = threading.Event()
     failed: list[BaseException] = []
 
@@ -111,7 +111,7 @@ def test_a_backup_made_while_somebody_writes_is_of_one_moment(store: Store) -> N
             while not stop.is_set():
                 with opened.write(project="busy") as tx:
                     documents.write(tx, "together", str(number) + " word" * 2_000)
-                    say_together(tx, str(number))
+                    add_messages(tx, str(number))
                 number += 1
         except BaseException as error:
             failed.append(error)
@@ -129,7 +129,7 @@ def test_a_backup_made_while_somebody_writes_is_of_one_moment(store: Store) -> N
         with seen.read(project="busy") as reading:
             version = reading.version("project")
             feed = reading.changes("project", 0)
-            assert reading.need(rows, id="together").version == version - 1
+            assert reading.require(rows, id="together").version == version - 1
         seen.close()
         assert feed is not None
         assert before + 3 <= version <= opened.versions(project="busy")[0]
@@ -142,15 +142,15 @@ def test_a_backup_made_while_somebody_writes_is_of_one_moment(store: Store) -> N
 
 
 def test_where_no_backup_can_be_made_the_refusal_says_so_and_leaves_nothing_behind(store: Store) -> None:
-    shutil.rmtree(store.folder / FOLDER, ignore_errors=True)
-    (store.folder / FOLDER).write_text("somebody's file")
+    shutil.rmtree(store.folder / BACKUP_FOLDER, ignore_errors=True)
+    (store.folder / BACKUP_FOLDER).write_text("somebody's file")
     with pytest.raises(FabulaError) as refused:
         back_up(_file(store))
     assert refused.value.code is Code.STORE_READ_ONLY
     opened = Store.open(store.folder)  # which is not kept from being used
     assert opened.project_ids() == ["p"]
     opened.close()
-    assert (store.folder / FOLDER).read_text() == "somebody's file"
+    assert (store.folder / BACKUP_FOLDER).read_text() == "somebody's file"
 
 
 def test_a_store_that_is_damaged_is_not_copied_over_good_copies(store: Store) -> None:

@@ -13,10 +13,10 @@ from sqlalchemy import event
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
-from fabula.store.backup import FOLDER, backups
-from fabula.store.connections import FILE
+from fabula.store.backup import BACKUP_FOLDER, list_backups
+from fabula.store.connections import DATABASE_FILE
 from fabula.store.store import Store
-from tests.store.workers import outcome
+from tests.store.workers import run_program
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_when_the_database_may_not_grow_the_writer_is_told_that_the_disk_is_full
 
     store = Store.open(tmp_path)
     store.engine.dispose()
-    bound = (tmp_path / FILE).stat().st_size // 4096 + 20
+    bound = (tmp_path / DATABASE_FILE).stat().st_size // 4096 + 20
     event.listen(store.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {bound}").close())
     kept = _fill(store)
     assert kept > 0
@@ -49,11 +49,11 @@ def test_when_the_database_may_not_grow_the_writer_is_told_that_the_disk_is_full
     with store.read(project="p") as reading:
         assert reading.count(rows) == kept + 1
     store.close()
-    _assert_whole(tmp_path / FILE)
+    _assert_whole(tmp_path / DATABASE_FILE)
 
 
 def test_when_the_machine_takes_no_more_the_store_stays_whole_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    lines = outcome("fill", str(tmp_path))
+    lines = run_program("fill", str(tmp_path))
     refusals = [line for line in lines if line.startswith("refused ")]
     assert len(refusals) == 5, "four writes and a backup"
     for line in refusals:
@@ -66,20 +66,20 @@ def test_when_the_machine_takes_no_more_the_store_stays_whole_and_goes_on_when_t
     store = Store.open(tmp_path)
     with store.read(project="p") as reading:
         assert reading.count(rows, rows.c.id.like("more-%")) == int(kept) > 0
-        assert reading.need(rows, id="again").title == "Room again"
+        assert reading.require(rows, id="again").title == "Room again"
     store.close()
-    _assert_whole(tmp_path / FILE)
-    assert len(backups(tmp_path / FILE)) == 1, "of an opening; of the one that failed nothing is left"
-    assert sorted((tmp_path / FOLDER).iterdir()) == backups(tmp_path / FILE)
+    _assert_whole(tmp_path / DATABASE_FILE)
+    assert len(list_backups(tmp_path / DATABASE_FILE)) == 1, "of an opening; of the one that failed nothing is left"
+    assert sorted((tmp_path / BACKUP_FOLDER).iterdir()) == list_backups(tmp_path / DATABASE_FILE)
 
 
 def test_a_new_store_is_refused_where_there_is_no_room_and_made_when_there_is(tmp_path: Path) -> None:
-    (line,) = outcome("fill_new", str(tmp_path))
+    (line,) = run_program("fill_new", str(tmp_path))
     assert line.startswith("refused STORE_DISK_FULL")
     store = Store.open(tmp_path)
     projects.create(store, "Room")
     store.close()
-    _assert_whole(tmp_path / FILE)
+    _assert_whole(tmp_path / DATABASE_FILE)
 
 
 def test_a_place_that_may_not_be_written_to_is_refused_in_words(commons: Path) -> None:
@@ -87,11 +87,11 @@ def test_a_place_that_may_not_be_written_to_is_refused_in_words(commons: Path) -
     projects.create(made, "Not yours")
     made.close()
     (commons / "store").chmod(0o555)
-    (commons / "store" / FILE).chmod(0o444)
+    (commons / "store" / DATABASE_FILE).chmod(0o444)
     (commons / "empty").mkdir(0o555)
     commons.chmod(0o555)
-    before = (commons / "store" / FILE).read_bytes()
-    lines = outcome("open_as_nobody", *(str(commons / name) for name in ("store", "empty", "empty/deeper", "new")))
+    before = (commons / "store" / DATABASE_FILE).read_bytes()
+    lines = run_program("open_as_nobody", *(str(commons / name) for name in ("store", "empty", "empty/deeper", "new")))
     for ours in (commons, commons / "store"):
         ours.chmod(0o755)
     assert len(lines) == 4
@@ -99,14 +99,14 @@ def test_a_place_that_may_not_be_written_to_is_refused_in_words(commons: Path) -
         assert line.startswith("refused STORE_READ_ONLY: ")
         assert "Choose another" in line
         assert line.endswith("Nothing was changed.")
-    assert (commons / "store" / FILE).read_bytes() == before
+    assert (commons / "store" / DATABASE_FILE).read_bytes() == before
 
 
 def test_a_store_that_may_not_be_read_at_all_is_refused_in_words(commons: Path) -> None:
     made = Store.open(commons / "store")
     made.close()
     (commons / "store").chmod(0o000)
-    (line,) = outcome("open_as_nobody", str(commons / "store"))
+    (line,) = run_program("open_as_nobody", str(commons / "store"))
     (commons / "store").chmod(0o755)
     assert line.startswith("refused STORE_READ_ONLY")
 
@@ -122,7 +122,7 @@ def test_a_path_below_a_file_is_refused_in_words(tmp_path: Path, name: str) -> N
 
 
 def test_a_folder_in_the_place_of_the_file_is_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / FILE).mkdir()
+    (tmp_path / DATABASE_FILE).mkdir()
     with pytest.raises(FabulaError) as refused:
         Store.open(tmp_path)
     assert refused.value.code is Code.STORE_READ_ONLY

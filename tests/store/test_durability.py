@@ -19,9 +19,9 @@ from sqlalchemy import text
 from fabula.conversation.tables import conversations, messages
 from fabula.manuscript import projects
 from fabula.manuscript.tables import documents
-from fabula.store.connections import BUSY_SECONDS, FILE
+from fabula.store.connections import BUSY_SECONDS, DATABASE_FILE
 from fabula.store.store import Store
-from tests.store.workers import TOGETHER, begin, start
+from tests.store.workers import TOGETHER, create_project, start
 
 KILLS = {"sqlite": 200, "postgres": 25}
 EACH = 25  # kills of one project: the change feed, in which we count, reaches back a few thousand versions
@@ -105,7 +105,7 @@ def test_the_quick_connection_waits_as_long_as_the_others(tmp_path: Path, monkey
 
 def _begin(address: str, project: str) -> None:
     store = Store.open(address)
-    begin(store, project)
+    create_project(store, project)
     store.close()
 
 
@@ -132,9 +132,9 @@ def _check(address: str, project: str, kept: Kept, *, at_most: int) -> None:
     with store.read(project=project) as reading:
         head = reading.version("project")
         feed = reading.changes("project", 0)
-        alone, together = reading.need(documents, id="alone"), reading.need(documents, id="together")
+        alone, together = reading.require(documents, id="alone"), reading.require(documents, id="together")
         said = reading.rows(messages, order=(messages.c.number,), only=("number", "content"))
-        count = reading.need(conversations, id="talk").said
+        count = reading.require(conversations, id="talk").said
     assert store.versions(project=project)[0] == head
     store.close()
 
@@ -153,7 +153,7 @@ def _check(address: str, project: str, kept: Kept, *, at_most: int) -> None:
     if head in kept:
         assert alone.text.split(" ")[0] == kept[head][0]
     if not address.startswith("postgresql"):
-        assert _whole(Path(address) / FILE)
+        assert _whole(Path(address) / DATABASE_FILE)
 
 
 def _whole(file: Path) -> bool:

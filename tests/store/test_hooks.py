@@ -11,15 +11,15 @@ from fabula.jobs.tables import jobs
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
 
-def _queue(tx: Writing, items: Sequence[str]) -> None:
-    tx.add(jobs, *({"key": item} for item in items))
+def _queue(tx: WriteTransaction, items: Sequence[str]) -> None:
+    tx.insert(jobs, *({"key": item} for item in items))
 
 
-def _refuse(tx: Writing, _: Sequence[str]) -> None:
-    tx.add(jobs, {"key": "a null \x00"})
+def _refuse(tx: WriteTransaction, _: Sequence[str]) -> None:
+    tx.insert(jobs, {"key": "a null \x00"})
 
 
 def _keys(store: Store) -> list[str]:
@@ -29,21 +29,21 @@ def _keys(store: Store) -> list[str]:
 
 def test_what_follows_is_kept_with_the_change_and_once(store: Store) -> None:
     projects.create(store, "Followed", project_id="p")
-    store.following.join(rows, _queue)
-    store.following.join(rows, _queue)
+    store.hooks.add_before_commit(rows, _queue)
+    store.hooks.add_before_commit(rows, _queue)
     with store.write(project="p") as tx:
         documents.add(tx, "One", document_id="one")
         documents.add(tx, "Two", document_id="two")
         documents.write(tx, "one", "Some text.")
     assert _keys(store) == ["one", "two"]
     with store.write(project="p") as tx:
-        projects.edit(tx, {"title": "Nothing about documents"})
+        projects.update(tx, {"title": "Nothing about documents"})
     assert _keys(store) == ["one", "two"]
 
 
 def test_a_change_whose_consequence_fails_is_not_kept(store: Store) -> None:
     projects.create(store, "Followed", project_id="p")
-    store.following.join(rows, _refuse)
+    store.hooks.add_before_commit(rows, _refuse)
     with pytest.raises(FabulaError), store.write(project="p") as tx:
         documents.add(tx, "One")
     with store.read(project="p") as reading:
@@ -58,7 +58,7 @@ def test_the_bell_rings_after_the_change_was_kept_and_only_then(store: Store) ->
         with store.read(project="p") as reading:
             heard.append(reading.count(rows))
 
-    store.following.hear(rows, bell)
+    store.hooks.add_after_commit(rows, bell)
     with store.write(project="p") as tx:
         documents.add(tx, "One")
         assert heard == []
@@ -66,9 +66,9 @@ def test_the_bell_rings_after_the_change_was_kept_and_only_then(store: Store) ->
     with pytest.raises(FabulaError), store.write(project="p") as tx:
         documents.add(tx, "\x00")
     with store.write(project="p") as tx:
-        tx.add(jobs, {"key": "another table"})
+        tx.insert(jobs, {"key": "another table"})
     assert heard == [1]
-    store.following.leave(bell)
+    store.hooks.remove_after_commit(bell)
     with store.write(project="p") as tx:
         documents.add(tx, "Two")
     assert heard == [1]

@@ -242,7 +242,7 @@ def _unreachable() -> Iterator[None]:
 
 def _text(store: Store) -> str:
     with store.read(project="p") as reading:
-        return str(reading.need(rows, id="d").text)
+        return str(reading.require(rows, id="d").text)
 
 
 def _write(store: Store, words: str) -> None:

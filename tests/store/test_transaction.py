@@ -14,7 +14,7 @@ from fabula.manuscript import projects
 from fabula.manuscript.tables import documents
 from fabula.memory.tables import profiles, user_memories
 from fabula.store.store import Store
-from fabula.store.transaction import FEED, Change, Writing
+from fabula.store.transaction import FEED_LENGTH, Change, WriteTransaction
 
 
 @pytest.fixture
@@ -23,15 +23,15 @@ def two(store: Store) -> Store:
     for name in ("mine", "theirs"):
         projects.create(store, name.title(), project_id=name)
         with store.write(project=name) as tx:
-            tx.add(documents, {"id": "d", "title": f"{name}'s secret", "text": f"Only {name} may read this."})
+            tx.insert(documents, {"id": "d", "title": f"{name}'s secret", "text": f"Only {name} may read this."})
     return store
 
 
 def test_a_write_moves_the_version_by_one_and_leaves_a_line_in_the_feed(two: Store) -> None:
     before, _ = two.versions(project="mine")
     with two.write(project="mine") as tx:
-        tx.edit(documents, {"id": "d"}, {"title": "One"})
-        tx.edit(documents, {"id": "d"}, {"title": "Two"})
+        tx.update_row(documents, {"id": "d"}, {"title": "One"})
+        tx.update_row(documents, {"id": "d"}, {"title": "Two"})
     assert tx.versions == {"project": before + 1}
     assert two.versions(project="mine") == (before + 1, 0)
     with two.read(project="mine") as reading:
@@ -45,12 +45,12 @@ def test_a_write_that_fails_changes_nothing(two: Store) -> None:
         _half(tx)
     assert two.versions(project="mine") == before
     with two.read(project="mine") as reading:
-        assert reading.need(documents, id="d").title == "mine's secret"
+        assert reading.require(documents, id="d").title == "mine's secret"
 
 
-def _half(tx: Writing) -> None:
-    tx.edit(documents, {"id": "d"}, {"title": "Half done"})
-    tx.edit(documents, {"id": "nobody"}, {"title": "The other half"})
+def _half(tx: WriteTransaction) -> None:
+    tx.update_row(documents, {"id": "d"}, {"title": "Half done"})
+    tx.update_row(documents, {"id": "nobody"}, {"title": "The other half"})
 
 
 def test_a_write_that_touches_nothing_moves_no_version(two: Store) -> None:
@@ -62,31 +62,31 @@ def test_a_write_that_touches_nothing_moves_no_version(two: Store) -> None:
 
 def test_a_stale_edit_is_refused_and_changes_nothing(two: Store) -> None:
     with two.write(project="mine") as tx:
-        assert tx.edit(documents, {"id": "d"}, {"title": "First"}, expected=1) == 2
+        assert tx.update_row(documents, {"id": "d"}, {"title": "First"}, expected=1) == 2
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.edit(documents, {"id": "d"}, {"title": "Second"}, expected=1)
+        tx.update_row(documents, {"id": "d"}, {"title": "Second"}, expected=1)
     assert refused.value.code is Code.DOCUMENT_STALE
     assert refused.value.details == {"current": 2, "expected": 1}
     with two.read(project="mine") as reading:
-        row = reading.need(documents, id="d")
+        row = reading.require(documents, id="d")
         assert (row.title, row.version) == ("First", 2)
 
 
 def test_an_edit_of_something_gone_says_so(two: Store) -> None:
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.edit(constraints, {"id": "none"}, {"text": "x"}, expected=1)
+        tx.update_row(constraints, {"id": "none"}, {"text": "x"}, expected=1)
     assert refused.value.code is Code.CONSTRAINT_NOT_FOUND
 
 
 def test_the_same_id_twice_is_refused(two: Store) -> None:
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.add(documents, {"id": "d"})
+        tx.insert(documents, {"id": "d"})
     assert refused.value.code is Code.STORE_DUPLICATE
 
 
 def test_a_row_that_belongs_to_nothing_is_refused(two: Store) -> None:
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.add(documents, {"id": "child", "parent_id": "nobody"})
+        tx.insert(documents, {"id": "child", "parent_id": "nobody"})
     assert refused.value.code is Code.STORE_NOT_FOUND
 
 
@@ -102,27 +102,27 @@ def test_no_query_reaches_another_projects_rows(two: Store) -> None:
 def test_no_change_reaches_another_projects_rows(two: Store) -> None:
     anything = or_(documents.c.project_id == "theirs", true())
     with two.write(project="mine") as tx:
-        assert tx.change(documents, {"title": "mine again"}, anything) == 1
+        assert tx.update_rows(documents, {"title": "mine again"}, anything) == 1
         with pytest.raises(FabulaError):
-            tx.edit(documents, {"id": "d", "project_id": "theirs"}, {"title": "stolen"})
+            tx.update_row(documents, {"id": "d", "project_id": "theirs"}, {"title": "stolen"})
     with two.write(project="mine") as tx:
-        assert tx.remove(documents, anything) == 1
+        assert tx.delete_rows(documents, anything) == 1
     with two.read(project="theirs") as reading:
-        assert reading.need(documents, id="d").title == "theirs's secret"
+        assert reading.require(documents, id="d").title == "theirs's secret"
 
 
 def test_a_row_of_another_project_cannot_be_added(two: Store) -> None:
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.add(documents, {"project_id": "theirs", "id": "planted"})
+        tx.insert(documents, {"project_id": "theirs", "id": "planted"})
     assert refused.value.code is Code.SCOPE_VIOLATION
     with two.read(project="theirs") as reading:
         assert reading.count(documents) == 1
 
 
 def test_a_row_cannot_be_given_to_another_project(two: Store) -> None:
-    attempts: tuple[Callable[[Writing], object], ...] = (
-        lambda tx: tx.edit(documents, {"id": "d"}, {"project_id": "theirs"}),
-        lambda tx: tx.change(documents, {"project_id": "theirs", "id": "e"}),
+    attempts: tuple[Callable[[WriteTransaction], object], ...] = (
+        lambda tx: tx.update_row(documents, {"id": "d"}, {"project_id": "theirs"}),
+        lambda tx: tx.update_rows(documents, {"project_id": "theirs", "id": "e"}),
     )
     for attempt in attempts:
         with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
@@ -148,10 +148,10 @@ def test_a_query_may_not_speak_of_other_tables(two: Store) -> None:
 
 def test_no_value_is_drawn_from_elsewhere(two: Store) -> None:
     stolen = select(documents.c.text).where(documents.c.project_id == "theirs").scalar_subquery()
-    attempts: tuple[Callable[[Writing], object], ...] = (
-        lambda tx: tx.edit(documents, {"id": "d"}, {"title": stolen}),
-        lambda tx: tx.change(documents, {"title": stolen}),
-        lambda tx: tx.add(documents, {"id": "e", "title": stolen}),
+    attempts: tuple[Callable[[WriteTransaction], object], ...] = (
+        lambda tx: tx.update_row(documents, {"id": "d"}, {"title": stolen}),
+        lambda tx: tx.update_rows(documents, {"title": stolen}),
+        lambda tx: tx.insert(documents, {"id": "e", "title": stolen}),
         lambda tx: tx.row(documents, title=stolen),
     )
     for attempt in attempts:
@@ -169,7 +169,7 @@ def test_a_transaction_without_an_owner_reaches_nothing(two: Store) -> None:
 def test_what_belongs_to_a_person_has_its_own_version(two: Store) -> None:
     before = two.versions(project="mine", user="ada")
     with two.write(project="mine", user="ada") as tx:
-        tx.add(profiles, {"text": "Writes at night."})
+        tx.insert(profiles, {"text": "Writes at night."})
     after = two.versions(project="mine", user="ada")
     assert after == (before[0], before[1] + 1)
     with two.read(user="bob") as reading:
@@ -179,27 +179,27 @@ def test_what_belongs_to_a_person_has_its_own_version(two: Store) -> None:
 def test_text_that_cannot_be_kept_is_refused(two: Store) -> None:
     for bad in ("a\x00b", "half \ud800 a pair"):
         with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-            tx.edit(documents, {"id": "d"}, {"text": bad})
+            tx.update_row(documents, {"id": "d"}, {"text": bad})
         assert refused.value.code is Code.TEXT_INVALID
     with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
-        tx.edit(documents, {"id": "d"}, {"known_to": ["half \ud800 a pair"]})
+        tx.update_row(documents, {"id": "d"}, {"known_to": ["half \ud800 a pair"]})
     assert refused.value.code is Code.TEXT_INVALID
 
 
 def test_the_feed_has_a_bound_and_says_when_it_does_not_reach_back(two: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.store.transaction.FEED", 5)
-    monkeypatch.setattr("fabula.store.transaction._PRUNE", 10)
+    monkeypatch.setattr("fabula.store.transaction.FEED_LENGTH", 5)
+    monkeypatch.setattr("fabula.store.transaction._PRUNE_EVERY", 10)
     start, _ = two.versions(project="mine")
     for number in range(25):
         with two.write(project="mine") as tx:
-            tx.edit(documents, {"id": "d"}, {"title": str(number)})
+            tx.update_row(documents, {"id": "d"}, {"title": str(number)})
     now, _ = two.versions(project="mine")
     with two.read(project="mine") as reading:
         assert reading.changes("project", start) is None
         recent = reading.changes("project", now - 3)
         assert recent is not None
         assert [change.version for change in recent] == [now - 2, now - 1, now]
-    assert FEED > 100
+    assert FEED_LENGTH > 100
 
 
 def test_a_project_that_goes_takes_everything_with_it(two: Store) -> None:

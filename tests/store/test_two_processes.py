@@ -18,13 +18,13 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents
 from fabula.manuscript.tables import documents as rows
 from fabula.store.store import Store
-from tests.store.workers import COUNTERS, begin, start, total
+from tests.store.workers import COUNTERS, create_project, start, total
 
 SECONDS = os.environ.get("FABULA_LONG", "2")  # `FABULA_LONG=30` is the run that counts
 
 
 def test_two_processes_write_one_project_and_lose_nothing(store: Store, address: str) -> None:
-    begin(store, "shared")
+    create_project(store, "shared")
     with ExitStack() as stack:
         processes = [stack.enter_context(start("contend", address, "shared", SECONDS)) for _ in range(2)]
         _together(processes)
@@ -37,7 +37,7 @@ def test_two_processes_write_one_project_and_lose_nothing(store: Store, address:
     changed = sum(done[name] for name in (*COUNTERS, "message"))
     with store.read(project="shared") as reading:
         for name in COUNTERS:
-            row = reading.need(rows, id=name)
+            row = reading.require(rows, id=name)
             assert (int(row.text), row.version) == (done[name], done[name] + 1)
         numbers = [row.number for row in reading.rows(messages, order=(messages.c.number,))]
         assert numbers == list(range(1, done["message"] + 1))
@@ -51,7 +51,7 @@ def test_two_processes_write_one_project_and_lose_nothing(store: Store, address:
 
 
 def test_many_threads_write_through_one_store(store: Store) -> None:
-    begin(store, "p")
+    create_project(store, "p")
 
     def write(number: int) -> int:
         with store.write(project="p") as tx:
@@ -93,7 +93,7 @@ def test_more_at_once_than_the_store_can_serve_are_told_that_it_is_busy(store: S
 def test_a_writer_that_waits_too_long_is_told_that_the_store_is_busy(
     address: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin(store, "p")
+    create_project(store, "p")
     monkeypatch.setattr("fabula.store.connections.BUSY_SECONDS", 1)
     hasty = Store.open(address)
     with store.write(project="p") as tx:

@@ -1,37 +1,43 @@
-"""Opening a store: a new one, an old one, one of tomorrow, one that is none; and what its tables look like."""
+"""Opening and upgrading a store: new, of an earlier version, of a newer version, damaged; and what its tables are."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
+import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import create_engine, inspect, make_url, text
 
 import fabula
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
-from fabula.store.backup import backups
-from fabula.store.connections import FILE
-from fabula.store.schema import METADATA, about
+from fabula.store import upgrade
+from fabula.store.backup import list_backups
+from fabula.store.connections import DATABASE_FILE, is_server_url, make_postgres_engine, make_sqlite_engine
+from fabula.store.schema import METADATA, table_info
 from fabula.store.store import Store
-from fabula.store.upgrade import HEAD, current
-from tests.store.workers import CROWD, outcome
+from fabula.store.upgrade import LATEST_VERSION, find_schema_version
+from tests.store.workers import CROWD, run_program
 
-OWN = {"heads", "changes"}  # the store's books about owners: no owner's rows
+INTERNAL = {"heads", "changes"}  # the store's own tables, which belong to no project and no user
 _numbers = count(1)
 
-for _room in pkgutil.walk_packages(fabula.__path__, "fabula."):
-    if _room.name.endswith(".tables"):
-        importlib.import_module(_room.name)
+for _module in pkgutil.walk_packages(fabula.__path__, "fabula."):
+    if _module.name.endswith(".tables"):
+        importlib.import_module(_module.name)
 
 
 @pytest.fixture
@@ -52,11 +58,20 @@ def empty(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     with_server.dispose()
 
 
+@pytest.fixture
+def before_workspace(tmp_path: Path) -> Path:
+    """A copy of the store that the commit before the workspace wrote, with both samples in it."""
+    folder = tmp_path / "before"
+    folder.mkdir()
+    shutil.copy(Path(__file__).parents[1] / "fixtures" / "before_workspace" / DATABASE_FILE, folder)
+    return folder
+
+
 def test_several_processes_open_a_new_store_at_once_and_all_succeed(empty: list[str]) -> None:
-    assert outcome("open_at_once", *empty) == ["opened"] * CROWD * len(empty)
+    assert run_program("open_at_once", *empty) == ["opened"] * CROWD * len(empty)
     for address in empty:
         store = Store.open(address)
-        assert _version(store) == HEAD
+        assert _version(store) == LATEST_VERSION
         projects.create(store, "Works")
         store.close()
 
@@ -65,7 +80,7 @@ def test_a_new_store_is_made_where_an_empty_file_stands(tmp_path: Path) -> None:
     file = tmp_path / "mine.db"
     file.touch()
     store = Store.open(file)
-    assert _version(store) == HEAD
+    assert _version(store) == LATEST_VERSION
     store.close()
 
 
@@ -77,14 +92,14 @@ def test_a_store_without_a_version_gets_its_tables(empty: list[str]) -> None:
     store.close()
     store = Store.open(empty[0])
     projects.create(store, "Works")
-    assert _version(store) == HEAD
+    assert _version(store) == LATEST_VERSION
     store.close()
 
 
 def test_a_store_of_a_newer_program_is_refused_and_left_alone(address: str, store: Store) -> None:
     projects.create(store, "Of tomorrow", project_id="p")
     _set_version(store, "9999")
-    kept = backups(store.file) if store.file is not None else []
+    kept = list_backups(store.file) if store.file is not None else []
     for _ in range(3):
         with pytest.raises(FabulaError) as refused:
             Store.open(address)
@@ -93,7 +108,7 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(address: str, stor
     assert store.project_ids() == ["p"]
     assert _version(store) == "9999"
     if store.file is not None:
-        assert backups(store.file) == kept, "a refusal must not push good copies out"
+        assert list_backups(store.file) == kept, "a refusal must not push good copies out"
 
 
 def test_a_version_that_never_was_is_refused_in_words(address: str, store: Store) -> None:
@@ -111,7 +126,88 @@ def test_before_a_store_is_upgraded_a_copy_is_made_of_it(tmp_path: Path) -> None
     store.close()
     with pytest.raises(FabulaError):
         Store.open(tmp_path)
-    assert [copy.stem.rsplit("-", 2)[-2:] for copy in backups(tmp_path / FILE)][-1] == ["before", "upgrade"]
+    assert [copy.stem.rsplit("-", 2)[-2:] for copy in list_backups(tmp_path / DATABASE_FILE)][-1] == [
+        "before",
+        "upgrade",
+    ]
+
+
+def test_a_store_of_before_the_workspace_is_upgraded_and_keeps_every_row(before_workspace: Path) -> None:
+    file = before_workspace / DATABASE_FILE
+    before = _contents(file)
+    store = Store.open(before_workspace)
+    assert _version(store) == LATEST_VERSION
+    assert store.project_ids() == ["lantern_coast", "wugang"]
+    _assert_tables_match(store)
+    store.close()
+    after = _contents(file)
+    assert after.keys() - before.keys() == {"continuity", "prefixes", "assemblies"}
+    assert _without_settings(after, before) == _without_settings(before, before)
+    copies = [copy for copy in list_backups(file) if copy.stem.endswith("before-upgrade")]
+    assert [_contents(copy) for copy in copies] == [before], "the copy is what was there before"
+
+
+def test_a_store_of_each_earlier_version_is_upgraded(empty: list[str]) -> None:
+    for address, version in zip(empty, ("0001", "0003", "0005"), strict=False):
+        _make_store(address, version)
+        store = Store.open(address)
+        assert _version(store) == LATEST_VERSION
+        _assert_tables_match(store)
+        projects.create(store, "Works")
+        store.close()
+
+
+def test_several_processes_upgrade_a_store_at_once_and_all_succeed(empty: list[str]) -> None:
+    addresses = empty[:3]
+    for address in addresses:
+        _make_store(address, "0005")
+    assert run_program("open_at_once", *addresses) == ["opened"] * CROWD * len(addresses)
+    for address in addresses:
+        store = Store.open(address)
+        assert _version(store) == LATEST_VERSION
+        _assert_tables_match(store)
+        projects.create(store, "Works")
+        store.close()
+
+
+def test_several_processes_upgrade_a_store_that_holds_projects_and_lose_nothing(before_workspace: Path) -> None:
+    before = _contents(before_workspace / DATABASE_FILE)
+    assert run_program("open_at_once", str(before_workspace)) == ["opened"] * CROWD
+    after = _contents(before_workspace / DATABASE_FILE)
+    assert _without_settings(after, before) == _without_settings(before, before)
+
+
+def test_an_upgrade_removes_fields_of_presets_that_are_refused_now(empty: list[str]) -> None:
+    _make_store(empty[0], "0005")
+    store = Store.open(empty[0], inspect_only=True)
+    nodes = json.dumps([{"type": "message", "colour": "red", "injectionStrategy": {"depth": 1, "height": 2}}])
+    with store.engine.begin() as connection:
+        connection.execute(text("INSERT INTO projects (project_id) VALUES ('p')"))
+        query = text("INSERT INTO presets (project_id, id, name, nodes) VALUES ('p', :id, 'Mine', :nodes)")
+        connection.execute(query, [{"id": "mine", "nodes": nodes}, {"id": "broken", "nodes": "{"}])
+    store.close()
+    store = Store.open(empty[0])
+    with store.engine.begin() as connection:
+        found = {row.id: row.nodes for row in connection.execute(text("SELECT id, nodes FROM presets"))}
+    assert json.loads(found["mine"]) == [{"type": "message", "injectionStrategy": {"depth": 1}}]
+    assert found["broken"] == "{"
+    store.close()
+
+
+def test_an_upgrade_that_fails_in_the_middle_changes_nothing(empty: list[str]) -> None:
+    _make_store(empty[0], "0005")
+    store = Store.open(empty[0], inspect_only=True)
+    with store.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE prefixes (mine INTEGER)"))  # in the way of the second of three tables
+    with pytest.raises(FabulaError) as refused:
+        Store.open(empty[0])
+    assert "Nothing was changed" in refused.value.sentence
+    assert _version(store) == "0005"
+    with store.engine.begin() as connection:
+        assert "continuity" not in inspect(connection).get_table_names()
+        connection.execute(text("DROP TABLE prefixes"))
+    store.close()
+    Store.open(empty[0]).close()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +231,7 @@ def test_a_truncated_store_is_never_taken_for_a_whole_one(tmp_path: Path, left: 
         for number in range(20):
             documents.add(tx, str(number), text="word " * 5_000)
     store.close()
-    file = tmp_path / FILE
+    file = tmp_path / DATABASE_FILE
     with file.open("r+b") as written:
         written.truncate(int(file.stat().st_size * left))
     with pytest.raises(FabulaError) as refused:
@@ -156,18 +252,16 @@ def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
     other.close()
 
 
-def test_the_migrated_tables_are_those_that_the_rooms_declare(store: Store) -> None:
-    with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_server_default": _default_differs})
-        assert compare_metadata(context, METADATA) == []
+def test_the_migrated_tables_are_those_that_the_packages_declare(store: Store) -> None:
+    _assert_tables_match(store)
 
 
 def test_every_table_says_whose_rows_it_holds_and_its_key_begins_with_the_owner() -> None:
     assert len(METADATA.tables) > 20
     for table in METADATA.tables.values():
-        if table.name in OWN:
+        if table.name in INTERNAL:
             continue
-        known = about(table)
+        known = table_info(table)
         assert next(iter(table.primary_key)).name == known.owner_column, table.name
         assert known.item is None or known.item in table.c, table.name
         if known.owner == "project" and table.name != "projects":
@@ -189,6 +283,42 @@ def test_every_mark_in_the_story_is_a_document_and_an_offset() -> None:
                 assert column.name.replace("_offset", "_document") in table.c, table.name
 
 
+def _make_store(address: str, version: str) -> None:
+    """Make a store whose tables are of an earlier version."""
+    if is_server_url(address):
+        engine = make_postgres_engine(address)
+    else:
+        engine = make_sqlite_engine(Path(address) / DATABASE_FILE)
+    config = Config()
+    config.set_main_option("script_location", str(Path(upgrade.__file__).parent / "migrations"))
+    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+    engine.dispose()
+
+
+def _contents(file: Path) -> dict[str, list[Any]]:
+    """Every row of every table of a SQLite file, but for the version of the tables."""
+    with closing(sqlite3.connect(file)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            name: sorted(connection.execute(f'SELECT * FROM "{name}"').fetchall(), key=repr)
+            for name in names
+            if name != "alembic_version"
+        }
+
+
+def _without_settings(found: dict[str, list[Any]], before: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The tables that were there before, but for settings, which were renamed (`tests/settings/test_migration.py`)."""
+    return {name: rows for name, rows in found.items() if name in before and not name.endswith("settings")}
+
+
+def _assert_tables_match(store: Store) -> None:
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": _default_differs})
+        assert compare_metadata(context, METADATA) == []
+
+
 def _default_differs(
     context: MigrationContext, _there: Any, _declared: Any, there: str | None, _default: Any, declared: str | None
 ) -> bool | None:
@@ -200,7 +330,7 @@ def _default_differs(
 
 def _version(store: Store) -> str | None:
     with store.engine.connect() as connection:
-        return current(connection)
+        return find_schema_version(connection)
 
 
 def _set_version(store: Store, version: str) -> None:

@@ -28,7 +28,7 @@ from fabula.manuscript.tables import documents as rows
 from fabula.store.backup import back_up
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 WARM = (alembic, psycopg)  # imported before the forks, so that a child is at work at once
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def start(name: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def outcome(name: str, *arguments: str) -> list[str]:
+def run_program(name: str, *arguments: str) -> list[str]:
     """Run one of the programs below to its end; its lines."""
     with start(name, *arguments) as process:
         said, _ = process.communicate(timeout=120)
@@ -52,7 +52,7 @@ def outcome(name: str, *arguments: str) -> list[str]:
     return said.splitlines()
 
 
-def say(*words: object) -> None:
+def print_line(*words: object) -> None:
     """One line, out of this process before the next step."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
@@ -60,13 +60,13 @@ def say(*words: object) -> None:
 # Written to be killed
 
 
-def begin(store: Store, project: str) -> None:
+def create_project(store: Store, project: str) -> None:
     """A project for `write_on` and for `contend`."""
     projects.create(store, "Killed often", project_id=project)
     with store.write(project=project) as tx:
         for ident in ("alone", "together", *COUNTERS):
             documents.add(tx, ident, document_id=ident, text="0")
-        tx.add(conversations, {"id": "talk"})
+        tx.insert(conversations, {"id": "talk"})
 
 
 def launch() -> None:
@@ -76,11 +76,11 @@ def launch() -> None:
         what, *arguments = line.split()
         child = os.fork()
         if child == 0:
-            say("pid", os.getpid())
+            print_line("pid", os.getpid())
             KILLED[what](*arguments)
             os._exit(0)
         os.waitpid(child, 0)
-        say("gone")
+        print_line("gone")
 
 
 def write_on(address: str, project: str) -> None:
@@ -96,31 +96,31 @@ def write_on(address: str, project: str) -> None:
             documents.write(tx, "alone", f"{token} " + "words " * chance.randrange(4_000))
             if number % 2:
                 documents.write(tx, "together", token)
-                say_together(tx, token)
-        say("kept", tx.versions["project"], token, "together" if number % 2 else "alone")
+                add_messages(tx, token)
+        print_line("kept", tx.versions["project"], token, "together" if number % 2 else "alone")
 
 
-def say_together(tx: Writing, token: str) -> None:
+def add_messages(tx: WriteTransaction, token: str) -> None:
     """Several messages and their number, which must all be there or not at all."""
-    said = tx.need(conversations, id="talk").said
-    tx.add(
+    said = tx.require(conversations, id="talk").said
+    tx.insert(
         messages,
         *(
             {"id": f"{token}-{place}", "conversation_id": "talk", "number": said + place, "content": token}
             for place in range(1, TOGETHER + 1)
         ),
     )
-    tx.edit(conversations, {"id": "talk"}, {"said": said + TOGETHER})
+    tx.update_row(conversations, {"id": "talk"}, {"said": said + TOGETHER})
 
 
-def make(address: str) -> None:
+def make_stores(address: str) -> None:
     """Make a store, over and over: each a little further below."""
     for number in range(1_000):
         Store.open(Path(address) / str(number)).close()
-        say("made", number)
+        print_line("made", number)
 
 
-KILLED: dict[str, Callable[..., None]] = {"write_on": write_on, "make": make}
+KILLED: dict[str, Callable[..., None]] = {"write_on": write_on, "make": make_stores}
 
 
 # Many at once
@@ -129,7 +129,7 @@ KILLED: dict[str, Callable[..., None]] = {"write_on": write_on, "make": make}
 def contend(address: str, project: str, seconds: str) -> None:
     """Two threads that count in shared documents and talk in one conversation, and one that looks on."""
     store = Store.open(address)
-    say("ready")
+    print_line("ready")
     sys.stdin.readline()
     until = time.monotonic() + float(seconds)
     done: Counter[str] = Counter()
@@ -153,13 +153,13 @@ def contend(address: str, project: str, seconds: str) -> None:
     for thread in threads:
         thread.join()
     store.close()
-    say(json.dumps({"done": done, "errors": errors[:5]}))
+    print_line(json.dumps({"done": done, "errors": errors[:5]}))
 
 
 def _count(store: Store, project: str, document: str) -> str:
     """One more, unless somebody else was quicker."""
     with store.read(project=project) as reading:
-        row = reading.need(rows, id=document)
+        row = reading.require(rows, id=document)
     try:
         with store.write(project=project) as tx:
             documents.write(tx, document, str(int(row.text) + 1), expected=row.version)
@@ -172,9 +172,9 @@ def _count(store: Store, project: str, document: str) -> str:
 
 def _talk(store: Store, project: str) -> str:
     with store.write(project=project) as tx:
-        said = (tx.most(messages, "number") or 0) + 1
-        tx.add(messages, {"id": f"m{said}", "conversation_id": "talk", "number": said})
-        tx.edit(conversations, {"id": "talk"}, {"said": said})
+        said = (tx.max_value(messages, "number") or 0) + 1
+        tx.insert(messages, {"id": f"m{said}", "conversation_id": "talk", "number": said})
+        tx.update_row(conversations, {"id": "talk"}, {"said": said})
     return "message"
 
 
@@ -191,11 +191,11 @@ def _look(store: Store, project: str) -> str:
     return "look"
 
 
-def total(reading: Reading) -> int:
+def total(reading: ReadTransaction) -> int:
     """How many changes were made by `contend`, by what they left behind."""
-    counted = sum(int(reading.need(rows, id=ident).text) for ident in COUNTERS)
+    counted = sum(int(reading.require(rows, id=ident).text) for ident in COUNTERS)
     said = reading.count(messages)
-    assert said == reading.need(conversations, id="talk").said
+    assert said == reading.require(conversations, id="talk").said
     return counted + said
 
 
@@ -220,7 +220,7 @@ def open_at_once(*addresses: str) -> None:
 def _open_and_leave(address: str) -> None:
     try:
         Store.open(address).close()
-        say("opened")
+        print_line("opened")
     finally:
         os._exit(0)
 
@@ -231,7 +231,7 @@ def _open_and_leave(address: str) -> None:
 def fill(address: str) -> None:
     """Write until files may not grow any more; then look, make room, and write again."""
     store = Store.open(address)
-    begin(store, "p")
+    create_project(store, "p")
     largest = max(file.stat().st_size for file in store.folder.iterdir())
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 200_000, resource.RLIM_INFINITY))
     kept = 0
@@ -240,7 +240,7 @@ def fill(address: str) -> None:
             with store.write(project="p") as tx:
                 documents.add(tx, "More", text="word " * 4_000, document_id=f"more-{number}")
         except FabulaError as error:
-            say("refused", error)
+            print_line("refused", error)
             break
         kept += 1
     for _ in range(3):
@@ -248,15 +248,15 @@ def fill(address: str) -> None:
             with store.write(project="p") as tx:
                 documents.add(tx, "Still more", text="word " * 4_000)
         except FabulaError as error:
-            say("refused", error)
+            print_line("refused", error)
     with store.read(project="p") as reading:
-        say("kept", kept, reading.count(rows, rows.c.id.like("more-%")))
+        print_line("kept", kept, reading.count(rows, rows.c.id.like("more-%")))
     assert store.file is not None
     resource.setrlimit(resource.RLIMIT_FSIZE, (store.file.stat().st_size // 2, resource.RLIM_INFINITY))
     try:
         back_up(store.file)
     except FabulaError as error:
-        say("refused", error)
+        print_line("refused", error)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     with store.write(project="p") as tx:
         documents.add(tx, "Room again", document_id="again")
@@ -269,7 +269,7 @@ def fill_new(address: str) -> None:
     try:
         Store.open(address)
     except FabulaError as error:
-        say("refused", error)
+        print_line("refused", error)
 
 
 def open_as_nobody(*addresses: str) -> None:
@@ -280,9 +280,9 @@ def open_as_nobody(*addresses: str) -> None:
         try:
             Store.open(address)
         except FabulaError as error:
-            say("refused", error)
+            print_line("refused", error)
         else:
-            say("opened")
+            print_line("opened")
 
 
 PROGRAMS: tuple[Callable[..., None], ...] = (launch, contend, open_at_once, fill, fill_new, open_as_nobody)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.text.bounded_cache import Remembered
+from fabula.text.bounded_cache import BoundedTextCache
 
 
 class _Asked:
@@ -17,21 +17,21 @@ class _Asked:
 
 
 def test_memory_has_a_bound() -> None:
-    kept, asked = Remembered[int](1000), _Asked()
+    kept, asked = BoundedTextCache[int](1000), _Asked()
     texts = [f"{n:05}" * 4 for n in range(2000)]
     for text in texts:
-        assert kept.find(text, asked) == 20
-        assert sum(map(len, kept.young)) <= 1000
+        assert kept.get_or_compute(text, asked) == 20
+        assert sum(map(len, kept.recent)) <= 1000
     assert len(asked.texts) == 2000
     for text in (texts[0], texts[-1]):
-        kept.find(text, asked)
+        kept.get_or_compute(text, asked)
     assert asked.texts[2000:] == [texts[0]]  # the first was forgotten, the last was not
 
 
 def test_what_is_asked_for_again_outlives_a_generation() -> None:
-    kept, asked = Remembered[int](1000), _Asked()
+    kept, asked = BoundedTextCache[int](1000), _Asked()
     for n in range(2000):
         for text in ("a heading that stands in every prompt", f"{n:05}" * 4):
-            if text not in kept.young:
-                kept.find(text, asked)
+            if text not in kept.recent:
+                kept.get_or_compute(text, asked)
     assert asked.texts.count("a heading that stands in every prompt") == 1

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.text.js_regex import Allowance, Pattern, Searched, TooMuchWorkError, pattern
+from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 
 
 def matches(source: str, text: str, flags: str = "") -> bool:
-    made = pattern(source, flags)
-    assert isinstance(made, Pattern), made
-    return made.found_in(Searched(text), Allowance())
+    made = compile_regex(source, flags)
+    assert isinstance(made, JsRegex), made
+    return made.is_found_in(RegexText(text), WorkBudget())
 
 
 # (pattern, flags, text, does JavaScript find it)
@@ -50,7 +50,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("source", BROKEN)
 def test_what_javascript_refuses_is_refused(source: str) -> None:
-    assert isinstance(pattern(source, ""), str)
+    assert isinstance(compile_regex(source, ""), str)
 
 
 @pytest.mark.parametrize(
@@ -71,24 +71,24 @@ def test_what_javascript_refuses_is_refused(source: str) -> None:
     ],
 )
 def test_the_unicode_flag_is_strict(source: str) -> None:
-    assert isinstance(pattern(source, "u"), str)
+    assert isinstance(compile_regex(source, "u"), str)
 
 
 @pytest.mark.parametrize("flags", ["x", "ii", "gg"])
 def test_flags_must_make_sense(flags: str) -> None:
-    assert "flags" in str(pattern("a", flags))
+    assert "flags" in str(compile_regex("a", flags))
 
 
 @pytest.mark.parametrize("source", [r"(a)\1", r"(?<n>a)\k<n>"])
 def test_a_pattern_that_refers_back_says_that_it_is_not_done(source: str) -> None:
-    assert "bounded time" in str(pattern(source, ""))
+    assert "bounded time" in str(compile_regex(source, ""))
 
 
 def test_work_is_bounded() -> None:
-    made = pattern("(a{1000}){1000}", "")
-    assert isinstance(made, Pattern)
+    made = compile_regex("(a{1000}){1000}", "")
+    assert isinstance(made, JsRegex)
     with pytest.raises(TooMuchWorkError):
-        made.found_in(Searched("a" * 100_000), Allowance())
+        made.is_found_in(RegexText("a" * 100_000), WorkBudget())
 
 
 _ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\b", "^", "$", r"\w", r"\W", " ", "(?<=a)", "(?<!b)"])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.text.offsets import check_cursor, from_utf16, normalise, through_line_ends
+from fabula.text.offsets import check_cursor, map_to_normalised, normalise, utf16_to_code_points
 from tests.text.strings import hard_strings
 
 
@@ -18,7 +18,7 @@ def units(text: str) -> int:
 
 def refused(text: str, at: int) -> bool:
     try:
-        from_utf16(text, at)
+        utf16_to_code_points(text, at)
     except FabulaError as error:
         return error.code is Code.CURSOR_INVALID
     return False
@@ -27,14 +27,14 @@ def refused(text: str, at: int) -> bool:
 @pytest.mark.parametrize("text", ["", "plain", "林远走了过来", "a😀b", "😀", "👩‍👩‍👧‍👦!", "e\u0301", "𠮷野家"])
 def test_every_place_between_characters_comes_back_from_utf_16(text: str) -> None:
     for offset in range(len(text) + 1):
-        assert from_utf16(text, units(text[:offset])) == offset
+        assert utf16_to_code_points(text, units(text[:offset])) == offset
 
 
 def test_every_place_in_hard_strings_comes_back_from_utf_16() -> None:
     rng = random.Random(5)
     for text in hard_strings(6, 300):
         offset = rng.randint(0, len(text))
-        assert from_utf16(text, units(text[:offset])) == offset
+        assert utf16_to_code_points(text, units(text[:offset])) == offset
 
 
 def test_a_place_inside_a_character_is_refused() -> None:
@@ -62,7 +62,7 @@ def test_a_cursor_may_stand_at_either_end(cursor: int) -> None:
 
 
 def test_a_surrogate_half_in_a_text_counts_as_one_unit() -> None:
-    assert from_utf16("a\ud83db", 2) == 2
+    assert utf16_to_code_points("a\ud83db", 2) == 2
 
 
 def test_line_ends_become_one_kind() -> None:
@@ -87,9 +87,9 @@ def test_an_offset_falls_on_the_same_character_after_line_ends_are_normalised() 
     kept = normalise(sent)
     for at, character in enumerate(sent):
         if character not in "\r\n":
-            assert kept[through_line_ends(sent, at)] == character
-    assert through_line_ends(sent, len(sent)) == len(kept)
+            assert kept[map_to_normalised(sent, at)] == character
+    assert map_to_normalised(sent, len(sent)) == len(kept)
 
 
 def test_an_offset_between_a_carriage_return_and_its_line_feed_stays_at_that_line_end() -> None:
-    assert through_line_ends("a\r\nb", 2) in (1, 2)
+    assert map_to_normalised("a\r\nb", 2) in (1, 2)

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from fabula.text.sentences import sentence_starts
+from fabula.text.sentences import find_sentence_starts
 from tests.text.strings import hard_strings
 
 
 def sentences(text: str) -> list[str]:
-    starts = [*sentence_starts(text), len(text)]
+    starts = [*find_sentence_starts(text), len(text)]
     return [text[first:last].strip() for first, last in pairwise(starts)]
 
 
@@ -72,33 +72,33 @@ def test_chinese_and_japanese_sentences_need_no_space(text: str, expected: list[
     "text", ["What?!", "她说：“走！”", "“走。”", "『はい！』", "Go!”", "他笑了。）", "Never!!!", "灯……"]
 )
 def test_marks_at_the_end_of_a_text_are_no_sentence_of_their_own(text: str) -> None:
-    assert sentence_starts(text) == [0]
+    assert find_sentence_starts(text) == [0]
 
 
 @pytest.mark.parametrize("text", ["“Stop!” he said.", "“Why?” she asked.", "Oh! said the fox."])
 def test_an_english_quotation_that_goes_on_in_lower_case_is_one_sentence(text: str) -> None:
-    assert sentence_starts(text) == [0]
+    assert find_sentence_starts(text) == [0]
 
 
 @pytest.mark.parametrize("text", ["Mr. Venn came.", "Dr. Sloane, R.N., left.", "No. 7 was lit."])
 def test_an_abbreviation_may_be_cut_or_not_but_nothing_is_lost(text: str) -> None:
-    starts = sentence_starts(text)
+    starts = find_sentence_starts(text)
     assert starts[0] == 0
     assert len(starts) <= 2
 
 
 def test_starts_rise_and_each_begins_with_something() -> None:
     for text in hard_strings(8, 500):
-        starts = sentence_starts(text)
+        starts = find_sentence_starts(text)
         assert starts[0] == 0
         assert starts == sorted(set(starts))
         assert all(not text[start].isspace() for start in starts[1:])
 
 
 def test_the_empty_text_has_one_beginning() -> None:
-    assert sentence_starts("") == [0]
+    assert find_sentence_starts("") == [0]
 
 
 @pytest.mark.parametrize("text", ["!" * 50_000, "." * 50_000, ". " * 50_000, "。" + "”" * 50_000, ".\n" + " " * 50_000])
 def test_long_runs_of_marks_are_read_through(text: str) -> None:
-    assert sentence_starts(text)[0] == 0
+    assert find_sentence_starts(text)[0] == 0

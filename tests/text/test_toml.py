@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.text.toml import too_deep
+from fabula.text.toml import find_deep_key
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from fabula.text.toml import too_deep
     ],
 )
 def test_a_name_with_too_many_parts_is_seen_by_its_line(text: str, line: int | None) -> None:
-    assert too_deep(text) == line
+    assert find_deep_key(text) == line

@@ -7,28 +7,28 @@ import random
 import pytest
 
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.text.sentences import sentence_starts
-from fabula.text.tokens.paragraphs import HUGE, Paragraphs
-from fabula.text.tokens.tokenizer import Cautious, Tokenizer, encoding
-from fabula.text.windows import GAP, Stretch, shorten, stretch, window
+from fabula.text.sentences import find_sentence_starts
+from fabula.text.tokens.paragraphs import HUGE_PARAGRAPH, Paragraphs
+from fabula.text.tokens.tokenizer import ByteTokenizer, Tokenizer, load_encoding
+from fabula.text.windows import BLOCK_SEPARATOR, TextWindow, as_text_window, make_text_window
 from tests.text.strings import CHINESE, ENGLISH, prose
 
-TOKENIZER = encoding("o200k_base")
+TOKENIZER = load_encoding("o200k_base")
 
 
-def at(text: str, cursor: int | None = None, reach: int = 10_000_000) -> Stretch:
+def at(text: str, cursor: int | None = None, reach: int = 10_000_000) -> TextWindow:
     cursor = len(text) if cursor is None else cursor
-    return window(Paragraphs(text), cursor, source="editor:cursor-window", project_id="p", reach=reach)
+    return make_text_window(Paragraphs(text), cursor, source="editor:cursor-window", project_id="p", reach=reach)
 
 
-def kept(found: Stretch, room: int, tokenizer: Tokenizer = TOKENIZER) -> str | None:
+def kept(found: TextWindow, room: int, tokenizer: Tokenizer = TOKENIZER) -> str | None:
     """What remains of a window in a room, after checking that it is honest about its cost."""
     cut = found.fit(tokenizer, room)
     if cut is None:
         return None
-    text = found.since_start(cut.start)
+    text = found.text_from(cut.start)
     assert cut.tokens <= room
-    assert cut.tokens == (tokenizer.count(text + GAP) if text else 0)
+    assert cut.tokens == (tokenizer.count(text + BLOCK_SEPARATOR) if text else 0)
     return text
 
 
@@ -67,7 +67,7 @@ def test_a_sentence_too_long_for_the_room_is_cut_between_characters() -> None:
         found = kept(at(text), 50)
         assert found is not None
         assert text.rstrip().endswith(found)
-        assert 40 <= TOKENIZER.count(found + GAP) <= 50
+        assert 40 <= TOKENIZER.count(found + BLOCK_SEPARATOR) <= 50
 
 
 def test_a_chinese_paragraph_is_cut_between_sentences() -> None:
@@ -92,18 +92,18 @@ def test_what_remains_always_ends_at_the_cursor_and_is_as_long_as_whole_paragrap
             continue
         if cut.start in whole.paragraphs.starts:
             earlier = whole.paragraphs.starts[whole.paragraphs.starts.index(cut.start) - 1]
-            assert TOKENIZER.count(before[earlier:] + GAP) > room
+            assert TOKENIZER.count(before[earlier:] + BLOCK_SEPARATOR) > room
 
 
 def test_a_window_does_not_keep_white_space_before_the_cursor() -> None:
     assert kept(at("One.\n\nTwo.  \n\n   "), 100) == "One.\n\nTwo."
-    assert at(" \n\n \n").empty
+    assert at(" \n\n \n").is_empty
     assert kept(at(" \n\n \n"), 100) == ""
 
 
 def test_a_cursor_at_the_beginning_has_an_empty_window() -> None:
     found = at("One.\n\nTwo.", 0)
-    assert found.empty
+    assert found.is_empty
     assert kept(found, 100) == ""
 
 
@@ -123,8 +123,8 @@ def test_the_cost_from_any_beginning_is_that_of_the_text_as_sent() -> None:
     for seed in range(40):
         found = at(prose(seed, 20))
         for start in rng.sample(found.paragraphs.starts, min(5, len(found.paragraphs.starts))):
-            text = found.since_start(start)
-            assert found.cost(TOKENIZER, start) == (TOKENIZER.count(text + GAP) if text else 0)
+            text = found.text_from(start)
+            assert found.count_tokens_from(TOKENIZER, start) == (TOKENIZER.count(text + BLOCK_SEPARATOR) if text else 0)
 
 
 def test_a_short_last_paragraph_does_not_hide_the_long_one_before_it() -> None:
@@ -145,53 +145,36 @@ def test_five_million_characters_without_a_line_break_are_windowed(words: str, e
     assert cut is None or cut.tokens <= 3000
     if text.strip():
         assert cut is not None
-        assert text.rstrip().endswith(found.since_start(cut.start))
+        assert text.rstrip().endswith(found.text_from(cut.start))
 
 
 def test_a_huge_paragraph_in_the_middle_is_not_counted_and_not_taken_whole() -> None:
-    text = "Before.\n\n" + "word " * (HUGE // 4) + "\n\nAfter it.\n\nHere."
+    text = "Before.\n\n" + "word " * (HUGE_PARAGRAPH // 4) + "\n\nAfter it.\n\nHere."
     cut = at(text).fit(TOKENIZER, 50_000)
     assert cut is not None
     assert cut.start > 0
-    assert at(text).since_start(cut.start).endswith("After it.\n\nHere.")
+    assert at(text).text_from(cut.start).endswith("After it.\n\nHere.")
     assert cut.tokens <= 50_000
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "llama3", "gemma3", "qwen3", "cautious"])
 def test_other_vocabularies_never_count_a_window_below_its_cost(name: str) -> None:
-    tokenizer: Tokenizer = Cautious() if name == "cautious" else encoding(name)
+    tokenizer: Tokenizer = ByteTokenizer() if name == "cautious" else load_encoding(name)
     for seed in range(20):
         found = at(prose(seed, 25))
         cut = found.fit(tokenizer, 300)
         if cut is not None:
-            assert tokenizer.count(found.since_start(cut.start) + GAP) <= cut.tokens <= 300
+            assert tokenizer.count(found.text_from(cut.start) + BLOCK_SEPARATOR) <= cut.tokens <= 300
 
 
 def test_a_plain_fragment_becomes_a_stretch_of_the_same_text() -> None:
     fragment = Fragment(
         source="given", layer=Layer.IMMEDIATE, text="One.\n\nTwo.", project_id="p", part=Part.WINDOW, title="T"
     )
-    found = stretch(fragment)
-    assert found.since_start(found.begin) == "One.\n\nTwo."
+    found = as_text_window(fragment)
+    assert found.text_from(found.begin) == "One.\n\nTwo."
     assert (found.source, found.title, found.project_id) == ("given", "T", "p")
-    assert stretch(found) is found
-
-
-def test_text_after_the_cursor_is_shortened_at_its_end_by_paragraphs_then_sentences() -> None:
-    text = "One is here. Two is here.\n\nThree is here. Four is here."
-    assert shorten(text, TOKENIZER, 100) == text
-    assert shorten(text, TOKENIZER, TOKENIZER.count("One is here. Two is here.\n\n")) == "One is here. Two is here."
-    assert shorten(text, TOKENIZER, TOKENIZER.count("One is here.\n\n")) == "One is here."
-    assert shorten(text, TOKENIZER, 1) == ""
-
-
-def test_shortened_text_never_costs_more_than_its_room() -> None:
-    rng = random.Random(11)
-    for seed in range(60):
-        text, room = prose(seed, 6), rng.randint(1, 150)
-        found = shorten(text, TOKENIZER, room)
-        assert text.startswith(found)
-        assert not found or TOKENIZER.count(found + GAP) <= room
+    assert as_text_window(found) is found
 
 
 def test_sentences_of_the_last_paragraph_are_all_that_fit() -> None:
@@ -203,6 +186,6 @@ def test_sentences_of_the_last_paragraph_are_all_that_fit() -> None:
         found = kept(at(text), room)
         assert found is not None
         start = len(text) - len(found)
-        earlier = [place for place in sentence_starts(text) if place < start]
-        if start in sentence_starts(text) and earlier:
-            assert TOKENIZER.count(text[earlier[-1] :] + GAP) > room
+        earlier = [place for place in find_sentence_starts(text) if place < start]
+        if start in find_sentence_starts(text) and earlier:
+            assert TOKENIZER.count(text[earlier[-1] :] + BLOCK_SEPARATOR) > room

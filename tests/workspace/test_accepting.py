@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes
+from fabula.core.story import Perspective
 from fabula.llm import runs
 from fabula.llm.tables import runs as run_rows
 from fabula.manuscript import documents as document_service
 from fabula.manuscript import outline
 from fabula.manuscript.tables import beats, documents, marks
-from fabula.memory.outcomes import recorded
-from fabula.workspace.accepting import accept, again, reject
-from tests.llm.server import openai_says
+from fabula.memory.outcomes import list_outcomes
+from fabula.workspace.accepting import accept, reject, request_again
+from tests.llm.server import openai_answer
 from tests.workspace.test_writing import Desk, desk, finished, model_server
 
 __all__ = ["desk", "model_server"]
@@ -25,7 +25,7 @@ __all__ = ["desk", "model_server"]
 def marked(desk: Desk) -> list[str]:
     """The stretches that are marked as a model's."""
     with desk.store.read(project=desk.project) as reading:
-        return [reading.need(documents, id=row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
+        return [reading.require(documents, id=row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
 
 
 def put(desk: Desk, text: str) -> str:
@@ -38,7 +38,7 @@ def put(desk: Desk, text: str) -> str:
 
 def test_line_ends_of_another_machine_do_not_cost_the_mark(desk: Desk) -> None:
     document = put(desk, "One.\n")
-    desk.server.script = openai_says("Two.\r\n", "Three.")
+    desk.server.script = openai_answer("Two.\r\n", "Three.")
     accept(desk.store, desk.project, finished(desk.write()).run_id)
     assert desk.text(document) == "One.\nTwo.\nThree."
     assert marked(desk) == ["Two.\nThree."]
@@ -47,7 +47,7 @@ def test_line_ends_of_another_machine_do_not_cost_the_mark(desk: Desk) -> None:
 
 def test_the_same_text_with_other_line_ends_is_not_edited(desk: Desk) -> None:
     put(desk, "One.\n")
-    desk.server.script = openai_says("Two.\nThree.")
+    desk.server.script = openai_answer("Two.\nThree.")
     accept(desk.store, desk.project, finished(desk.write()).run_id, text="Two.\r\nThree.")
     assert desk.runs()[0].outcome == "accepted"
 
@@ -63,14 +63,14 @@ def test_the_same_text_with_other_line_ends_is_not_edited(desk: Desk) -> None:
 )
 def test_what_the_writer_put_around_an_answer_is_the_writers(desk: Desk, taken: str, stays: list[str]) -> None:
     put(desk, "One.\n")
-    desk.server.script = openai_says("The sea was quiet.")
+    desk.server.script = openai_answer("The sea was quiet.")
     accept(desk.store, desk.project, finished(desk.write()).run_id, text=taken)
     assert marked(desk) == stays
 
 
 def test_an_answer_amid_a_paragraph_stands_there_as_words_do(desk: Desk) -> None:
     document = put(desk, "She stood. He left.")
-    desk.server.script = openai_says("The sea was quiet.")
+    desk.server.script = openai_answer("The sea was quiet.")
     accept(desk.store, desk.project, finished(desk.write(cursor=10)).run_id)
     assert desk.text(document) == "She stood. The sea was quiet. He left."
     assert marked(desk) == ["The sea was quiet."]
@@ -78,16 +78,16 @@ def test_an_answer_amid_a_paragraph_stands_there_as_words_do(desk: Desk) -> None
 
 def test_characters_beyond_the_first_plane_count_as_one(desk: Desk) -> None:
     document = put(desk, "🌊🌊 The sea. 🌊")
-    desk.server.script = openai_says("A wave")
+    desk.server.script = openai_answer("A wave")
     accept(desk.store, desk.project, finished(desk.write(skill_id="rewrite", selection=(3, 10))).run_id)
     assert desk.text(document) == "🌊🌊 A wave. 🌊"
 
 
 def test_whoever_selects_stands_at_the_end_of_the_selection(desk: Desk) -> None:
     document = put(desk, "The lamp burned. The sea was calm.")
-    desk.server.script = openai_says("It smelt of oil.")
+    desk.server.script = openai_answer("It smelt of oil.")
     run_id = finished(desk.write(skill_id="describe", selection=(8, 4))).run_id
-    place = desk.runs()[0].saw["place"]
+    place = desk.runs()[0].assembly_summary["place"]
     assert (place["cursor"], place["selection"]) == (8, [4, 8])
     accept(desk.store, desk.project, run_id)
     assert desk.text(document) == "The lamp It smelt of oil. burned. The sea was calm."
@@ -95,7 +95,7 @@ def test_whoever_selects_stands_at_the_end_of_the_selection(desk: Desk) -> None:
 
 def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(desk: Desk) -> None:
     document = put(desk, "One.\n")
-    desk.server.script = openai_says("Two.")
+    desk.server.script = openai_answer("Two.")
     run_id = finished(desk.write()).run_id
     told: list[object] = []
 
@@ -117,7 +117,7 @@ def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(desk: Desk)
 
 def test_what_was_asked_for_an_unsaved_text_goes_into_that_text_once_it_is_saved(desk: Desk) -> None:
     document = put(desk, "The old beginning. The end.")
-    desk.server.script = openai_says("A middle")
+    desk.server.script = openai_answer("A middle")
     typed = "Typed before. The old beginning. The end."
     run_id = finished(desk.write(skill_id="rewrite", selection=(18, 31), unsaved_text=typed)).run_id
     with pytest.raises(FabulaError) as refusal:
@@ -125,14 +125,14 @@ def test_what_was_asked_for_an_unsaved_text_goes_into_that_text_once_it_is_saved
     assert refusal.value.code is Code.DOCUMENT_STALE
     with desk.store.write(project=desk.project) as tx:
         document_service.write(tx, document, typed)
-        document_service.change(tx, document, {"title": "Another title"})
+        document_service.update(tx, document, {"title": "Another title"})
     accept(desk.store, desk.project, run_id)
     assert desk.text(document) == "Typed before. The A middle. The end."
 
 
 def test_a_synopsis_is_of_the_text_that_was_told(desk: Desk) -> None:
     put(desk, "They met by the sea.")
-    desk.server.script = openai_says("They meet.")
+    desk.server.script = openai_answer("They meet.")
     run_id = finished(desk.write(skill_id="synopsis")).run_id
     put(desk, "They parted in the hills.")
     with pytest.raises(FabulaError) as refusal:
@@ -142,13 +142,13 @@ def test_a_synopsis_is_of_the_text_that_was_told(desk: Desk) -> None:
 
 def test_another_answer_is_asked_for_through_the_same_eyes(desk: Desk) -> None:
     wishes: dict[str, Any] = {
-        "eyes": Eyes.AUTHOR,
+        "perspective": Perspective.AUTHOR,
         "exclude": ("codex:entity:mara",),
         "recipe": "plain",
         "selection": (0, 4),
     }
     first = finished(desk.write(skill_id="expand", **wishes)).run_id
-    request = again(desk.store, desk.house, first)
+    request = request_again(desk.store, desk.house, first)
     assert {name: getattr(request, name) for name in wishes} == wishes
 
 
@@ -157,21 +157,21 @@ def test_the_beat_an_answer_was_written_for_is_ticked_off_where_that_is_asked_fo
     with desk.store.write(project=desk.project) as tx:
         outline.add_beat(tx, document, "She lights the lamp")
         outline.add_beat(tx, document, "He leaves")
-        before = outline.beats_of(tx, [document], open_only=True)[document]
-    desk.server.script = openai_says("She lit it.")
+        before = outline.load_beats(tx, [document], open_only=True)[document]
+    desk.server.script = openai_answer("She lit it.")
     run_id = finished(desk.write()).run_id
-    assert before[0].rstrip(".") in str(desk.server.seen[0].asked["messages"])
+    assert before[0].rstrip(".") in str(desk.server.exchanges[0].request["messages"])
     assert accept(desk.store, desk.project, run_id, beat=True).beat == before[0]
     with desk.store.read(project=desk.project) as reading:
-        assert outline.beats_of(reading, [document], open_only=True)[document] == before[1:]
+        assert outline.load_beats(reading, [document], open_only=True)[document] == before[1:]
 
 
 def test_no_beat_is_ticked_off_that_an_answer_was_not_written_for(desk: Desk) -> None:
     document = put(desk, "One.\n")
-    desk.server.script = openai_says("She lit it.")
+    desk.server.script = openai_answer("She lit it.")
     run_id = finished(desk.write()).run_id
     with desk.store.write(project=desk.project) as tx:
-        tx.remove(beats, beats.c.document_id == document)
+        tx.delete_rows(beats, beats.c.document_id == document)
         outline.add_beat(tx, document, "Something else")
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, run_id, beat=True)
@@ -198,9 +198,11 @@ def test_a_record_that_makes_no_sense_puts_nothing_anywhere(desk: Desk, place: A
     document = put(desk, "One.\n")
     run_id = finished(desk.write()).run_id
     with desk.store.write(project=desk.project) as tx:
-        kept = runs.get(tx, run_id)
-        own = {**kept.saw["place"], **place} if isinstance(place, dict) else place
-        tx.change(run_rows, {"trace": {**kept.saw, "place": own, "sources": 7}}, run_rows.c.id == run_id)
+        kept = runs.get_run(tx, run_id)
+        own = {**kept.assembly_summary["place"], **place} if isinstance(place, dict) else place
+        tx.update_rows(
+            run_rows, {"trace": {**kept.assembly_summary, "place": own, "sources": 7}}, run_rows.c.id == run_id
+        )
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, run_id)
     assert refusal.value.code is Code.TEXT_INVALID
@@ -209,16 +211,16 @@ def test_a_record_that_makes_no_sense_puts_nothing_anywhere(desk: Desk, place: A
 
 def test_an_answer_that_was_left_may_be_taken_after_all(desk: Desk) -> None:
     document = put(desk, "One.\n")
-    desk.server.script = openai_says("Two.")
+    desk.server.script = openai_answer("Two.")
     run_id = finished(desk.write()).run_id
-    again(desk.store, desk.house, run_id)
+    request_again(desk.store, desk.house, run_id)
     with pytest.raises(FabulaError) as refusal:
         reject(desk.store, desk.project, run_id)
     assert refusal.value.code is Code.STORE_CONFLICT, "what is left is left"
     accept(desk.store, desk.project, run_id)
     assert desk.text(document) == "One.\nTwo."
     with desk.store.read(project=desk.project) as reading:
-        assert [outcome.fate.value for outcome in recorded(reading)] == ["accepted"]
+        assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["accepted"]
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, run_id)
     assert refusal.value.code is Code.STORE_CONFLICT

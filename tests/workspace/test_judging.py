@@ -9,40 +9,40 @@ import logging
 import pytest
 
 from fabula.constraints import edits as constraints
-from fabula.constraints.model import Banned, Constraint
+from fabula.constraints.model import BannedWords, Constraint
 from fabula.core.errors import Code
 from fabula.core.story import Position
-from fabula.llm.provider_config import Place
-from fabula.llm.providers.factory import provider_at
+from fabula.llm.provider_config import ProviderConfig
+from fabula.llm.providers.factory import make_provider
 from fabula.manuscript import projects
-from fabula.workspace.writing import Again, Broken, Finished, Piece, Writer
-from fabula.workspace.writing_options import Judging, Terms
-from tests.llm.server import Exchange, Script, chunk, fails, openai_says
+from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer
+from fabula.workspace.writing_options import JudgeOptions, WritingOptions
+from tests.llm.server import Exchange, Script, chunk, error_answer, openai_answer
 from tests.workspace.test_writing import BROKEN_RULE, QUICK, Desk, desk, finished, model_server, with_rule
 
 __all__ = ["desk", "model_server"]
 
-ANEW = Terms(patience=QUICK, judging=Judging(policy="regenerate", tries=2))
-JUDGED = Terms(patience=QUICK, judging=Judging(with_model=True))
+ANEW = WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=2))
+JUDGED = WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))
 
 
 def in_turn(desk: Desk, *scripts: Script) -> None:
     """Answer one request after the other."""
 
     async def script(exchange: Exchange) -> None:
-        await scripts[min(desk.server.seen.index(exchange), len(scripts) - 1)](exchange)
+        await scripts[min(desk.server.exchanges.index(exchange), len(scripts) - 1)](exchange)
 
     desk.server.script = script
 
 
 async def half(exchange: Exchange) -> None:
-    await exchange.head()
-    await exchange.event(chunk("She sa"))
+    await exchange.send_head()
+    await exchange.send_event(chunk("She sa"))
 
 
 def test_every_text_that_was_left_is_on_record_with_what_it_broke(desk: Desk) -> None:
     with_rule(desk)
-    in_turn(desk, openai_says(BROKEN_RULE), openai_says("She said nothing."))
+    in_turn(desk, openai_answer(BROKEN_RULE), openai_answer("She said nothing."))
     desk.write(ANEW)
     kept = desk.runs()[0]
     assert kept.answer == "She said nothing."
@@ -50,16 +50,16 @@ def test_every_text_that_was_left_is_on_record_with_what_it_broke(desk: Desk) ->
     assert kept.verdicts[0]["findings"][0]["words"] == "unicorn"
 
 
-@pytest.mark.parametrize(("script", "came"), [(fails(401), ""), (half, "She sa")])
+@pytest.mark.parametrize(("script", "came"), [(error_answer(401), ""), (half, "She sa")])
 def test_writing_anew_in_vain_takes_nothing_away(desk: Desk, script: Script, came: str) -> None:
     with_rule(desk)
-    in_turn(desk, openai_says(BROKEN_RULE), script)
+    in_turn(desk, openai_answer(BROKEN_RULE), script)
     steps = desk.write(ANEW)
     end = finished(steps)
     assert end.text == BROKEN_RULE
     assert "could not be written anew" in end.verdict.problem
-    assert [finding.words for finding in end.verdict.broken] == ["unicorn"]
-    assert sum(isinstance(step, Again) for step in steps) == 1
+    assert [finding.quote for finding in end.verdict.violations] == ["unicorn"]
+    assert sum(isinstance(step, Retry) for step in steps) == 1
     kept = desk.runs()[0]
     assert (kept.answer, kept.outcome) == (BROKEN_RULE, "open")
     assert kept.verdicts[1]["text"] == came
@@ -70,17 +70,17 @@ def test_whoever_stops_while_it_is_written_anew_keeps_what_was_there(desk: Desk)
     with_rule(desk)
 
     async def silent(exchange: Exchange) -> None:
-        await exchange.head()
+        await exchange.send_head()
         await asyncio.sleep(30)
 
-    in_turn(desk, openai_says(BROKEN_RULE), silent)
+    in_turn(desk, openai_answer(BROKEN_RULE), silent)
 
     async def run() -> None:
-        place = Place(name="openai", base_url=desk.server.url, key_variable="TEST_KEY", patience=QUICK)
-        provider = provider_at(place)
-        steps = Writer(desk.house, provider, store=desk.store, terms=ANEW).write(desk.house.request(window=8192))
+        place = ProviderConfig(name="openai", base_url=desk.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
+        provider = make_provider(place)
+        steps = Writer(desk.house, provider, options=ANEW).write(desk.house.request(window=8192))
         async for step in steps:
-            if isinstance(step, Again):
+            if isinstance(step, Retry):
                 break
         await steps.aclose()
         await provider.aclose()
@@ -92,20 +92,20 @@ def test_whoever_stops_while_it_is_written_anew_keeps_what_was_there(desk: Desk)
 
 def test_nothing_is_written_anew_for_which_the_window_has_no_room(desk: Desk) -> None:
     with_rule(desk)
-    desk.server.script = openai_says(BROKEN_RULE + " Not even then." * 490)
+    desk.server.script = openai_answer(BROKEN_RULE + " Not even then." * 490)
     end = finished(desk.write(ANEW, window=3000, reply_tokens=2000))
-    assert len(desk.server.seen) == 1
+    assert len(desk.server.exchanges) == 1
     assert "no room" in end.verdict.problem
-    for exchange in desk.server.seen:
-        asked = exchange.asked
+    for exchange in desk.server.exchanges:
+        asked = exchange.request
         assert asked.get("max_tokens", 0) + asked.get("max_completion_tokens", 0) < 3000
 
 
 def test_one_variant_that_fails_leaves_the_others_alone(desk: Desk) -> None:
-    in_turn(desk, openai_says("One."), fails(400), openai_says("Three."))
+    in_turn(desk, openai_answer("One."), error_answer(400), openai_answer("Three."))
     steps = desk.write(variants=3)
-    ends = [step for step in steps if isinstance(step, Finished)]
-    (broken,) = [step for step in steps if isinstance(step, Broken)]
+    ends = [step for step in steps if isinstance(step, Completed)]
+    (broken,) = [step for step in steps if isinstance(step, Failed)]
     assert sorted(end.text for end in ends) == ["One.", "Three."]
     assert broken.error.code is Code.LLM_REFUSED
     assert sorted(run.outcome for run in desk.runs()) == ["failed", "open", "open"]
@@ -114,16 +114,16 @@ def test_one_variant_that_fails_leaves_the_others_alone(desk: Desk) -> None:
 def test_what_cannot_be_put_on_record_is_told_all_the_same(desk: Desk) -> None:
     async def script(exchange: Exchange) -> None:
         projects.remove(desk.store, desk.project)
-        await openai_says("Kept in your hands.")(exchange)
+        await openai_answer("Kept in your hands.")(exchange)
 
     desk.server.script = script
-    end = finished(desk.write(Terms(patience=QUICK, judging=Judging(policy="off"))))
+    end = finished(desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="off"))))
     assert end.text == "Kept in your hands."
-    assert (end.run_id, end.unrecorded is not None) == ("", True)
+    assert (end.run_id, end.record_error is not None) == ("", True)
 
 
 def judging(desk: Desk, *rows: dict[str, str]) -> None:
-    in_turn(desk, openai_says("It was Mara who lit the lamp."), openai_says(json.dumps({"violations": rows})))
+    in_turn(desk, openai_answer("It was Mara who lit the lamp."), openai_answer(json.dumps({"violations": rows})))
 
 
 def test_a_constraint_is_meant_by_the_number_it_has_in_the_judges_own_prompt(desk: Desk) -> None:
@@ -134,29 +134,29 @@ def test_a_constraint_is_meant_by_the_number_it_has_in_the_judges_own_prompt(des
         constraints.create(tx, Constraint(id="lamp", text="Nobody says who lit the lamp.", priority=99))
     judging(desk)
     desk.write(JUDGED, cursor=5)
-    prompt = "\n".join(message["content"] for message in desk.server.seen[1].asked["messages"])
+    prompt = "\n".join(message["content"] for message in desk.server.exchanges[1].request["messages"])
     number = next(line.split(".")[0] for line in prompt.splitlines() if line.endswith("Nobody says who lit the lamp."))
     war = next(line.split(".")[0] for line in prompt.splitlines() if "Nobody speaks of the war." in line)
-    desk.server.seen.clear()
+    desk.server.exchanges.clear()
     rows = [
         {"constraint": number, "quote": "who lit the lamp", "reason": "Told."},
         {"constraint": war, "quote": "Mara", "reason": "It is not so yet."},
     ]
     judging(desk, *rows)
     end = finished(desk.write(JUDGED, cursor=5))
-    assert [(one.breaks, one.hint) for one in end.verdict.findings if one.by == "model"] == [
+    assert [(one.rule_id, one.is_hint) for one in end.verdict.findings if one.checked_by == "model"] == [
         ("lamp", False),
         ("later", True),
     ]
 
 
 def test_a_constraint_the_judge_could_not_be_told_is_said_to_be_unjudged(desk: Desk) -> None:
-    from fabula.constraints.model import Origin
+    from fabula.constraints import ConstraintOrigin
 
     with desk.store.write(project=desk.project) as tx:
         for number in range(60):
             text = f"Learned rule {number}: " + "the weather is never told before the people are. " * 3
-            constraints.create(tx, Constraint(id=f"l{number}", text=text, origin=Origin.LEARNED))
+            constraints.create(tx, Constraint(id=f"l{number}", text=text, origin=ConstraintOrigin.LEARNED))
     judging(desk)
     end = finished(desk.write(JUDGED))
     assert "did not judge" in end.verdict.problem
@@ -164,10 +164,10 @@ def test_a_constraint_the_judge_could_not_be_told_is_said_to_be_unjudged(desk: D
 
 def test_logs_hold_no_text_of_the_story(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     with_rule(desk)
-    in_turn(desk, openai_says(BROKEN_RULE), half, fails(500))
+    in_turn(desk, openai_answer(BROKEN_RULE), half, error_answer(500))
     with caplog.at_level(logging.DEBUG, logger="fabula"):
         steps = desk.write(ANEW, additional_input="A secret wish.")
-    assert [step for step in steps if isinstance(step, Piece)]
+    assert [step for step in steps if isinstance(step, TextDelta)]
     said = caplog.text
     for words in ("unicorn", "She sa", "A secret wish", desk.text(desk.house.request().document_id)[:30]):
         assert words not in said
@@ -175,8 +175,8 @@ def test_logs_hold_no_text_of_the_story(desk: Desk, caplog: pytest.LogCaptureFix
 
 def test_a_rule_that_a_program_checks_comes_before_hints(desk: Desk) -> None:
     with desk.store.write(project=desk.project) as tx:
-        constraints.create(tx, Constraint(id="x", text="No unicorns.", check=Banned(words=("unicorn",))))
+        constraints.create(tx, Constraint(id="x", text="No unicorns.", check=BannedWords(words=("unicorn",))))
     strange = " ".join(f"He met {chr(65 + n % 26)}arl{chr(97 + n // 26)}ion there." for n in range(60))
-    desk.server.script = openai_says(f"{strange} A unicorn stood there.")
+    desk.server.script = openai_answer(f"{strange} A unicorn stood there.")
     end = finished(desk.write(reply_tokens=2000))
-    assert [finding.words for finding in end.verdict.broken] == ["unicorn"]
+    assert [finding.quote for finding in end.verdict.violations] == ["unicorn"]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fabula.codex.model import Codex, Level
-from fabula.constraints.model import Banned, Constraints, Origin
+from fabula.codex import Codex, Level
+from fabula.constraints.model import BannedWords, ConstraintOrigin, Constraints
 from fabula.context.recipes.preset import Preset
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript.model import Direction, Document, Manuscript
-from fabula.text.names.matcher import Case, Rules
-from fabula.workspace.project import Fabula
+from fabula.text.names.matcher import CaseMatching, NameRules
 from fabula.workspace.project_folder import read_project
+from fabula.workspace.read_only import open_read_only
 from tests.manuscript.stories import ask, everything
 
 HEAD = """
@@ -130,7 +130,7 @@ def refusal(path: Path) -> FabulaError:
 
 
 def documents(path: Path) -> tuple[Document, ...]:
-    manuscript = read_project(path).room(Manuscript)
+    manuscript = read_project(path).snapshot(Manuscript)
     assert manuscript is not None
     return manuscript.documents
 
@@ -148,13 +148,13 @@ def test_chapters_come_in_their_order_with_all_that_is_said_of_them(tmp_path: Pa
         ("she climbs",),
     )
     assert one.text == "Mara came. The lamp fell.\n\nMara ran."
-    assert (two.title, two.when, two.pov) == ("Two", 0.5, None)
+    assert (two.title, two.story_time, two.pov) == ("Two", 0.5, None)
 
 
 def test_the_project_says_its_name_and_its_direction(tmp_path: Path) -> None:
     view = read_project(folder(tmp_path))
     assert (view.project.id, view.project.title, view.project.language) == ("lamp", "The Lamp", "en")
-    direction = view.room(Direction)
+    direction = view.snapshot(Direction)
     assert direction is not None
     assert (direction.kind, direction.world, direction.rules, direction.style) == (
         "a sea story",
@@ -165,7 +165,7 @@ def test_the_project_says_its_name_and_its_direction(tmp_path: Path) -> None:
 
 
 def test_codex_entries_are_read_whole(tmp_path: Path) -> None:
-    codex = read_project(folder(tmp_path)).room(Codex)
+    codex = read_project(folder(tmp_path)).snapshot(Codex)
     assert codex is not None
     mara, lamp = codex.by_id["mara"], codex.by_id["lamp"]
     assert (mara.name, mara.aliases, mara.level) == ("Mara", ("the keeper",), Level.WHEN_DETECTED)
@@ -180,22 +180,22 @@ def test_later_names_and_what_is_looked_for_are_read_too(tmp_path: Path) -> None
     more += '[[entry.progression]]\nsince = "ch-2"\naliases = ["Sun"]\n'
     check = '[[constraint]]\nid = "c"\ntext = "Calm."\ncheck = { kind = "banned", words = ["!"] }\n'
     view = read_project(folder(tmp_path, {"codex.toml": CODEX + more, "constraints.toml": check}))
-    codex, rules = view.room(Codex), view.room(Constraints)
+    codex, rules = view.snapshot(Codex), view.snapshot(Constraints)
     assert codex is not None
     assert rules is not None
     lamp = codex.by_id["lamp"]
-    assert lamp.rules == Rules(case=Case.EXACT, without=("Lamp Street",))
+    assert lamp.rules == NameRules(case=CaseMatching.EXACT, excluded_phrases=("Lamp Street",))
     assert (lamp.progressions[0].aliases, lamp.progressions[0].text) == (("Sun",), "")
-    assert rules.constraints[0].check == Banned(words=("!",))
+    assert rules.constraints[0].check == BannedWords(words=("!",))
 
 
 def test_constraints_and_presets_are_read(tmp_path: Path) -> None:
     view = read_project(folder(tmp_path))
-    constraints, preset = view.room(Constraints), view.room(Preset)
+    constraints, preset = view.snapshot(Constraints), view.snapshot(Preset)
     assert constraints is not None
     assert preset is not None
     (rule,) = constraints.constraints
-    assert (rule.origin, rule.priority, rule.until) == (Origin.PROJECT, 70, Position("ch-2"))
+    assert (rule.origin, rule.priority, rule.until) == (ConstraintOrigin.PROJECT, 70, Position("ch-2"))
     note, corner = preset.nodes
     assert note.injection_strategy is not None
     assert (note.injection_strategy.depth, note.injection_strategy.order) == (1, 50)
@@ -203,7 +203,7 @@ def test_constraints_and_presets_are_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_assembles_with_everything_in_it(tmp_path: Path) -> None:
-    fabula = Fabula.open(folder(tmp_path))
+    fabula = open_read_only(folder(tmp_path))
     result = ask(fabula, document_id="ch-1", conversation_id="desk")
     assert not result.warnings
     for words in (
@@ -223,7 +223,7 @@ def test_a_folder_assembles_with_everything_in_it(tmp_path: Path) -> None:
 def test_reading_changes_nothing(tmp_path: Path) -> None:
     project = folder(tmp_path)
     before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in project.rglob("*.*")}
-    Fabula.open(project)
+    open_read_only(project)
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in project.rglob("*.*")} == before
 
 
@@ -237,14 +237,14 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken_away(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["codex.toml", "constraints.toml", "memory.toml", "preset.toml", "conversation.jsonl"])
 def test_every_file_but_the_project_itself_may_be_missing_or_empty(tmp_path: Path, name: str) -> None:
     for content in (None, ""):
-        assert ask(Fabula.open(folder(tmp_path / str(content), {name: content}))).prompt
+        assert ask(open_read_only(folder(tmp_path / str(content), {name: content}))).prompt
 
 
 def test_an_empty_project_opens_and_assembles(tmp_path: Path) -> None:
     project = tmp_path / "new"
     project.mkdir()
     (project / "project.toml").write_text('id = "new"\n')
-    fabula = Fabula.open(project)
+    fabula = open_read_only(project)
     result = ask(fabula)
     assert not result.warnings
     assert result.prompt
@@ -255,7 +255,7 @@ def test_an_empty_project_opens_and_assembles(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "\n\n", "# A title\n", "   "])
 def test_a_chapter_without_text_opens_and_assembles(tmp_path: Path, content: str) -> None:
     project = folder(tmp_path, {"chapters/two.md": content})
-    result = ask(Fabula.open(project), document_id="ch-2")
+    result = ask(open_read_only(project), document_id="ch-2")
     assert not result.warnings
 
 
@@ -276,7 +276,7 @@ def test_a_text_file_is_a_project_and_its_headings_are_chapters(tmp_path: Path) 
         "Mara came.",
         "Mara ran.\n\n### No chapter\n\nMara slept.",
     ]
-    assert "Mara slept." in ask(Fabula.open(file)).prompt
+    assert "Mara slept." in ask(open_read_only(file)).prompt
 
 
 def test_a_text_file_without_headings_is_one_chapter(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_text_file_without_headings_is_one_chapter(tmp_path: Path) -> None:
 def test_a_chinese_text_file_is_a_chinese_project(tmp_path: Path) -> None:
     file = tmp_path / "灯.txt"
     file.write_text("# 第一章\n\n" + "灯灭了。她没有动。\n\n" * 60, "utf-8")
-    fabula = Fabula.open(file)
+    fabula = open_read_only(file)
     assert fabula.view.project.language == "zh"
     assert "[场景] 第一章" in ask(fabula).prompt
 
@@ -298,7 +298,7 @@ def test_a_chinese_text_file_is_a_chinese_project(tmp_path: Path) -> None:
 def test_an_empty_text_file_opens_and_assembles(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "empty.txt"
     file.write_bytes(content)
-    result = ask(Fabula.open(file))
+    result = ask(open_read_only(file))
     assert not result.warnings
     assert result.prompt
 
@@ -318,7 +318,7 @@ def test_a_text_file_that_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["nowhere", "no/where.md", "sample:nothing"])
 def test_what_is_not_there_is_not_found(tmp_path: Path, name: str) -> None:
     with pytest.raises(FabulaError) as caught:
-        Fabula.open(name if name.startswith("sample:") else tmp_path / name)
+        open_read_only(name if name.startswith("sample:") else tmp_path / name)
     assert caught.value.code is Code.PROJECT_NOT_FOUND
 
 

@@ -20,32 +20,33 @@ from functools import cache
 
 import pytest
 
-from fabula.codex.model import Codex, Level
-from fabula.constraints.model import Constraints
-from fabula.context import Eyes, Position, Reason, Result, Verdict
+from fabula.codex import Codex, Level
+from fabula.constraints import Constraints
+from fabula.context import Perspective, Position, Reason, Result, Verdict
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory
-from fabula.search.corpus import Shelf
-from fabula.workspace.project import Fabula, sample_names
-from tests.context.builders import holds
+from fabula.search.corpus import Corpus
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.read_only import open_read_only, sample_names
+from tests.context.builders import check_result
 
 WINDOW = 8192
 Stop = tuple[str, str, int, str]  # sample, chapter, cursor, eyes ("reader" or a character's id)
 
 
 @cache
-def house(sample: str) -> Fabula:
-    return Fabula.open(f"sample:{sample}")
+def house(sample: str) -> ProjectHandle:
+    return open_read_only(f"sample:{sample}")
 
 
 def manuscript(sample: str) -> Manuscript:
-    found = house(sample).view.room(Manuscript)
+    found = house(sample).view.snapshot(Manuscript)
     assert found is not None
     return found
 
 
 def codex(sample: str) -> Codex:
-    found = house(sample).view.room(Codex)
+    found = house(sample).view.snapshot(Codex)
     assert found is not None
     return found
 
@@ -76,7 +77,11 @@ def stops() -> Iterator[Stop]:
 @cache
 def seen(sample: str, chapter: str, cursor: int, eyes: str) -> Result:
     fabula = house(sample)
-    through = {"eyes": Eyes.READER} if eyes == "reader" else {"eyes": Eyes.CHARACTER, "character": eyes}
+    through = (
+        {"perspective": Perspective.READER}
+        if eyes == "reader"
+        else {"perspective": Perspective.CHARACTER, "character": eyes}
+    )
     return fabula.assemble(fabula.request(document_id=chapter, cursor=cursor, window=WINDOW, **through))
 
 
@@ -86,7 +91,7 @@ class Oracle:
     def __init__(self, sample: str) -> None:
         documents = manuscript(sample).documents
         self._read = {document.id: place for place, document in enumerate(documents, start=1)}
-        self._happens = {d.id: float(self._read[d.id]) if d.when is None else d.when for d in documents}
+        self._happens = {d.id: float(self._read[d.id]) if d.story_time is None else d.story_time for d in documents}
         self.since: dict[str, list[Position]] = {}
         self.until: dict[str, Position] = {}
         self.known_to: dict[str, frozenset[str]] = {}
@@ -99,17 +104,17 @@ class Oracle:
             for n, step in enumerate(entry.progressions, start=1):
                 self._note(f"{entry.source}#{n}", step.since, step.known_to)
                 self._note(f"{entry.source}#{n}", entry.since, entry.known_to)
-        shelf = house(sample).view.room(Shelf)
+        shelf = house(sample).view.snapshot(Corpus)
         assert shelf is not None
-        for thread in shelf.finished().index.threads:
+        for thread in shelf.build_index().index.documents:
             for passage in thread.passages:
                 if thread.id in told:
                     self._note(passage.source, Position(thread.id, passage.end), told[thread.id])
-        memory = house(sample).view.room(Memory)
+        memory = house(sample).view.snapshot(Memory)
         assert memory is not None
         for fragment in memory.fragments:
             self._note(fragment.source, fragment.since, None)
-        constraints = house(sample).view.room(Constraints)
+        constraints = house(sample).view.snapshot(Constraints)
         assert constraints is not None
         for constraint in constraints.constraints:
             self._note(f"constraint:{constraint.id}", constraint.since, None)
@@ -177,7 +182,7 @@ def test_what_may_be_known_is_not_held_back_by_the_gate(sample: str) -> None:
 def test_every_prompt_of_a_sample_is_counted_and_within_its_window(sample: str) -> None:
     for _, chapter, cursor, eyes in (stop for stop in stops() if stop[0] == sample):
         result = seen(sample, chapter, cursor, eyes)
-        holds(result)
+        check_result(result)
         assert result.warnings == ()
 
 
@@ -291,10 +296,10 @@ def test_a_flashback_is_not_told_what_happens_after_it(sample: str) -> None:
 def test_notes_and_never_entries_are_in_no_prompt_even_when_asked_for(sample: str) -> None:
     fabula = house(sample)
     everything = tuple(entry.id for entry in codex(sample).entries)
-    for eyes in (Eyes.AUTHOR, Eyes.READER):
+    for eyes in (Perspective.AUTHOR, Perspective.READER):
         for recipe in ("novel", "chat"):
             request = fabula.request(
-                include=everything, eyes=eyes, recipe=recipe, conversation_id="desk", model="gpt-4o"
+                include=everything, perspective=eyes, recipe=recipe, conversation_id="desk", model="gpt-4o"
             )
             prompt = fabula.assemble(request).prompt
             for entry in codex(sample).entries:
@@ -302,7 +307,7 @@ def test_notes_and_never_entries_are_in_no_prompt_even_when_asked_for(sample: st
                     assert entry.notes not in prompt
                 if entry.level is Level.NEVER:
                     assert entry.description not in prompt
-                elif eyes is Eyes.AUTHOR:
+                elif eyes is Perspective.AUTHOR:
                     assert entry.description in prompt
 
 

@@ -9,68 +9,68 @@ from fabula.conversation import participants
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant
 from fabula.conversation.tables import biographies, fixed_prompts, recaps
-from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript import documents, projects
-from fabula.search.corpus import Shelf
-from fabula.search.find import Stand, allowed, find
+from fabula.search.corpus import Corpus
+from fabula.search.find import SearchScope, find_passages, make_search_mask
 from fabula.search.model import Query
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
+from fabula.store.transaction import WriteTransaction
+from fabula.workspace.views import ProjectViews
+from fabula.workspace.workspace import Workspace
 
 P = "coast"
 MARA, WILL = "pawn:mara", "pawn:will"
 
 
 @pytest.fixture
-def library(store: Store) -> Library:
+def library(store: Store) -> ProjectViews:
     """A project with a chapter, and a conversation that Will joined late."""
     projects.create(store, "The Coast", project_id=P)
     with store.write(project=P) as tx:
         documents.add(tx, "One", text="The astrolabe lay on the table.", document_id="ch-1")
         for who in (MARA, WILL):
-            participants.put(tx, Participant(id=who, name=who[5:].title()))
-        conversation.start(tx, "talk", participants=[MARA])
+            participants.save_participant(tx, Participant(id=who, name=who[5:].title()))
+        conversation.start_conversation(tx, "talk", participants=[MARA])
         said(tx, "m1", "The sextant is under the stairs.")
-        conversation.join(tx, "talk", WILL)
+        conversation.join_conversation(tx, "talk", WILL)
         said(tx, "m2", "The compass is in the drawer.")
-        tx.add(recaps, {"id": "r1", "conversation_id": "talk", "text": "They spoke of instruments: the quadrant."})
-        tx.add(fixed_prompts, {"id": "f1", "participant_id": MARA, "text": "Mara never sells the barometer."})
-        tx.add(biographies, {"id": "b1", "participant_id": WILL, "text": "Will was born beside the theodolite."})
-    return Library(store)
+        tx.insert(recaps, {"id": "r1", "conversation_id": "talk", "text": "They spoke of instruments: the quadrant."})
+        tx.insert(fixed_prompts, {"id": "f1", "participant_id": MARA, "text": "Mara never sells the barometer."})
+        tx.insert(biographies, {"id": "b1", "participant_id": WILL, "text": "Will was born beside the theodolite."})
+    return ProjectViews(store)
 
 
-def said(tx: Writing, name: str, words: str) -> None:
-    conversation.say(tx, "talk", Message(id=name, role="user", content=words))
+def said(tx: WriteTransaction, name: str, words: str) -> None:
+    conversation.add_message(tx, "talk", Message(id=name, role="user", content=words))
 
 
-def shelf(view: View) -> Shelf:
-    found = view.room(Shelf)
+def shelf(view: View) -> Corpus:
+    found = view.snapshot(Corpus)
     assert found is not None
     return found
 
 
 def told(view: View, words: str, who: str | None = None, position: Position | None = None) -> list[str]:
     """What somebody finds."""
-    eyes = Eyes.CHARACTER if who else Eyes.READER
-    stand = Stand(Vantage(eyes, position, who), view.timeline, speaker=who or "")
-    made = shelf(view).finished()
+    eyes = Perspective.CHARACTER if who else Perspective.READER
+    stand = SearchScope(Vantage(eyes, position, who), view.timeline, speaker_id=who or "")
+    made = shelf(view).build_index()
     return [
-        made.index.passages[hit.number].source
-        for hit in find(made, Query(parts=((words, 1.0),)), allowed(made, stand), 9)
+        made.index.passages[hit.passage_number].source
+        for hit in find_passages(made, Query(parts=((words, 1.0),)), make_search_mask(made, stand), 9)
     ]
 
 
-def test_documents_of_a_store_are_searched(library: Library) -> None:
-    house = Fabula.open(P, library=library)
+def test_documents_of_a_store_are_searched(library: ProjectViews) -> None:
+    house = Workspace(library.store).project(P)
     with library.store.write(project=P) as tx:
         documents.add(tx, "Two", text="Later.", document_id="ch-2")
     result = house.assemble(house.request(document_id="ch-2", additional_input="Where is the astrolabe?"))
     assert "The astrolabe lay on the table." in result.prompt
     assert result.warnings == ()
-    assert [found.thread for found in house.search("astrolabe")] == ["ch-1"]
+    assert [found.document_id for found in house.search("astrolabe")] == ["ch-1"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_documents_of_a_store_are_searched(library: Library) -> None:
     ],
 )
 def test_what_was_said_and_made_of_it_is_found_by_those_who_may_know_it(
-    library: Library, words: str, source: str, knowers: set[str]
+    library: ProjectViews, words: str, source: str, knowers: set[str]
 ) -> None:
     view = library.view(P)
     for who in (MARA, WILL):
@@ -93,7 +93,7 @@ def test_what_was_said_and_made_of_it_is_found_by_those_who_may_know_it(
     assert told(view, words, MARA, Position("ch-1", 9)) == [], "and nobody who stands in the story"
 
 
-def test_what_is_said_now_is_found_by_the_next_request(library: Library) -> None:
+def test_what_is_said_now_is_found_by_the_next_request(library: ProjectViews) -> None:
     before = library.view(P)
     assert told(before, "chronometer", MARA) == []
     with library.store.write(project=P) as tx:
@@ -102,65 +102,67 @@ def test_what_is_said_now_is_found_by_the_next_request(library: Library) -> None
     assert told(after, "chronometer", MARA)[0] == "history:m3"
     assert told(after, "sextant", MARA)[0] == "history:m1"
     with library.store.write(project=P) as tx:
-        conversation.correct(tx, "m3", "The hourglass has stopped.")
-        tx.add(fixed_prompts, {"id": "f2", "participant_id": WILL, "text": "Will keeps the sundial."})
+        conversation.correct_message(tx, "m3", "The hourglass has stopped.")
+        tx.insert(fixed_prompts, {"id": "f2", "participant_id": WILL, "text": "Will keeps the sundial."})
     last = library.view(P)
     assert told(last, "chronometer", MARA) == []
     assert told(last, "hourglass", MARA)[0] == "history:m3"
     assert told(last, "sundial", WILL)[0] == "fixed:f2"
 
 
-def test_a_conversation_that_is_gone_is_found_no_more(library: Library) -> None:
+def test_a_conversation_that_is_gone_is_found_no_more(library: ProjectViews) -> None:
     told(library.view(P), "sextant", MARA)
     with library.store.write(project=P) as tx:
-        conversation.remove(tx, "talk")
+        conversation.remove_conversation(tx, "talk")
     assert told(library.view(P), "sextant compass quadrant", MARA) == []
 
 
-def test_only_the_path_that_is_followed_is_searched(library: Library) -> None:
+def test_only_the_path_that_is_followed_is_searched(library: ProjectViews) -> None:
     with library.store.write(project=P) as tx:
-        conversation.say(tx, "talk", Message(id="m2b", role="user", content="The compass was sold.", parent_id="m1"))
+        conversation.add_message(
+            tx, "talk", Message(id="m2b", role="user", content="The compass was sold.", parent_id="m1")
+        )
     assert "history:m2" not in told(library.view(P), "compass", MARA)
 
 
-def test_opening_a_project_reads_no_messages_for_search(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_a_project_reads_no_messages_for_search(library: ProjectViews, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def newest(*given: object) -> tuple[Message, ...]:
         read.append("messages")
         return ()
 
-    monkeypatch.setattr("fabula.workspace.search_corpus.newest", newest)
+    monkeypatch.setattr("fabula.workspace.search_corpus.load_newest_messages", newest)
     view = library.view(P)
     assert read == []
-    shelf(view).finished()
+    shelf(view).build_index()
     assert read == ["messages"]
 
 
-def test_typing_shares_the_threads_of_everything_else(library: Library) -> None:
-    before = shelf(library.view(P)).finished()
+def test_typing_shares_the_threads_of_everything_else(library: ProjectViews) -> None:
+    before = shelf(library.view(P)).build_index()
     with library.store.write(project=P) as tx:
         documents.write(tx, "ch-1", "The astrolabe was gone.")
-    after = shelf(library.view(P)).finished()
-    for old, new in zip(before.index.threads, after.index.threads, strict=True):
+    after = shelf(library.view(P)).build_index()
+    for old, new in zip(before.index.documents, after.index.documents, strict=True):
         assert (old is new) == (old.id != "ch-1")
 
 
-def test_nothing_of_an_index_is_in_the_store_or_a_save(library: Library) -> None:
+def test_nothing_of_an_index_is_in_the_store_or_a_save(library: ProjectViews) -> None:
     version = library.store.versions(project=P, user="owner", series=None)
-    shelf(library.view(P)).finished()
+    shelf(library.view(P)).build_index()
     assert library.store.versions(project=P, user="owner", series=None) == version
 
 
-def test_whoever_spoke_is_called_by_name_and_found_by_it(library: Library) -> None:
+def test_whoever_spoke_is_called_by_name_and_found_by_it(library: ProjectViews) -> None:
     with library.store.write(project=P) as tx:
         for number, who in enumerate([MARA, WILL, "persona:Ghost#3", "tool:dice", ""]):
-            conversation.say(
+            conversation.add_message(
                 tx, "talk", Message(id=f"s{number}", role="user", content="The barometer fell again.", speaker=who)
             )
 
     def passages() -> dict[str, tuple[str, str]]:
-        made = shelf(library.view(P)).finished()
+        made = shelf(library.view(P)).build_index()
         return {p.source: (p.title, p.speaker) for p in made.index.passages if p.source.startswith("history:s")}
 
     def said_first(question: str) -> str:
@@ -175,6 +177,6 @@ def test_whoever_spoke_is_called_by_name_and_found_by_it(library: Library) -> No
     }
     assert said_first("What did Mara say of the barometer?") == "history:s0"
     with library.store.write(project=P) as tx:
-        participants.put(tx, Participant(id=WILL, name="Captain Tarn"))
+        participants.save_participant(tx, Participant(id=WILL, name="Captain Tarn"))
     assert passages()["history:s1"] == ("Captain Tarn", "Captain Tarn")
     assert said_first("What did Captain Tarn say of the barometer?") == "history:s1"

@@ -7,14 +7,15 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from weakref import ref
 
 import pytest
 
+from fabula.codex import Codex, Entry
 from fabula.codex import edits as codex
-from fabula.codex.model import Codex, Entry
+from fabula.constraints import Constraint, Constraints
 from fabula.constraints import edits as constraints
-from fabula.constraints.model import Constraint, Constraints
 from fabula.conversation import edits as conversation
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
@@ -23,23 +24,24 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory
 from fabula.store.store import Store
-from fabula.workspace.project import Fabula, read_only
-from fabula.workspace.views import MOST_TALKS, Library, copy_in
+from fabula.workspace.read_only import open_read_only, read_view
+from fabula.workspace.views import MAX_CONVERSATIONS, ProjectViews, copy_view
+from fabula.workspace.workspace import Workspace
 
 P = "coast"
 
 
 @pytest.fixture
-def library(store: Store) -> Library:
+def library(store: Store) -> ProjectViews:
     """A library with one sample story in it."""
-    view = read_only("sample:lantern_coast")
+    view = read_view("sample:lantern_coast")
     assert view is not None
-    copy_in(store, view, project_id=P)
-    return Library(store)
+    copy_view(store, view, project_id=P)
+    return ProjectViews(store)
 
 
 def room(view: View) -> Manuscript:
-    found = view.room(Manuscript)
+    found = view.snapshot(Manuscript)
     assert found is not None
     return found
 
@@ -50,29 +52,29 @@ def chapter(view: View, ident: str) -> Document:
 
 @pytest.mark.parametrize("name", ["lantern_coast", "wugang"])
 def test_a_stored_project_gives_the_same_prompts_as_its_folder(store: Store, name: str) -> None:
-    view = read_only(f"sample:{name}")
+    view = read_view(f"sample:{name}")
     assert view is not None
     ident = view.project.id
-    copy_in(store, view, project_id=ident)
-    library = Library(store)
-    folder, stored = Fabula.open(f"sample:{name}"), Fabula.open(ident, library=library)
+    copy_view(store, view, project_id=ident)
+    library = ProjectViews(store)
+    folder, stored = open_read_only(f"sample:{name}"), Workspace(library.store).project(ident)
     for document in room(view).documents:
-        wishes = {"document_id": document.id, "window": 8192}
+        wishes: dict[str, Any] = {"document_id": document.id, "window": 8192}
         first = folder.assemble(folder.request(**wishes))
         second = stored.assemble(stored.request(**wishes))
         assert second.prompt == first.prompt
         assert second.stable_prefix_hash == first.stable_prefix_hash
 
 
-def test_nothing_moved_means_the_very_same_view(library: Library) -> None:
+def test_nothing_moved_means_the_very_same_view(library: ProjectViews) -> None:
     assert library.view(P) is library.view(P)
 
 
-def test_typing_replaces_one_document_and_shares_the_rest(library: Library) -> None:
+def test_typing_replaces_one_document_and_shares_the_rest(library: ProjectViews) -> None:
     before = library.view(P)
-    codex_before = before.room(Codex)
+    codex_before = before.snapshot(Codex)
     assert codex_before is not None
-    names = codex_before.names
+    names = codex_before.name_matcher
     with library.store.write(project=P) as tx:
         documents.write(tx, "ch-03", chapter(before, "ch-03").text + "\n\nAnd the tide turned.")
     after = library.view(P)
@@ -82,14 +84,14 @@ def test_typing_replaces_one_document_and_shares_the_rest(library: Library) -> N
         assert (chapter(after, document.id) is document) == (document.id != "ch-03")
     assert after.timeline is before.timeline
     for kind in (Codex, Constraints, Memory):
-        assert after.room(kind) is before.room(kind)
-    codex_after = after.room(Codex)
+        assert after.snapshot(kind) is before.snapshot(kind)
+    codex_after = after.snapshot(Codex)
     assert codex_after is not None
-    assert codex_after.names is names, "an autosave does not rebuild the automaton"
+    assert codex_after.name_matcher is names, "an autosave does not rebuild the automaton"
 
 
-def test_a_new_rule_is_in_force_in_the_next_prompt(library: Library) -> None:
-    house = Fabula.open(P, library=library)
+def test_a_new_rule_is_in_force_in_the_next_prompt(library: ProjectViews) -> None:
+    house = Workspace(library.store).project(P)
     house.assemble(house.request(window=8192))
     story = room(house.view)
     with library.store.write(project=P) as tx:
@@ -98,45 +100,45 @@ def test_a_new_rule_is_in_force_in_the_next_prompt(library: Library) -> None:
     assert room(house.view) is story
 
 
-def test_an_entry_changed_is_an_entry_replaced(library: Library) -> None:
-    before = library.view(P).room(Codex)
+def test_an_entry_changed_is_an_entry_replaced(library: ProjectViews) -> None:
+    before = library.view(P).snapshot(Codex)
     assert before is not None
     with library.store.write(project=P) as tx:
         codex.put(tx, Entry(id="new-one", type="item", name="Brass whistle", description="It calls no one."))
-    after = library.view(P).room(Codex)
+    after = library.view(P).snapshot(Codex)
     assert after is not None
     assert after.by_id["new-one"].name == "Brass whistle"
     for entry in before.entries:
         assert after.by_id[entry.id] is entry
 
 
-def test_moving_a_chapter_moves_the_story(library: Library) -> None:
+def test_moving_a_chapter_moves_the_story(library: ProjectViews) -> None:
     before = library.view(P)
     ids = [document.id for document in room(before).documents]
     with library.store.write(project=P) as tx:
-        documents.move(tx, ids[-1], parent=None, place=0)
+        documents.move(tx, ids[-1], parent=None, index=0)
     after = library.view(P)
     assert [document.id for document in room(after).documents] == [ids[-1], *ids[:-1]]
-    assert after.timeline.chapter(ids[-1]) == 1
+    assert after.timeline.chapter_number(ids[-1]) == 1
     assert chapter(after, ids[2]).text is chapter(before, ids[2]).text
 
 
-def test_a_conversation_is_there_when_it_is_asked_for(library: Library) -> None:
+def test_a_conversation_is_there_when_it_is_asked_for(library: ProjectViews) -> None:
     with library.store.write(project=P) as tx:
-        conversation.start(tx, "talk")
-        conversation.say(tx, "talk", Message(id="m1", role="user", content="Where is the lantern?"))
-    talks = library.view(P, conversation="talk").room(Conversations)
+        conversation.start_conversation(tx, "talk")
+        conversation.add_message(tx, "talk", Message(id="m1", role="user", content="Where is the lantern?"))
+    talks = library.view(P, conversation="talk").snapshot(Conversations)
     assert talks is not None
     assert [fragment.text for fragment in talks.fragments["talk"]] == ["Where is the lantern?"]
     with library.store.write(project=P) as tx:
-        conversation.say(tx, "talk", Message(id="m2", role="assistant", content="Under the stairs."))
-    more = library.view(P).room(Conversations)
+        conversation.add_message(tx, "talk", Message(id="m2", role="assistant", content="Under the stairs."))
+    more = library.view(P).snapshot(Conversations)
     assert more is not None
     assert [fragment.text for fragment in more.fragments["talk"]][-1] == "Under the stairs."
     assert more.fragments["talk"][0] is talks.fragments["talk"][0]
 
 
-def test_what_another_process_writes_is_seen_by_the_next_request(library: Library, address: str) -> None:
+def test_what_another_process_writes_is_seen_by_the_next_request(library: ProjectViews, address: str) -> None:
     library.view(P)
     program = (
         "import sys\n"
@@ -149,7 +151,7 @@ def test_what_another_process_writes_is_seen_by_the_next_request(library: Librar
     assert chapter(library.view(P), "ch-01").text == "Written elsewhere."
 
 
-def test_a_project_that_is_gone_is_not_found(library: Library) -> None:
+def test_a_project_that_is_gone_is_not_found(library: ProjectViews) -> None:
     library.view(P)
     projects.remove(library.store, P)
     with pytest.raises(FabulaError) as refused:
@@ -159,7 +161,7 @@ def test_a_project_that_is_gone_is_not_found(library: Library) -> None:
 
 def test_a_new_project_assembles(store: Store) -> None:
     ident = projects.create(store, "Nothing yet")
-    house = Fabula.open(ident, library=Library(store))
+    house = Workspace(store).project(ident)
     result = house.assemble(house.request(additional_input="Begin."))
     assert result.prompt
     assert result.warnings == ()
@@ -170,12 +172,12 @@ def test_projects_nobody_asked_for_lately_leave(store: Store) -> None:
         projects.create(store, name, project_id=name)
         with store.write(project=name) as tx:
             documents.add(tx, "One", text="x" * 1000)
-    library = Library(store, most_characters=2500)
+    library = ProjectViews(store, max_characters=2500)
     first = library.view("a")
     library.view("b")
     assert library.view("a") is first
     library.view("c")
-    assert library.characters == 2000
+    assert library.character_count == 2000
     assert library.view("a") is first, "b was the one nobody asked for lately"
 
 
@@ -185,52 +187,52 @@ def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
         with store.write(project=name) as tx:
             documents.add(tx, "One", text="She went on. " * 100)
             codex.put(tx, Entry(id="she", type="character", name="She"))
-    library = Library(store, most_characters=1500)
-    house = Fabula.open("a", library=library)
+    library = ProjectViews(store, max_characters=1500)
+    house = Workspace(library.store).project("a")
     house.assemble(house.request(window=8192))
     view = library.view("a")
-    held = [ref(view.room(kind)) for kind in (Manuscript, Codex)]
+    held = [ref(view.snapshot(kind)) for kind in (Manuscript, Codex)]
     assert all(one() is not None for one in held)
     del view
     library.view("b")
     gc.collect()
     assert [one() for one in held] == [None, None], "no cache of the engine holds on to it"
-    assert library.characters < 1500
+    assert library.character_count < 1500
 
 
-def test_of_many_conversations_the_latest_are_held(library: Library) -> None:
-    names = [f"talk-{number}" for number in range(MOST_TALKS + 3)]
+def test_of_many_conversations_the_latest_are_held(library: ProjectViews) -> None:
+    names = [f"talk-{number}" for number in range(MAX_CONVERSATIONS + 3)]
     with library.store.write(project=P) as tx:
         for name in names:
-            conversation.start(tx, name)
-            conversation.say(tx, name, Message(id=f"in-{name}", role="user", content="Is anybody there?"))
+            conversation.start_conversation(tx, name)
+            conversation.add_message(tx, name, Message(id=f"in-{name}", role="user", content="Is anybody there?"))
     held: list[str] = []
     for name in names:
-        talks = library.view(P, conversation=name).room(Conversations)
+        talks = library.view(P, conversation=name).snapshot(Conversations)
         assert talks is not None
         held = [*talks.messages]
         assert name in held
     assert held == sorted(names[3:])
 
 
-def test_what_is_gone_is_not_held_and_what_never_was_leaves_no_trace(library: Library) -> None:
+def test_what_is_gone_is_not_held_and_what_never_was_leaves_no_trace(library: ProjectViews) -> None:
     library.view(P)
     projects.remove(library.store, P)
     for name in (P, "never-was"):
         with pytest.raises(FabulaError) as refused:
             library.view(name)
         assert refused.value.code is Code.PROJECT_NOT_FOUND
-    assert library.characters == 0
+    assert library.character_count == 0
 
 
-def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: Library) -> None:
+def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: ProjectViews) -> None:
     library.view(P, conversation="desk")
     projects.remove(library.store, P)
     projects.create(library.store, "Something else", project_id=P)
     view = library.view(P, conversation="desk")
     assert view.project.title == "Something else"
     assert room(view).documents == ()
-    entries, rules, talks = view.room(Codex), view.room(Constraints), view.room(Conversations)
+    entries, rules, talks = view.snapshot(Codex), view.snapshot(Constraints), view.snapshot(Conversations)
     assert entries is not None
     assert rules is not None
     assert talks is not None
@@ -238,12 +240,12 @@ def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: Li
 
 
 def test_threads_that_look_at_several_projects_never_make_a_view_twice(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     projects.create(library.store, "Other", project_id="other")
     views = {name: library.view(name) for name in (P, "other")}
     made: list[str] = []
-    monkeypatch.setattr("fabula.workspace.views._view", lambda *_: made.append("again"))
+    monkeypatch.setattr("fabula.workspace.views._load_view", lambda *_: made.append("again"))
 
     def look() -> None:
         for _ in range(200):
@@ -256,7 +258,7 @@ def test_threads_that_look_at_several_projects_never_make_a_view_twice(
     assert made == []
 
 
-def test_many_threads_get_one_view_between_them(library: Library) -> None:
+def test_many_threads_get_one_view_between_them(library: ProjectViews) -> None:
     seen: list[View] = []
     threads = [threading.Thread(target=lambda: seen.append(library.view(P))) for _ in range(12)]
     for thread in threads:

@@ -6,53 +6,55 @@ import asyncio
 import json
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from fabula.codex import Codex, Entry, Progression
 from fabula.codex import edits as codex_service
-from fabula.codex.model import Codex, Entry, Progression
 from fabula.context import View
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.llm import runs
-from fabula.llm.provider_config import Patience, Place
-from fabula.llm.providers.factory import provider_at
+from fabula.llm.provider_config import ProviderConfig, RetryPolicy
+from fabula.llm.providers.factory import make_provider
 from fabula.manuscript import documents as document_service
 from fabula.manuscript.tables import documents, marks, synopses
-from fabula.memory.outcomes import recorded
+from fabula.memory.outcomes import list_outcomes
 from fabula.store.store import Store
-from fabula.workspace.accepting import accept, again, reject
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library, copy_in
-from fabula.workspace.writing import Again, Broken, Finished, Piece, Step, Writer
-from fabula.workspace.writing_options import Judging, Terms
-from tests.llm.server import Exchange, Server, chunk, fails, openai_says, serving
+from fabula.workspace.accepting import accept, reject, request_again
+from fabula.workspace.read_only import open_read_only
+from fabula.workspace.views import copy_view
+from fabula.workspace.workspace import Workspace
+from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer, WritingEvent
+from fabula.workspace.writing_options import JudgeOptions, WritingOptions
+from tests.llm.server import Exchange, ModelServer, chunk, error_answer, openai_answer, run_server
 
-QUICK = Patience(silence_seconds=5, tries=2, first_delay=0.01)
-PLAIN = Terms(patience=QUICK)
+QUICK = RetryPolicy(silence_seconds=5, max_attempts=2, first_delay=0.01)
+PLAIN = WritingOptions(retry_policy=QUICK)
 
 
 @pytest.fixture
-def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setenv("TEST_KEY", "sk-test")
-    with serving() as running:
+    with run_server() as running:
         yield running
 
 
 class Desk:
     """A stored copy of the English sample, and a model at its side."""
 
-    def __init__(self, store: Store, server: Server) -> None:
+    def __init__(self, store: Store, server: ModelServer) -> None:
         self.store, self.server = store, server
-        self.project = copy_in(store, _sample(), title="Sample")
-        self.house = Fabula.open(self.project, library=Library(store))
+        self.project = copy_view(store, _sample(), title="Sample")
+        self.house = Workspace(store).project(self.project)
 
-    def write(self, terms: Terms = PLAIN, variants: int = 1, **wishes: object) -> list[Step]:
-        async def run() -> list[Step]:
-            place = Place(name="openai", base_url=self.server.url, key_variable="TEST_KEY", patience=QUICK)
-            provider = provider_at(place)
-            writer = Writer(self.house, provider, store=self.store, terms=terms)
+    def write(self, terms: WritingOptions = PLAIN, variants: int = 1, **wishes: Any) -> list[WritingEvent]:
+        async def run() -> list[WritingEvent]:
+            place = ProviderConfig(name="openai", base_url=self.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
+            provider = make_provider(place)
+            writer = Writer(self.house, provider, options=terms)
             request = self.house.request(**{"model": "gpt-4o", "window": 8192, **wishes})
             try:
                 return [step async for step in writer.write(request, variants=variants)]
@@ -61,36 +63,36 @@ class Desk:
 
         return asyncio.run(run())
 
-    def runs(self) -> list[runs.Run]:
+    def runs(self) -> list[runs.GenerationRun]:
         with self.store.read(project=self.project) as reading:
-            return runs.listed(reading)
+            return runs.list_runs(reading)
 
     def text(self, document: str) -> str:
         with self.store.read(project=self.project) as reading:
-            return str(reading.need(documents, id=document).text)
+            return str(reading.require(documents, id=document).text)
 
 
 @cache
 def _sample() -> View:
-    return Fabula.open("sample:lantern_coast").view
+    return open_read_only("sample:lantern_coast").view
 
 
 @pytest.fixture
-def desk(store: Store, model_server: Server) -> Desk:
+def desk(store: Store, model_server: ModelServer) -> Desk:
     return Desk(store, model_server)
 
 
-def finished(steps: list[Step]) -> Finished:
+def finished(steps: list[WritingEvent]) -> Completed:
     last = steps[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, Completed)
     return last
 
 
 def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(desk: Desk) -> None:
     usage = {"prompt_tokens": 4000, "completion_tokens": 4, "total_tokens": 4004}
-    desk.server.script = openai_says("The sea ", "was quiet.", usage=usage)
+    desk.server.script = openai_answer("The sea ", "was quiet.", usage=usage)
     steps = desk.write()
-    assert [step.text for step in steps if isinstance(step, Piece)] == ["The sea ", "was quiet."]
+    assert [step.text for step in steps if isinstance(step, TextDelta)] == ["The sea ", "was quiet."]
     end = finished(steps)
     assert end.text == "The sea was quiet."
     assert end.cost.micros == 4000 * 2.5 + 4 * 10
@@ -98,18 +100,18 @@ def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(desk: D
     assert (kept.id, kept.answer, kept.outcome, kept.model) == (end.run_id, end.text, "open", "openai/gpt-4o")
     assert kept.prompt is None
     assert kept.prefix_hash
-    assert kept.saw["layers"]["immediate"] > 0
-    assert any(source.startswith("constraint:") for source in kept.saw["sources"])
-    assert "lantern" not in json.dumps(kept.saw).lower().replace("codex:entity:", "").split("sources")[0]
+    assert kept.assembly_summary["layers"]["immediate"] > 0
+    assert any(source.startswith("constraint:") for source in kept.assembly_summary["sources"])
+    assert "lantern" not in json.dumps(kept.assembly_summary).lower().replace("codex:entity:", "").split("sources")[0]
 
 
 def test_prompts_are_kept_only_where_that_was_turned_on(desk: Desk) -> None:
-    desk.write(Terms(patience=QUICK, keep_prompts=True))
+    desk.write(WritingOptions(retry_policy=QUICK, keep_prompts=True))
     assert "Continue the text" in (desk.runs()[0].prompt or "")
 
 
 def test_accepting_puts_the_text_at_the_cursor_marks_it_and_tells_memory(desk: Desk) -> None:
-    desk.server.script = openai_says("The sea was quiet.")
+    desk.server.script = openai_answer("The sea was quiet.")
     document = desk.house.request().document_id
     with desk.store.write(project=desk.project) as tx:
         document_service.write(tx, document, desk.text(document).rstrip() + "\n\n")
@@ -120,25 +122,25 @@ def test_accepting_puts_the_text_at_the_cursor_marks_it_and_tells_memory(desk: D
     with desk.store.read(project=desk.project) as reading:
         mark = reading.rows(marks)[0]
         assert (mark.start, mark.end, mark.run_id) == (len(before), len(before) + 18, run_id)
-        assert [outcome.fate.value for outcome in recorded(reading)] == ["accepted"]
-        assert runs.get(reading, run_id).outcome == "accepted"
+        assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["accepted"]
+        assert runs.get_run(reading, run_id).outcome == "accepted"
     with pytest.raises(FabulaError) as refusal:
         reject(desk.store, desk.project, run_id)
     assert refusal.value.code is Code.STORE_CONFLICT
 
 
 def test_an_edited_answer_goes_in_as_edited_and_memory_sees_both(desk: Desk) -> None:
-    desk.server.script = openai_says("The sea was quiet!")
+    desk.server.script = openai_answer("The sea was quiet!")
     run_id = finished(desk.write()).run_id
     accept(desk.store, desk.project, run_id, text="The sea was quiet.")
     with desk.store.read(project=desk.project) as reading:
-        outcome = recorded(reading)[0]
-        assert (outcome.offered, outcome.became) == ("The sea was quiet!", "The sea was quiet.")
-        assert runs.get(reading, run_id).outcome == "edited"
+        outcome = list_outcomes(reading)[0]
+        assert (outcome.suggestion, outcome.rewritten_text) == ("The sea was quiet!", "The sea was quiet.")
+        assert runs.get_run(reading, run_id).outcome == "edited"
 
 
 def test_a_selection_is_replaced(desk: Desk) -> None:
-    desk.server.script = openai_says("Dusk.")
+    desk.server.script = openai_answer("Dusk.")
     document = desk.house.request().document_id
     before = desk.text(document)
     run_id = finished(desk.write(skill_id="rewrite", selection=(0, 10), cursor=10)).run_id
@@ -147,16 +149,16 @@ def test_a_selection_is_replaced(desk: Desk) -> None:
 
 
 def test_a_synopsis_becomes_the_documents_own(desk: Desk) -> None:
-    desk.server.script = openai_says("They meet by the sea.")
+    desk.server.script = openai_answer("They meet by the sea.")
     run_id = finished(desk.write(skill_id="synopsis")).run_id
     accept(desk.store, desk.project, run_id)
     with desk.store.read(project=desk.project) as reading:
-        row = reading.need(synopses, document_id=desk.house.request().document_id)
+        row = reading.require(synopses, document_id=desk.house.request().document_id)
         assert (row.text, row.origin) == ("They meet by the sea.", "model")
 
 
 def test_a_document_changed_meanwhile_is_left_as_it_is(desk: Desk) -> None:
-    desk.server.script = openai_says("Late.")
+    desk.server.script = openai_answer("Late.")
     document = desk.house.request().document_id
     run_id = finished(desk.write()).run_id
     with desk.store.write(project=desk.project) as tx:
@@ -175,42 +177,42 @@ def test_rejecting_and_retrying_are_recorded(desk: Desk) -> None:
     reject(desk.store, desk.project, second, retry=True)
     assert {run.id: run.outcome for run in desk.runs()} == {first: "rejected", second: "retried"}
     with desk.store.read(project=desk.project) as reading:
-        assert [outcome.fate.value for outcome in recorded(reading)] == ["rejected", "rejected"]
+        assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["rejected", "rejected"]
 
 
 def test_several_variants_stream_side_by_side_from_one_prompt(desk: Desk) -> None:
     async def script(exchange: Exchange) -> None:
-        await openai_says(f"Answer {desk.server.seen.index(exchange)}.")(exchange)
+        await openai_answer(f"Answer {desk.server.exchanges.index(exchange)}.")(exchange)
 
     desk.server.script = script
-    ends = [step for step in desk.write(variants=3) if isinstance(step, Finished)]
+    ends = [step for step in desk.write(variants=3) if isinstance(step, Completed)]
     assert {end.variant for end in ends} == {0, 1, 2}
     assert len({end.text for end in ends}) == 3
-    assert len({exchange.body for exchange in desk.server.seen}) == 1
+    assert len({exchange.body for exchange in desk.server.exchanges}) == 1
     assert len(desk.runs()) == 3
 
 
 def test_a_failure_keeps_what_came_and_names_its_code(desk: Desk) -> None:
     async def script(exchange: Exchange) -> None:
-        await exchange.head()
-        await exchange.event(chunk("So far so"))
+        await exchange.send_head()
+        await exchange.send_event(chunk("So far so"))
 
     desk.server.script = script
     last = desk.write()[-1]
-    assert isinstance(last, Broken)
+    assert isinstance(last, Failed)
     assert (last.text, last.error.code) == ("So far so", Code.LLM_GONE)
     kept = desk.runs()[0]
-    assert (kept.answer, kept.outcome, kept.saw["ended"]) == ("So far so", "failed", "LLM_GONE")
-    assert kept.usage.input_tokens == kept.saw["tokens"], "what was read costs, whatever came of it"
-    assert (kept.usage.told, last.cost.micros) == (False, kept.cost.micros)
+    assert (kept.answer, kept.outcome, kept.assembly_summary["ended"]) == ("So far so", "failed", "LLM_GONE")
+    assert kept.usage.input_tokens == kept.assembly_summary["tokens"], "what was read costs, whatever came of it"
+    assert (kept.usage.reported_by_provider, last.cost.micros) == (False, kept.cost.micros)
     assert kept.cost.micros > 0
     accept(desk.store, desk.project, kept.id)  # half an answer is still the writer's to take
 
 
 def test_a_refusal_is_on_record_too(desk: Desk) -> None:
-    desk.server.script = fails(401)
+    desk.server.script = error_answer(401)
     last = desk.write()[-1]
-    assert isinstance(last, Broken)
+    assert isinstance(last, Failed)
     assert last.error.code is Code.LLM_REFUSED
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, last.run_id)
@@ -219,17 +221,17 @@ def test_a_refusal_is_on_record_too(desk: Desk) -> None:
 
 def test_stopping_keeps_what_came(desk: Desk) -> None:
     async def script(exchange: Exchange) -> None:
-        await exchange.head()
+        await exchange.send_head()
         while True:
-            await exchange.event(chunk("word "))
+            await exchange.send_event(chunk("word "))
             await asyncio.sleep(0.01)
 
     desk.server.script = script
 
     async def run() -> None:
-        place = Place(name="openai", base_url=desk.server.url, key_variable="TEST_KEY", patience=QUICK)
-        provider = provider_at(place)
-        writer = Writer(desk.house, provider, store=desk.store, terms=Terms(patience=QUICK))
+        place = ProviderConfig(name="openai", base_url=desk.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
+        provider = make_provider(place)
+        writer = Writer(desk.house, provider, options=WritingOptions(retry_policy=QUICK))
         steps = writer.write(desk.house.request(window=8192))
         await anext(steps)
         await anext(steps)
@@ -237,7 +239,7 @@ def test_stopping_keeps_what_came(desk: Desk) -> None:
         await provider.aclose()
 
     asyncio.run(run())
-    assert desk.server.gone.wait(5)
+    assert desk.server.client_left.wait(5)
     kept = desk.runs()[0]
     assert kept.outcome == "stopped"
     assert kept.answer.startswith("word word ")
@@ -248,18 +250,18 @@ BROKEN_RULE = "She never said “unicorn”, not once."
 
 def with_rule(desk: Desk) -> None:
     from fabula.constraints import edits as service
-    from fabula.constraints.model import Banned, Constraint
+    from fabula.constraints.model import BannedWords, Constraint
 
     with desk.store.write(project=desk.project) as tx:
-        service.create(tx, Constraint(id="unicorns", text="No unicorns.", check=Banned(words=("unicorn",))))
+        service.create(tx, Constraint(id="unicorns", text="No unicorns.", check=BannedWords(words=("unicorn",))))
 
 
 def test_a_broken_rule_is_flagged_with_its_place(desk: Desk) -> None:
     with_rule(desk)
-    desk.server.script = openai_says(BROKEN_RULE)
+    desk.server.script = openai_answer(BROKEN_RULE)
     end = finished(desk.write())
-    assert [finding.words for finding in end.verdict.broken] == ["unicorn"]
-    assert len(desk.server.seen) == 1
+    assert [finding.quote for finding in end.verdict.violations] == ["unicorn"]
+    assert len(desk.server.exchanges) == 1
     assert desk.runs()[0].verdicts[0]["findings"][0]["words"] == "unicorn"
 
 
@@ -267,13 +269,13 @@ def test_regenerating_states_the_complaint_behind_the_same_prompt_and_stops(desk
     with_rule(desk)
 
     async def script(exchange: Exchange) -> None:
-        await openai_says(BROKEN_RULE if len(desk.server.seen) == 1 else "She said nothing.")(exchange)
+        await openai_answer(BROKEN_RULE if len(desk.server.exchanges) == 1 else "She said nothing.")(exchange)
 
     desk.server.script = script
-    steps = desk.write(Terms(patience=QUICK, judging=Judging(policy="regenerate", tries=3)))
+    steps = desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=3)))
     assert finished(steps).text == "She said nothing."
-    assert sum(isinstance(step, Again) for step in steps) == 1
-    first, second = (exchange.asked["messages"] for exchange in desk.server.seen)
+    assert sum(isinstance(step, Retry) for step in steps) == 1
+    first, second = (exchange.request["messages"] for exchange in desk.server.exchanges)
     assert second[: len(first)] == first
     assert "unicorn" in second[-1]["content"]
     assert len(desk.runs()[0].verdicts) == 2
@@ -281,18 +283,18 @@ def test_regenerating_states_the_complaint_behind_the_same_prompt_and_stops(desk
 
 def test_regenerating_never_loops(desk: Desk) -> None:
     with_rule(desk)
-    desk.server.script = openai_says(BROKEN_RULE)
-    steps = desk.write(Terms(patience=QUICK, judging=Judging(policy="regenerate", tries=2)))
-    assert len(desk.server.seen) == 3
+    desk.server.script = openai_answer(BROKEN_RULE)
+    steps = desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=2)))
+    assert len(desk.server.exchanges) == 3
     end = finished(steps)
-    assert end.verdict.broken
+    assert end.verdict.violations
     assert len(desk.runs()[0].verdicts) == 3
 
 
-def judged_by(server: Server, answer: str) -> None:
+def judged_by(server: ModelServer, answer: str) -> None:
     async def script(exchange: Exchange) -> None:
-        judging = "response_format" in exchange.asked
-        await openai_says(answer if judging else "It was Mara who lit the lamp.")(exchange)
+        judging = "response_format" in exchange.request
+        await openai_answer(answer if judging else "It was Mara who lit the lamp.")(exchange)
 
     server.script = script
 
@@ -300,9 +302,9 @@ def judged_by(server: Server, answer: str) -> None:
 def test_the_model_judges_from_the_authors_side(desk: Desk) -> None:
     row = {"constraint": "1", "quote": "who lit the lamp", "reason": "Told too early."}
     judged_by(desk.server, json.dumps({"violations": [row]}))
-    end = finished(desk.write(Terms(patience=QUICK, judging=Judging(with_model=True))))
-    assert [finding.words for finding in end.verdict.findings if finding.by == "model"] == ["who lit the lamp"]
-    judging = desk.server.seen[1].asked
+    end = finished(desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
+    assert [finding.quote for finding in end.verdict.findings if finding.checked_by == "model"] == ["who lit the lamp"]
+    judging = desk.server.exchanges[1].request
     assert "It was Mara who lit the lamp." in judging["messages"][-1]["content"]
     assert judging["response_format"]["type"] == "json_schema"
 
@@ -310,35 +312,37 @@ def test_the_model_judges_from_the_authors_side(desk: Desk) -> None:
 @pytest.mark.parametrize("rubbish", ["All fine!", "{}", '{"violations": 7}', "", "<html>"])
 def test_a_judge_who_answers_rubbish_is_said_to_have_judged_nothing(desk: Desk, rubbish: str) -> None:
     judged_by(desk.server, rubbish)
-    end = finished(desk.write(Terms(patience=QUICK, judging=Judging(policy="regenerate", with_model=True))))
+    end = finished(
+        desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", with_model=True)))
+    )
     assert end.text == "It was Mara who lit the lamp."
     assert end.verdict.problem
-    assert len(desk.server.seen) == 2
+    assert len(desk.server.exchanges) == 2
 
 
 def test_a_judge_who_is_away_does_not_stand_in_the_way(desk: Desk) -> None:
     async def script(exchange: Exchange) -> None:
-        judging = "response_format" in exchange.asked
-        await (fails(400) if judging else openai_says("Fine text."))(exchange)
+        judging = "response_format" in exchange.request
+        await (error_answer(400) if judging else openai_answer("Fine text."))(exchange)
 
     desk.server.script = script
-    end = finished(desk.write(Terms(patience=QUICK, judging=Judging(with_model=True))))
+    end = finished(desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
     assert end.text == "Fine text."
     assert "LLM_REFUSED" in end.verdict.problem
 
 
 def test_what_was_spent_adds_up_by_model_and_month(desk: Desk) -> None:
     usage = {"prompt_tokens": 4000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 3000}}
-    desk.server.script = openai_says("One.", usage=usage)
+    desk.server.script = openai_answer("One.", usage=usage)
     desk.write()
     desk.write()
     with desk.store.read(project=desk.project) as reading:
-        month = runs.listed(reading)[0].at[:7]
-        spent = runs.spent(reading, month=month)
-        assert runs.spent(reading, month="1999-01") == []
-    assert [(one.name, one.runs, one.cached_share) for one in spent] == [("openai/gpt-4o", 2, 0.75)]
+        month = runs.list_runs(reading)[0].created_at[:7]
+        spent = runs.sum_spending(reading, month=month)
+        assert runs.sum_spending(reading, month="1999-01") == []
+    assert [(one.name, one.run_count, one.cached_share) for one in spent] == [("openai/gpt-4o", 2, 0.75)]
     assert spent[0].micros == 2 * (1000 * 2.5 + 3000 * 1.25 + 10 * 10)
-    assert runs.total(spent) == {"USD": spent[0].micros}
+    assert runs.total_by_currency(spent) == {"USD": spent[0].micros}
 
 
 FOUND = {
@@ -353,31 +357,31 @@ def test_entries_that_stand_in_the_text_come_into_the_codex_from_where_they_stan
     document = desk.house.request().document_id
     word = next(word for word in desk.text(document).split() if word.isalpha() and word.istitle() and len(word) > 3)
     rows = {"entries": [{**FOUND["entries"][0], "name": word}, FOUND["entries"][1]]}
-    desk.server.script = openai_says("Here:\n```json\n", json.dumps(rows), "\n```")
+    desk.server.script = openai_answer("Here:\n```json\n", json.dumps(rows), "\n```")
     end = finished(desk.write(skill_id="extract"))
     assert end.verdict.findings == (), "a list of entries is no text of the story"
-    assert desk.server.seen[0].asked["response_format"]["type"] == "json_schema"
+    assert desk.server.exchanges[0].request["response_format"]["type"] == "json_schema"
     made = accept(desk.store, desk.project, end.run_id).entries
     assert [entry.name for entry in made] == [word]
     since = made[0].since
     assert since is not None
     assert (since.document, since.offset) == (document, desk.text(document).index(word))
-    codex = desk.house.view.room(Codex)
+    codex = desk.house.view.snapshot(Codex)
     assert codex is not None
-    assert codex.called(word)[0].description == "What the lamp is made of."
+    assert codex.find_entries(word)[0].description == "What the lamp is made of."
     with desk.store.read(project=desk.project) as reading:
-        assert recorded(reading) == [], "memory learns from prose alone"
+        assert list_outcomes(reading) == [], "memory learns from prose alone"
 
 
 @pytest.mark.parametrize("answer", ["They are all there.", '{"entries": 7}', json.dumps(FOUND), '{"entries": []}'])
 def test_entries_that_cannot_be_read_or_stand_nowhere_change_nothing(desk: Desk, answer: str) -> None:
-    desk.server.script = openai_says(answer.replace("brass", "Zzyzx"))
+    desk.server.script = openai_answer(answer.replace("brass", "Zzyzx"))
     run_id = finished(desk.write(skill_id="extract")).run_id
-    before = desk.house.view.room(Codex)
+    before = desk.house.view.snapshot(Codex)
     with pytest.raises(FabulaError) as refusal:
         accept(desk.store, desk.project, run_id)
     assert refusal.value.code in (Code.LLM_ANSWER_INVALID, Code.TEXT_INVALID)
-    assert desk.house.view.room(Codex) is before
+    assert desk.house.view.snapshot(Codex) is before
     assert desk.runs()[0].outcome == "open"
 
 
@@ -385,30 +389,32 @@ def test_a_skill_for_selections_wants_one_and_one_for_documents_looks_from_the_e
     with pytest.raises(FabulaError) as refusal:
         desk.write(skill_id="rewrite")
     assert refusal.value.code is Code.REQUEST_INVALID
-    assert desk.server.seen == []
+    assert desk.server.exchanges == []
     desk.write(skill_id="synopsis", cursor=10)
-    assert desk.runs()[0].saw["place"]["cursor"] == len(desk.text(desk.house.request().document_id))
+    assert desk.runs()[0].assembly_summary["place"]["cursor"] == len(desk.text(desk.house.request().document_id))
 
 
 def test_another_answer_is_asked_for_at_the_same_place_in_the_same_words(desk: Desk) -> None:
     first = finished(desk.write(cursor=30, additional_input="Slower.")).run_id
-    request = again(desk.store, desk.house, first)
+    request = request_again(desk.store, desk.house, first)
     assert (request.cursor, request.additional_input, request.skill_id) == (30, "Slower.", "continue")
     assert desk.runs()[0].outcome == "retried"
-    assert again(desk.store, desk.house, first) == request, "what was left is left"
+    assert request_again(desk.store, desk.house, first) == request, "what was left is left"
     with desk.store.write(project=desk.project) as tx:
         document_service.write(tx, request.document_id, "Somebody else was here.")
     with pytest.raises(FabulaError) as refusal:
-        again(desk.store, desk.house, first)
+        request_again(desk.store, desk.house, first)
     assert refusal.value.code is Code.DOCUMENT_STALE
 
 
 def test_an_answer_of_many_pages_can_be_taken(desk: Desk) -> None:
-    desk.server.script = openai_says("All the long night it rained. " * 1000)
-    run_id = finished(desk.write(Terms(patience=QUICK, judging=Judging(policy="off")), reply_tokens=4000)).run_id
+    desk.server.script = openai_answer("All the long night it rained. " * 1000)
+    run_id = finished(
+        desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="off")), reply_tokens=4000)
+    ).run_id
     accept(desk.store, desk.project, run_id)
     with desk.store.read(project=desk.project) as reading:
-        assert len(recorded(reading)[0].offered) < 30_000
+        assert len(list_outcomes(reading)[0].suggestion) < 30_000
 
 
 def test_the_judge_is_told_what_is_so_of_whoever_the_text_names(desk: Desk) -> None:
@@ -416,16 +422,16 @@ def test_the_judge_is_told_what_is_so_of_whoever_the_text_names(desk: Desk) -> N
         at = Position(desk.house.request().document_id, 0)
         entry = Entry(id="", type="character", name="Quillon", description="A ferryman.")
         codex_service.create(tx, replace(entry, progressions=(Progression("Quillon lost his left hand.", at),)))
-    desk.server.script = openai_says("Quillon clapped both his hands.")
-    desk.write(Terms(patience=QUICK, judging=Judging(with_model=True)))
-    writing, judging = ("\n".join(m["content"] for m in one.asked["messages"]) for one in desk.server.seen)
+    desk.server.script = openai_answer("Quillon clapped both his hands.")
+    desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True)))
+    writing, judging = ("\n".join(m["content"] for m in one.request["messages"]) for one in desk.server.exchanges)
     assert "left hand" not in writing
     assert "Quillon lost his left hand." in judging
 
 
 def test_no_longer_answer_is_asked_for_than_the_window_has_room_for(desk: Desk) -> None:
     desk.write(skill_id="extract", window=3000)
-    asked = desk.server.seen[0].asked
+    asked = desk.server.exchanges[0].request
     limit = asked.get("max_tokens") or asked["max_completion_tokens"]
-    assert limit + desk.runs()[0].saw["tokens"] <= 3000
+    assert limit + desk.runs()[0].assembly_summary["tokens"] <= 3000
     assert limit < 2000

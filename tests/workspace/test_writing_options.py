@@ -10,8 +10,17 @@ from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.settings import edits as settings
-from fabula.store.store import OWNER, Store
-from fabula.workspace.writing_options import CAUTIOUS, chosen, for_background, sized
+from fabula.settings.registry import SettingScope
+from fabula.settings.tables import settings as settings_table
+from fabula.store.store import LOCAL_USER, Store
+from fabula.workspace.setting_edits import set_setting
+from fabula.workspace.writing_options import (
+    UNKNOWN_MODEL_WINDOW,
+    JudgeOptions,
+    choose_background_model,
+    choose_model,
+    size_request,
+)
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY")
 BOTH = {"input": 1.0, "output": 2.0}
@@ -33,25 +42,24 @@ def project(store: Store) -> str:
 
 
 def said(store: Store, name: str, value: object, *, person: bool = False) -> None:
-    with store.write(project="p", user=OWNER) as tx:
-        settings.put(tx, name, value, scope="user" if person else "project")
+    with store.write(project="p", user=LOCAL_USER) as tx:
+        settings.set_value(tx, name, value, scope="person" if person else "project")
 
 
-def test_what_is_asked_for_comes_first_then_the_project_then_the_person(
+def test_what_is_asked_for_comes_first_then_the_person_then_what_is_there(
     store: Store, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test")
-    assert chosen(store, project).place.name == "deepseek"
+    assert choose_model(store, project).provider.name == "deepseek"
     said(store, "llm.provider", "ollama", person=True)
     said(store, "llm.model", "llama3.1:8b", person=True)
-    assert (chosen(store, project).place.name, chosen(store, project).model) == ("ollama", "llama3.1:8b")
-    said(store, "llm.provider", "anthropic")
-    assert chosen(store, project).place.name == "anthropic"
-    assert chosen(store, project).model == "claude-sonnet-4-5", "the person's model is not at home there"
-    assert chosen(store, project, provider="ollama").model == "llama3.1:8b"
-    assert chosen(store, project, provider="openai").model == "gpt-4o"
-    assert chosen(store, project, provider="openai", model="gpt-4.1").model == "gpt-4.1"
-    assert chosen(provider="clipboard").place.speaks == "clipboard"
+    choice = choose_model(store, project)
+    assert (choice.provider.name, choice.model) == ("ollama", "llama3.1:8b")
+    assert choose_model(store, project, provider="anthropic").model == "claude-sonnet-4-5", "it is not at home there"
+    assert choose_model(store, project, provider="ollama").model == "llama3.1:8b"
+    assert choose_model(store, project, provider="openai").model == "gpt-4o"
+    assert choose_model(store, project, provider="openai", model="gpt-4.1").model == "gpt-4.1"
+    assert choose_model(provider="clipboard").provider.api_style == "clipboard"
 
 
 def test_a_model_without_a_provider_is_meant_for_whoever_there_is(
@@ -59,60 +67,96 @@ def test_a_model_without_a_provider_is_meant_for_whoever_there_is(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     said(store, "llm.model", "gpt-4.1", person=True)
-    assert chosen(store, project).model == "gpt-4.1"
-    assert chosen(store, project, provider="openai").model == "gpt-4.1"
-    assert chosen(store, project, provider="anthropic").model == "claude-sonnet-4-5"
-    assert chosen(store, project, base_url="http://127.0.0.1:1/v1").model == "gpt-4.1"
+    assert choose_model(store, project).model == "gpt-4.1"
+    assert choose_model(store, project, provider="openai").model == "gpt-4.1"
+    assert choose_model(store, project, provider="anthropic").model == "claude-sonnet-4-5"
+    assert choose_model(store, project, base_url="http://127.0.0.1:1/v1").model == "gpt-4.1"
     said(store, "llm.model", "gpt-4.1-mini")
-    assert chosen(store, project).model == "gpt-4.1-mini"
+    assert choose_model(store, project).model == "gpt-4.1-mini"
 
 
 def test_a_project_says_neither_where_prompts_go_nor_what_they_cost_nor_who_works_unasked(
     store: Store, project: str
 ) -> None:
-    said(store, "llm.places", {"openai": {"base_url": "http://elsewhere.example/v1"}})
-    said(store, "llm.prices", {"gpt-4o": {"input": 0, "output": 0}})
-    said(store, "llm.provider", "openai")
-    who = chosen(store, project)
-    assert who.place.base_url == "https://api.openai.com/v1"
-    assert who.terms.prices["gpt-4o"].input == 2.5
-    assert for_background(store, project) is None
+    theirs = {
+        "llm.places": {"openai": {"base_url": "http://elsewhere.example/v1"}},
+        "llm.prices": {"gpt-4o": {"input": 0, "output": 0}},
+        "llm.provider": "openrouter",
+        "runs.keepPrompts": True,
+    }
+    with store.write(project="p") as tx:
+        tx.insert(settings_table, *({"name": name, "value": value} for name, value in theirs.items()))
+    assert choose_model(store, project).provider.name != "openrouter"
+    choice = choose_model(store, project, provider="openai")
+    assert choice.provider.base_url == "https://api.openai.com/v1"
+    assert choice.options.prices["gpt-4o"].input == 2.5
+    assert not choice.options.keep_prompts
+    assert choose_background_model(store, project) is None
 
 
 def test_prices_are_the_persons(store: Store, project: str) -> None:
     said(store, "llm.prices", {"gpt-4o": BOTH}, person=True)
-    assert chosen(store, project, provider="openai").terms.prices["gpt-4o"].output == 2.0
+    assert choose_model(store, project, provider="openai").options.prices["gpt-4o"].output == 2.0
 
 
 def test_this_machine_names_who_works_in_the_background(store: Store, project: str, machine: Path) -> None:
     machine.write_text('background = "vllm"\n[places.vllm]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "qwen3-8b"\n')
-    who = for_background(store, project)
+    who = choose_background_model(store, project)
     assert who is not None
-    assert (who.place.name, who.model) == ("vllm", "qwen3-8b")
+    assert (who.provider.name, who.model) == ("vllm", "qwen3-8b")
 
 
 def test_a_model_that_no_table_knows_gets_a_cautious_window_on_a_server_of_ones_own(machine: Path) -> None:
     request = Request(project_id="p")
-    unknown = sized(request, chosen(provider="ollama", model="my-own-model"))
-    assert (unknown.window, unknown.encoding, unknown.model) == (CAUTIOUS, "o200k_base", "my-own-model")
-    assert sized(request, chosen(provider="ollama", model="qwen3-8b")).window is None
-    assert sized(Request(project_id="p", window=999), chosen(provider="ollama", model="mine")).window == 999
-    assert sized(request, chosen(provider="openai", model="gpt-99")).window is None, "a vendor's models are known"
+    unknown = size_request(request, choose_model(provider="ollama", model="my-own-model"))
+    assert (unknown.window, unknown.encoding, unknown.model) == (UNKNOWN_MODEL_WINDOW, "o200k_base", "my-own-model")
+    assert size_request(request, choose_model(provider="ollama", model="qwen3-8b")).window is None
+    given = Request(project_id="p", window=999)
+    assert size_request(given, choose_model(provider="ollama", model="mine")).window == 999
+    vendor = choose_model(provider="openai", model="gpt-99")
+    assert size_request(request, vendor).window is None, "a vendor's models are known"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("judge.policy", "harsh"), ("judge.tries", "many"), ("runs.keepPrompts", 7), ("llm.model", 7)],
-)
-def test_a_setting_that_makes_no_sense_is_refused(store: Store, project: str, name: str, value: object) -> None:
-    said(store, name, value)
-    with pytest.raises(FabulaError) as refused:
-        chosen(store, project, provider="openai")
-    assert refused.value.code is Code.SETTING_INVALID
+def test_the_project_says_how_answers_are_judged_and_else_the_person(store: Store, project: str) -> None:
+    said(store, "judge.policy", "regenerate", person=True)
+    said(store, "judge.tries", 4, person=True)
+    said(store, "judge.tries", 1)
+    said(store, "runs.keepPrompts", True, person=True)
+    options = choose_model(store, project, provider="openai").options
+    assert options.judge == JudgeOptions(policy="regenerate", tries=1)
+    assert options.keep_prompts
+
+
+def test_a_stored_setting_that_cannot_be_used_counts_as_not_set(store: Store, project: str) -> None:
+    odd = {"judge.policy": "harsh", "judge.tries": "many", "judge.withModel": 7, "llm.model": 7}
+    with store.write(project="p") as tx:
+        tx.insert(settings_table, *({"name": name, "value": value} for name, value in odd.items()))
+    choice = choose_model(store, project, provider="openai")
+    assert (choice.model, choice.options.judge) == ("gpt-4o", JudgeOptions())
 
 
 def test_a_price_that_makes_no_sense_is_refused(store: Store, project: str) -> None:
     said(store, "llm.prices", {"gpt-4o": {"input": -1, "output": 2}}, person=True)
     with pytest.raises(FabulaError) as refused:
-        chosen(store, project, provider="openai")
+        choose_model(store, project, provider="openai")
     assert refused.value.code is Code.SETTING_INVALID
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "scope", "code"),
+    [
+        ("llm.provider", "nobody", "person", Code.SETTING_INVALID),
+        ("llm.prices", {"gpt-4o": 1}, "person", Code.SETTING_INVALID),
+        ("skill.sing", "answer =", "project", Code.SKILL_INVALID),
+        ("extract.dismissed", ["Mara"], "project", Code.SETTING_INVALID),
+        ("judge.policy", "harsh", "project", Code.SETTING_INVALID),
+    ],
+)
+def test_what_could_not_be_followed_is_refused_when_it_is_set(
+    store: Store, project: str, name: str, value: object, scope: SettingScope, code: Code
+) -> None:
+    with pytest.raises(FabulaError) as refused, store.write(project="p", user=LOCAL_USER) as tx:
+        set_setting(tx, name, value, scope=scope)
+    assert refused.value.code is code
+    with store.write(project="p", user=LOCAL_USER) as tx:
+        assert set_setting(tx, "llm.provider", "ollama", scope="person") == 1

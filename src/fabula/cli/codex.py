@@ -1,24 +1,19 @@
-"""Commands about the codex: entries, how they stand to each other, what becomes of them, who knows it, pins."""
+"""`fabula codex`: entries, how they stand to each other, what becomes of them, who knows it, and pins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.desk import looking, place_of, print_json, writing
-from fabula.cli.entries import called, changing, entry_json, find_entry
-from fabula.cli.options import sharing
+from fabula.cli.opening import open_project, print_json
 from fabula.cli.projects import JSON, PROJECT, STORE
 from fabula.cli.rename import rename, undo_rename
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.codex.model import Entry
-    from fabula.codex.progressions import Step
+    from fabula.codex import Entry
     from fabula.core.story import Position
-    from fabula.store.transaction import Writing
 
 ENTRY = Annotated[str, typer.Argument(help="An entry, by its id or name.")]
 TYPE = Annotated[str | None, typer.Option("--type", help="character, location, event, item, faction, lore or other.")]
@@ -33,56 +28,38 @@ SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPT
 EXCEPT = Annotated[list[str] | None, typer.Option("--except", help="A phrase in which the name means something else.")]
 CASE = Annotated[str | None, typer.Option("--case", help="How its names are found: smart, exact or any case.")]
 UNDO = Annotated[bool, typer.Option("--undo", help="Take it back.")]
-FIELDS = {
-    "kind": TYPE,
-    "level": LEVEL,
-    "alias": ALIAS,
-    "description": DESCRIPTION,
-    "detail": DETAIL,
-    "tag": TAG,
-    "notes": NOTES,
-    "known_to": KNOWN,
-    "since": SINCE,
-    "without": EXCEPT,
-    "case": CASE,
-}
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     codex = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who and what there is in the story.")
-    for name, command in (
-        ("list", list_entries),
-        ("show", show),
-        ("add", add),
-        ("edit", edit),
-        ("remove", remove),
-        ("relate", relate),
-        ("progress", progress),
-        ("know", know),
-        ("pin", pin),
-        ("rename", rename),
-        ("undo-rename", undo_rename),
-    ):
-        codex.command(name=name)(command)
+    codex.command(name="list")(list_entries)
+    codex.command()(show)
+    codex.command()(add)
+    codex.command()(edit)
+    codex.command()(remove)
+    codex.command()(relate)
+    codex.command()(progress)
+    codex.command()(know)
+    codex.command()(pin)
+    codex.command()(rename)
+    codex.command(name="undo-rename")(undo_rename)
     app.add_typer(codex, name="codex")
 
 
 def list_entries(
     project: PROJECT, kind: TYPE = None, level: LEVEL = None, store: STORE = None, as_json: JSON = False
 ) -> None:
-    """Every entry, in the order of the prompt: always, then by type and name."""
-    from fabula.codex.model import Codex
+    """List every entry, in the order of the prompt: always, then by type and name.
 
-    with looking(project, store) as view:
-        codex = view.room(Codex)
-        found = [
-            entry
-            for entry in (codex.entries if codex is not None else ())
-            if kind in (None, entry.type) and level in (None, entry.level.value)
-        ]
+    Example: fabula codex list sample:lantern_coast --type character
+    """
+    from fabula.workspace.schemas.codex import describe_entry
+
+    with open_project(project, store) as opened:
+        found = opened.codex.list_entries(kind=kind, level=level)
     if as_json:
-        print_json([entry_json(entry) for entry in found])
+        print_json([describe_entry(entry) for entry in found])
         return
     if not found:
         print("No entries. Add one: fabula codex add PROJECT NAME")
@@ -91,14 +68,14 @@ def list_entries(
 
 
 def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = False) -> None:
-    """One entry, with everything that becomes of it."""
-    from fabula.codex.model import Codex
+    """Show one entry, with everything that becomes of it.
 
-    with looking(project, store) as view:
-        codex = view.room(Codex)
-        found = called(codex.entries if codex is not None else (), entry)
+    Example: fabula codex show sample:lantern_coast "Mara Venn"
+    """
+    with open_project(project, store) as opened:
+        found = opened.codex.find(entry)
     if as_json:
-        print_json(entry_json(found))
+        _report(found, "", as_json)
         return
     print(f"{found.name} ({found.type}, {found.level.value}), entry {found.id}")
     for label, text in (
@@ -118,57 +95,95 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
         print(f"  {number}. from {_place(step.since)}: {also}{step.text}")
 
 
-@sharing(FIELDS)
 def add(
     project: PROJECT,
     name: Annotated[str, typer.Argument(help="What it is called.")],
-    ident: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
+    kind: TYPE = None,
+    level: LEVEL = None,
+    alias: ALIAS = None,
+    description: DESCRIPTION = None,
+    detail: DETAIL = None,
+    tag: TAG = None,
+    notes: NOTES = None,
+    known_to: KNOWN = None,
+    since: SINCE = None,
+    without: EXCEPT = None,
+    case: CASE = None,
+    entry_id: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
     store: STORE = None,
     as_json: JSON = False,
-    **said: Any,
 ) -> None:
-    """Add an entry."""
-    import msgspec
+    """Add an entry.
 
-    from fabula.codex import edits as service
-    from fabula.codex.model import Entry
+    Example: fabula codex add "The Lantern Coast" "Mara Venn" --type character -D "Keeps the light."
+    """
+    with open_project(project, store) as opened:
+        made = opened.codex.add(
+            name,
+            entry_id=entry_id,
+            kind=kind,
+            level=level,
+            aliases=alias,
+            description=description,
+            details=_details(detail),
+            tags=tag,
+            notes=notes,
+            known_to=known_to,
+            since=since,
+            exceptions=without,
+            case=case,
+        )
+    _report(made, f"{made.name} is entry {made.id}.", as_json)
 
-    with writing(project, store) as tx:
-        fields = {"id": ident, "type": "other", "name": name, **_fields(tx, None, said)}
-        try:
-            made = msgspec.convert(fields, Entry)
-        except msgspec.ValidationError as error:
-            raise FabulaError(Code.CODEX_INVALID, f"This cannot be an entry: {error}. Nothing was changed.") from error
-        kept = service.get(tx, service.create(tx, made)).entry
-    _report(kept, f"{kept.name} is entry {kept.id}.", as_json)
 
-
-@sharing(FIELDS)
 def edit(
     project: PROJECT,
     entry: ENTRY,
     name: Annotated[str | None, typer.Option("--name", help="Another name, here only; see `rename`.")] = None,
+    kind: TYPE = None,
+    level: LEVEL = None,
+    alias: ALIAS = None,
+    description: DESCRIPTION = None,
+    detail: DETAIL = None,
+    tag: TAG = None,
+    notes: NOTES = None,
+    known_to: KNOWN = None,
+    since: SINCE = None,
+    without: EXCEPT = None,
+    case: CASE = None,
     store: STORE = None,
     as_json: JSON = False,
-    **said: Any,
 ) -> None:
-    """Change what is given; lists are replaced, details added to (NAME= takes one away)."""
-    from fabula.codex import edits as service
+    """Change what is given; lists are replaced, details added to (NAME= takes one away).
 
-    with changing(project, store, entry) as (tx, found, _):
-        own = service.get(tx, found.id).entry
-        service.update(tx, own.id, _fields(tx, own, said) | ({} if name is None else {"name": name}))
-        kept = service.get(tx, own.id).entry
-    _report(kept, f"{kept.name} is changed.", as_json)
+    Example: fabula codex edit "The Lantern Coast" "Mara Venn" --alias Mara --level always
+    """
+    with open_project(project, store) as opened:
+        changed = opened.codex.edit(
+            entry,
+            name=name,
+            kind=kind,
+            level=level,
+            aliases=alias,
+            description=description,
+            details=_details(detail),
+            tags=tag,
+            notes=notes,
+            known_to=known_to,
+            since=since,
+            exceptions=without,
+            case=case,
+        )
+    _report(changed, f"{changed.name} is changed.", as_json)
 
 
 def remove(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
-    """Take an entry away, with what becomes of it, its pins and how others stand to it."""
-    from fabula.codex import edits as service
+    """Remove an entry, with what becomes of it, its pins and its relations.
 
-    with writing(project, store) as tx:
-        found = find_entry(tx, entry)
-        service.remove(tx, found.id)
+    Example: fabula codex remove "The Lantern Coast" "The old mill"
+    """
+    with open_project(project, store) as opened:
+        found = opened.codex.remove(entry)
     print(f"{found.name} is gone.")
 
 
@@ -180,15 +195,13 @@ def relate(
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
-    """Say how one entry stands to another."""
-    from fabula.codex import edits as service
-    from fabula.codex.model import Relation
+    """Say how one entry stands to another.
 
-    with changing(project, store, entry, other) as (tx, found, (to,)):
-        own = service.get(tx, found.id).entry
-        kept = [one for one in own.relations if one.to != to.id or (kind and one.kind != kind)]
-        service.update(tx, own.id, {"relations": kept if undo else [*kept, Relation(to.id, kind)]})
-    print(f"{found.name} and {to.name}: {'no longer related' if undo else kind or 'related'}.")
+    Example: fabula codex relate "The Lantern Coast" "Mara Venn" "Will Venn" --kind sister
+    """
+    with open_project(project, store) as opened:
+        found, target = opened.codex.relate(entry, other, kind=kind, undo=undo)
+    print(f"{found.name} and {target.name}: {'no longer related' if undo else kind or 'related'}.")
 
 
 def progress(
@@ -198,23 +211,22 @@ def progress(
     since: SINCE = None,
     alias: ALIAS = None,
     known_to: KNOWN = None,
-    take_away: Annotated[int | None, typer.Option("--remove", help="The number of one to take away.")] = None,
+    number: Annotated[int | None, typer.Option("--remove", help="The number of one to take away.")] = None,
     store: STORE = None,
 ) -> None:
-    """Say what becomes true of an entry at some point of the story, or what it is called from there on."""
-    from fabula.codex import progressions
-    from fabula.codex.model import Progression
+    """Say what becomes true of an entry at some point of the story, or what it is called from there on.
 
-    with changing(project, store, entry) as (tx, found, _):
-        if take_away is not None:
-            progressions.remove(tx, _own_step(tx, found, take_away).id)
+    Example: fabula codex progress "The Lantern Coast" "Mara Venn" "She has lost her sight." --since ch-05
+    """
+    with open_project(project, store) as opened:
+        if number is not None:
+            changed = opened.codex.remove_progression(entry, number)
+        elif since is None:
+            raise FabulaError(Code.CODEX_INVALID, "Say --since when that is true. Nothing was changed.")
         else:
-            if since is None:
-                raise FabulaError(Code.CODEX_INVALID, "Say --since when that is true. Nothing was changed.")
-            known = frozenset(known_to) if known_to is not None else None
-            progressions.add(tx, found.id, Progression(text, place_of(tx, since), known, tuple(alias or ())))
-    count = len(found.progressions) + (-1 if take_away is not None else 1)
-    print(f"{found.name} has {count} progression{'s' if count != 1 else ''}.")
+            changed = opened.codex.add_progression(entry, text, since=since, aliases=alias or (), known_to=known_to)
+    count = len(changed.progressions)
+    print(f"{changed.name} has {count} progression{'s' if count != 1 else ''}.")
 
 
 def know(
@@ -226,19 +238,12 @@ def know(
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
-    """Say who knows an entry or one of its progressions, and since when."""
-    from fabula.codex import knowledge
-    from fabula.codex.knowledge import Knowing
+    """Say who knows an entry or one of its progressions, and since when.
 
-    others = () if who == "reader" else (who,)
-    with changing(project, store, entry, *others) as (tx, found, named):
-        knower = named[0].id if named else who
-        fact = found.source if number is None else f"{found.source}#{_own_step(tx, found, number).number}"
-        if undo:
-            knowledge.unknow(tx, fact, knower)
-        else:
-            at = None if since is None else place_of(tx, since)
-            knowledge.know(tx, Knowing(fact=fact, knower=knower, since=at))
+    Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Ardle" --since ch-02
+    """
+    with open_project(project, store) as opened:
+        found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
     which = found.name if number is None else f"what {number} says of {found.name}"
     print(f"{knower} {'is no longer said to know' if undo else 'knows'} {which}.")
 
@@ -251,56 +256,24 @@ def pin(
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
-    """Bring an entry in, or keep it out, wherever one document or conversation is written."""
-    from fabula.codex import pins
-    from fabula.codex.model import Wish
+    """Bring an entry in, or keep it out, wherever one document or conversation is written.
 
-    with changing(project, store, entry) as (tx, found, _):
-        if undo:
-            pins.unpin(tx, where, found.id)
-        else:
-            pins.pin(tx, where, found.id, Wish.EXCLUDE if out else Wish.INCLUDE)
+    Example: fabula codex pin "The Lantern Coast" "The old mill" ch-03
+    """
+    with open_project(project, store) as opened:
+        found = opened.codex.pin(entry, where, None if undo else "exclude" if out else "include")
     print(f"{found.name} is {'left to its level' if undo else 'kept out of' if out else 'pinned to'} {where}.")
 
 
-def _own_step(tx: Writing, entry: Entry, number: int) -> Step:
-    """A progression by the number it is shown with; those of a series come first, and are the series' to change."""
-    from fabula.codex import progressions
-
-    own = progressions.listed(tx, entry.id)
-    shared = len(entry.progressions) - len(own)
-    if not shared < number <= len(entry.progressions):
-        whose = f", the first {shared} of them in its series" if shared else ""
-        raise FabulaError(
-            Code.STORE_NOT_FOUND,
-            f"{entry.name} has {len(entry.progressions)} progressions{whose}. Nothing was changed.",
-        )
-    return own[number - shared - 1]
-
-
-def _fields(tx: Writing, before: Entry | None, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a command line says something about."""
-    from msgspec import to_builtins
-
-    plain = {"kind": "type", "alias": "aliases", "tag": "tags", "level": "level", "description": "description"}
-    found = {field: said[name] for name, field in (*plain.items(), ("notes", "notes")) if said[name] is not None}
-    rules = {name: said[name] for name in ("without", "case") if said[name] is not None}
-    if rules:
-        found["rules"] = {**(to_builtins(before.rules) if before is not None else {}), **rules}
-    if said["detail"] is not None:
-        pairs = dict(one.partition("=")[::2] for one in said["detail"])
-        kept = {**(before.details if before is not None else {}), **pairs}
-        found["details"] = {name: value for name, value in kept.items() if name and value}
-    if (known := said["known_to"]) is not None:
-        found["known_to"] = None if known == ["everybody"] else [who for who in known if who != "nobody"]
-    if (since := said["since"]) is not None:
-        found["since"] = None if since == "start" else place_of(tx, since)
-    return found
+def _details(pairs: list[str] | None) -> dict[str, str] | None:
+    return None if pairs is None else dict(pair.partition("=")[::2] for pair in pairs)
 
 
 def _report(entry: Entry, sentence: str, as_json: bool) -> None:
     if as_json:
-        print_json(entry_json(entry))
+        from fabula.workspace.schemas.codex import describe_entry
+
+        print_json(describe_entry(entry))
     else:
         print(sentence)
 

@@ -1,24 +1,21 @@
-"""Commands about background work: look at it, run it, try again, cancel, and say what it may cost."""
+"""`fabula jobs`: work done in the background; list it, run it, try it again, cancel it, and say what it may cost."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.desk import print_json
-from fabula.cli.projects import JSON, PROJECT, STORE, open_store
-from fabula.cli.runs import plain
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.opening import open_project, open_workspace, print_json, printable
+from fabula.cli.projects import JSON, PROJECT, STORE
 
 if TYPE_CHECKING:
-    from fabula.jobs.model import Breaker, Card, Money, State
-    from fabula.store.store import Store
+    from fabula.jobs.model import JobSummary, MonthlySpending
+    from fabula.workspace.jobs import ProjectJobs
 
 KEY = Annotated[str | None, typer.Argument(help="A job, by its key.")]
 _MILLION = 1_000_000
@@ -27,8 +24,11 @@ _MILLION = 1_000_000
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     jobs = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work that is done in the background.")
-    for name, command in (("list", list_jobs), ("run", run), ("retry", retry), ("cancel", cancel), ("budget", budget)):
-        jobs.command(name=name)(command)
+    jobs.command(name="list")(list_jobs)
+    jobs.command()(run)
+    jobs.command()(retry)
+    jobs.command()(cancel)
+    jobs.command()(budget)
     app.add_typer(jobs, name="jobs")
 
 
@@ -37,31 +37,26 @@ def list_jobs(
     state: Annotated[
         list[str] | None, typer.Option("--state", help="queued, running, done, failed or cancelled.")
     ] = None,
-    most: Annotated[int, typer.Option("--most", help="How many of each project.", min=1)] = 100,
+    limit: Annotated[int, typer.Option("--most", help="How many of each project.", min=1)] = 100,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Jobs, which kinds have to wait because they keep failing, and the month's money."""
-    from fabula.jobs import guards
-    from fabula.jobs import queue as service
-    from fabula.manuscript import projects
+    """List jobs, the kinds that wait because they keep failing, and what was spent this month.
 
-    states = _states(state)
-    with open_store(store) as opened:
-        cards = projects.everything(opened) if project is None else [projects.find(opened, project)]
-        found = []
-        for one in cards:
-            with opened.read(project=one.id) as reading:
-                listed = service.listed(reading, states=states, limit=most)
-                found.append((one, listed, guards.breakers_of(reading), guards.money(reading, reading.clock())))
+    Example: fabula jobs list "The Lantern Coast" --state failed
+    """
+    with open_workspace(store) as workspace:
+        found = workspace.list_jobs(project, states=state or (), limit=limit)
     if as_json:
-        print_json([_project_json(one.id, listed, broken, money) for one, listed, broken, money in found])
+        from fabula.workspace.schemas.jobs import describe_project_jobs
+
+        print_json([describe_project_jobs(one) for one in found])
         return
-    for one, listed, broken, money in found:
-        if listed or broken or project is not None:
-            print(f"{one.title} ({one.id}): {_money(money)}")
-            _show(listed, broken)
-    if not any(listed for _, listed, _, _ in found):
+    for one in found:
+        if one.jobs or one.breakers or project is not None:
+            print(f"{one.project.title} ({one.project.id}): {_spending(one.spending)}")
+            _show(one)
+    if not any(one.jobs for one in found):
         print("No jobs.")
 
 
@@ -70,20 +65,17 @@ def run(
     threads: Annotated[int, typer.Option("--threads", help="How many at once.", min=1, max=32)] = 2,
     store: STORE = None,
 ) -> None:
-    """Do what is due, of all projects of the store."""
-    from fabula.jobs.worker import Worker
-    from fabula.workspace.handlers.job_kinds import kinds_of
-    from fabula.workspace.views import Library
+    """Do what is due, of all projects of the store.
 
-    with open_store(store) as opened:
-        worker = Worker(opened, kinds_of(Library(opened)), threads=threads)
+    Example: fabula jobs run
+    """
+    with open_workspace(store) as workspace:
         if keep:
-            with _asked_to_end() as told, worker:
-                told.wait()
+            with _stop_signal() as stop:
+                counts = workspace.run_jobs(threads=threads, until=stop)
         else:
-            worker.drain()
-        now = _counted(opened)
-    print(", ".join(f"{many} {state}" for state, many in now.items() if many) or "No jobs.")
+            counts = workspace.run_jobs(threads=threads)
+    print(", ".join(f"{count} {state}" for state, count in counts.items() if count) or "No jobs.")
 
 
 def retry(
@@ -92,16 +84,13 @@ def retry(
     failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
     store: STORE = None,
 ) -> None:
-    """Run a job again, or at once, whatever it waits for."""
-    from fabula.jobs import queue as service
-    from fabula.jobs.model import State
-    from fabula.manuscript import projects
+    """Run a job again, or at once if it waits.
 
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
-        keys = _chosen(key, failed, [one.key for one in service.listed(tx, states=(State.FAILED,))], "--failed")
-        for one in keys:
-            service.retry(tx, one)
-    print(f"{_many(keys)} queued. Do them now: fabula jobs run")
+    Example: fabula jobs retry "The Lantern Coast" --failed
+    """
+    with open_project(project, store) as opened:
+        keys = opened.jobs.retry(key, failed=failed)
+    print(f"{_count(keys)} queued. Do them now: fabula jobs run")
 
 
 def cancel(
@@ -110,17 +99,14 @@ def cancel(
     everything: Annotated[bool, typer.Option("--all", help="All that wait or run.")] = False,
     store: STORE = None,
 ) -> None:
-    """Give a job up; one that is running is told to stop."""
-    from fabula.jobs import queue as service
-    from fabula.jobs.model import State
-    from fabula.manuscript import projects
+    """Cancel a job; one that is running stops a little later.
 
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
-        under_way = [one.key for one in service.listed(tx, states=(State.QUEUED, State.RUNNING))]
-        keys = _chosen(key, everything, under_way, "--all")
-        stands = [service.cancel(tx, one) for one in keys]
-    stopping = sum(state is State.RUNNING for state in stands)
-    print(f"{_many(keys)} cancelled" + (f", {stopping} of them as soon as they look up." if stopping else "."))
+    Example: fabula jobs cancel "The Lantern Coast" --all
+    """
+    with open_project(project, store) as opened:
+        states = opened.jobs.cancel(key, unfinished=everything)
+    running = sum(state == "running" for state in states.values())
+    print(f"{_count(list(states))} cancelled" + (f"; {running} still running will stop soon." if running else "."))
 
 
 def budget(
@@ -129,135 +115,68 @@ def budget(
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """What background work has cost this month; with an amount, what it may cost."""
-    from fabula.jobs import guards
-    from fabula.manuscript import projects
+    """Show what background work cost this month, or set what it may cost a month in each of your projects.
 
-    with open_store(store) as opened, opened.write(project=projects.find(opened, project).id) as tx:
-        if amount is not None:
-            guards.set_budget(tx, amount)
-        money = guards.money(tx, tx.clock())
+    Example: fabula jobs budget "The Lantern Coast" 2.50
+    """
+    with open_project(project, store) as opened:
+        spending = opened.jobs.read_spending() if amount is None else opened.jobs.set_monthly_budget(amount)
     if as_json:
-        print_json(_money_json(money))
+        from fabula.workspace.schemas.jobs import describe_spending
+
+        print_json(describe_spending(spending))
         return
-    print(_money(money))
-    for kind, micros in sorted(money.by_kind.items()):
+    print(_spending(spending))
+    for kind, micros in sorted(spending.by_kind.items()):
         print(f"  {kind:<20} {micros / _MILLION:.4f}")
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, and by whoever asks this process to end."""
-    told = threading.Event()
-    before = {name: signal.signal(name, lambda *_: told.set()) for name in (signal.SIGINT, signal.SIGTERM)}
+def _stop_signal() -> Iterator[threading.Event]:
+    """Return an event that Ctrl-C sets, or whoever asks this process to end."""
+    stop = threading.Event()
+    before = {name: signal.signal(name, lambda *_: stop.set()) for name in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield told
+        yield stop
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
 
 
-def _states(wanted: list[str] | None) -> tuple[State, ...]:
-    from fabula.jobs.model import State
-
-    strange = [name for name in wanted or () if name not in list(State)]
-    if strange:
-        raise FabulaError(Code.JOB_INVALID, f"{strange[0]!r} is no state of a job. There are: {', '.join(State)}.")
-    return tuple(State(name) for name in wanted) if wanted else tuple(State)
-
-
-def _chosen(key: str | None, everything: bool, found: list[str], option: str) -> list[str]:
-    if (key is None) == (not everything):
-        raise FabulaError(Code.JOB_INVALID, f"Name one job, or say {option}. Nothing was changed.")
-    return found if key is None else [key]
-
-
-def _counted(store: Store) -> Counter[str]:
-    """How many jobs of all projects stand how."""
-    from fabula.jobs import queue as service
-
-    found: Counter[str] = Counter()
-    for project in store.project_ids():
-        with store.read(project=project) as reading:
-            found.update(service.counted(reading))
-    return found
-
-
-def _show(listed: list[Card], broken: list[Breaker]) -> None:
-    for breaker in broken:
+def _show(found: ProjectJobs) -> None:
+    for breaker in found.breakers:
         if breaker.open_until:
             print(
-                f"! {breaker.kind} failed {breaker.failures} times in a row ({breaker.why}) "
+                f"! {breaker.kind} failed {breaker.failures} times in a row ({breaker.reason}) "
                 f"and waits until {_time(breaker.open_until)}."
             )
-    for one in listed:
-        took = "" if one.seconds is None else f"{one.seconds:.1f} s"
-        cost = f"{one.micros / _MILLION:.4f}" if one.micros else ""
-        print(plain(f"{one.state:<10} {one.key:<40} {took:>9} {cost:>8} {_told(one)}").rstrip())
+    for job in found.jobs:
+        seconds = "" if job.seconds is None else f"{job.seconds:.1f} s"
+        cost = f"{job.cost_micros / _MILLION:.4f}" if job.cost_micros else ""
+        print(printable(f"{job.state:<10} {job.key:<40} {seconds:>9} {cost:>8} {_remarks(job)}").rstrip())
 
 
-def _told(one: Card) -> str:
-    """What else there is to say of a job."""
-    said = [f"due {_time(one.due)}"] if one.state == "queued" else []
-    if one.tries > 1:
-        said.append(f"try {one.tries}")
-    if one.stopping:
-        said.append("is to stop")
-    if one.again:
-        said.append("runs once more")
-    if one.why:
-        said.append(f"{one.why}: {one.note}" if one.note else one.why)
-    return ", ".join(said)
+def _remarks(job: JobSummary) -> str:
+    remarks = [f"due {_time(job.due_at)}"] if job.state == "queued" else []
+    if job.tries > 1:
+        remarks.append(f"try {job.tries}")
+    if job.is_stopping:
+        remarks.append("will stop")
+    if job.runs_again:
+        remarks.append("runs once more")
+    if job.reason:
+        remarks.append(f"{job.reason}: {job.note}" if job.note else job.reason)
+    return ", ".join(remarks)
 
 
 def _time(time: str) -> str:
-    """A time as people read it, in UTC like everything in the store."""
+    """Return a time as people read it, in UTC like everything in the store."""
     return f"{time[:10]} {time[11:19]}"
 
 
-def _money(money: Money) -> str:
-    return f"{money.spent / _MILLION:.2f} of {money.budget / _MILLION:.2f} spent in {money.month}"
+def _spending(spending: MonthlySpending) -> str:
+    return f"{spending.spent / _MILLION:.2f} of {spending.budget / _MILLION:.2f} spent in {spending.month}"
 
 
-def _many(keys: list[str]) -> str:
+def _count(keys: Sequence[str]) -> str:
     return f"{len(keys)} job{'' if len(keys) == 1 else 's'}"
-
-
-def _project_json(project: str, listed: list[Card], broken: list[Breaker], money: Money) -> dict[str, object]:
-    return {
-        "projectId": project,
-        "jobs": [_card_json(one) for one in listed],
-        "breakers": [
-            {"kind": one.kind, "failures": one.failures, "openUntil": one.open_until or None, "why": one.why}
-            for one in broken
-        ],
-        "money": _money_json(money),
-    }
-
-
-def _card_json(one: Card) -> dict[str, object]:
-    return {
-        "key": one.key,
-        "kind": one.kind,
-        "state": one.state.value,
-        "why": one.why or None,
-        "note": one.note or None,
-        "queued": one.queued,
-        "due": one.due,
-        "started": one.started or None,
-        "ended": one.ended or None,
-        "seconds": one.seconds,
-        "tries": one.tries,
-        "micros": one.micros,
-        "again": one.again,
-        "stopping": one.stopping,
-    }
-
-
-def _money_json(money: Money) -> dict[str, object]:
-    return {
-        "month": money.month,
-        "budgetMicros": money.budget,
-        "spentMicros": money.spent,
-        "byKind": dict(money.by_kind),
-    }

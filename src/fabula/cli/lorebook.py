@@ -1,173 +1,145 @@
-"""Commands about lorebooks: bring in, list, look at, try, take out, turn into codex entries.
-
-What changes a book is in `lorebook_edit`.
-"""
+"""`fabula lorebook`: import, list, show, try and export lorebooks, edit their entries, make codex entries of them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.cli import lorebook_edit
-from fabula.cli.desk import place_of, print_json, writing
-from fabula.cli.projects import JSON, PROJECT, STORE, open_store
-from fabula.core.errors import FabulaError
+from fabula.cli.opening import open_project, print_json
+from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.core.story import Position, Timeline
-    from fabula.lorebook.books import Lorebooks, Question
-    from fabula.lorebook.edits import Lorebook
-    from fabula.lorebook.model import Activation, LoreEntry
+    from fabula.lorebook.model import LoreEntry
+    from fabula.workspace.schemas.lorebooks import LoreVerdictInfo
 
-RULES = Annotated[str, typer.Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")]
+BOOK = Annotated[str, typer.Argument(help="A lorebook of the project, by its id or name.")]
+ENTRY = Annotated[int, typer.Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
+FIELDS = Annotated[
+    list[str],
+    typer.Argument(help='FIELD=VALUE by the names of world info: order=20, key=Mara, key=["Mara","Tom"], order=null.'),
+]
+_TEXTS, _KEYS = ("content", "comment", "group", "outletName"), ("key", "keysecondary")
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     lorebook = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="World books and the books of cards.")
-    for name, command in (
-        ("import", bring_in),
-        ("list", list_books),
-        ("show", show),
-        ("test", try_out),
-        ("export", take_out),
-        ("to-codex", to_codex),
-        *lorebook_edit.COMMANDS,
-    ):
-        lorebook.command(name=name)(command)
+    lorebook.command(name="import")(import_book)
+    lorebook.command(name="list")(list_books)
+    lorebook.command()(show)
+    lorebook.command(name="test")(try_text)
+    lorebook.command()(export)
+    lorebook.command(name="to-codex")(make_codex_entries)
+    lorebook.command()(new)
+    lorebook.command()(add)
+    lorebook.command()(edit)
+    lorebook.command()(drop)
+    lorebook.command()(when)
+    lorebook.command()(use)
+    lorebook.command()(remove)
     app.add_typer(lorebook, name="lorebook")
 
 
-def bring_in(
+def import_book(
     project: PROJECT,
     path: Annotated[Path, typer.Argument(help="World info, a card (JSON, PNG, CHARX), RisuAI, NovelAI or Agnai.")],
-    rules: RULES = "",
+    rules: Annotated[
+        str, typer.Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")
+    ] = "",
     store: STORE = None,
 ) -> None:
-    """Bring a lorebook in, or a card with the one it carries."""
-    from msgspec.structs import replace
+    """Import a lorebook, or a card with the one it has.
 
-    from fabula.formats.lore.read_write import parse, read_lorebook
-    from fabula.lorebook import edits as service
-
-    book = read_lorebook(path)
-    # The store refuses rules that it does not know, by name.
-    book = replace(book, rules=rules) if rules else book
-    with writing(project, store) as tx:
-        ident = service.put(tx, book)
-    read = parse(book)
-    many = len(read.book.entries)
-    count = f"{many} {'entry' if many == 1 else 'entries'}"
-    print(f"{book.name}: {count} ({book.format}, {book.rules} rules), book {ident}.")
-    warnings = list(read.warnings)
+    Example: fabula lorebook import "The Lantern Coast" isles.json
+    """
+    with open_project(project, store) as opened:
+        book, contents = opened.lorebooks.import_file(path, rules=rules)
+    count = len(contents.book.entries)
+    entries = f"{count} {'entry' if count == 1 else 'entries'}"
+    print(f"{book.name}: {entries} ({book.format}, {book.rules} rules), book {book.id}.")
+    _warn(contents.warnings)
     if path.suffix.lower() in (".png", ".charx"):
-        warnings.append(f"The picture or the assets are not kept: to export into them again, name {path.name} --into.")
-    for warning in warnings:
-        print(f"- {warning}")
+        _warn([f"The picture or the assets are not stored: to export into them again, name {path.name} --into."])
 
 
 def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
-    """The lorebooks of a project."""
-    from fabula.lorebook import edits as service
-    from fabula.manuscript import projects
+    """List the lorebooks of a project.
 
-    with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
-        books = service.listed(reading)
-    rows = [
-        {
-            "id": book.id,
-            "name": book.name,
-            "format": book.format,
-            "rules": book.rules,
-            "active": book.active,
-            "entries": _many(book),
-        }
-        for book in books
-    ]
+    Example: fabula lorebook list "The Lantern Coast"
+    """
+    from fabula.workspace.schemas.lorebooks import describe_lorebook
+
+    with open_project(project, store) as opened:
+        found = [describe_lorebook(one) for one in opened.lorebooks.list_lorebooks()]
     if as_json:
-        print_json(rows)
+        print_json(found)
         return
-    if not rows:
-        print("No lorebooks yet. Bring one in: fabula lorebook import PROJECT FILE")
-    for row in rows:
-        state = "" if row["active"] else "  (not in use)"
-        many = "unreadable" if row["entries"] is None else f"{row['entries']} entries"
-        print(f"{row['id']:<24} {many:>13}  {row['format']:<14} {row['rules']:<7} {row['name']}{state}")
+    if not found:
+        print("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
+    for book in found:
+        state = "" if book.active else "  (not in use)"
+        count = "unreadable" if book.entries is None else f"{book.entries} entries"
+        print(f"{book.id:<24} {count:>13}  {book.format:<14} {book.rules:<7} {book.name}{state}")
 
 
-def show(project: PROJECT, book: lorebook_edit.BOOK, store: STORE = None, as_json: JSON = False) -> None:
-    """The entries of a lorebook."""
-    import msgspec
+def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = False) -> None:
+    """Show the entries of a lorebook.
 
-    from fabula.formats.lore.read_write import parse
+    Example: fabula lorebook show "The Lantern Coast" isles
+    """
+    from fabula.workspace.schemas.lorebooks import describe_contents
 
-    found = _kept(project, book, store)
-    read = parse(found)
+    with open_project(project, store) as opened:
+        found, contents = opened.lorebooks.read(book)
     if as_json:
-        print_json({"name": found.name, "entries": msgspec.to_builtins(read.book.entries), "warnings": read.warnings})
+        print_json(describe_contents(found, contents))
         return
     print(f"{found.name} ({found.format}, {found.rules} rules)")
-    for entry in read.book.entries:
+    for entry in contents.book.entries:
         state = "off" if entry.disable else "always" if entry.constant else ", ".join(entry.key or ()) or "no key"
         text = " ".join((entry.content or "").split())
-        where = _where(entry)
-        print(f"  {entry.uid:>4}  {entry.comment or '-'}  [{state}]{where}  {text[:80]}{'…' if len(text) > 80 else ''}")
-    for warning in read.warnings:
-        print(f"- {warning}")
+        cut = f"{text[:80]}{'…' if len(text) > 80 else ''}"
+        print(f"  {entry.uid:>4}  {entry.comment or '-'}  [{state}]{_describe_limits(entry)}  {cut}")
+    _warn(contents.warnings)
 
 
-def try_out(
+def try_text(
     project: PROJECT,
-    text: Annotated[str, typer.Argument(help="What is said; - for standard input.")],
+    text: Annotated[str, typer.Argument(help="The text; - for standard input.")],
     book: Annotated[str | None, typer.Option("--book", "-b", help="Only this book.")] = None,
     at: Annotated[str | None, typer.Option("--at", help="As a reader in this chapter; else as the author.")] = None,
     context: Annotated[int, typer.Option("--context", help="The size of the prompt, in tokens.")] = 8192,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Which entries would a text call up, and why (not)?"""
-    from fabula.formats.lore.read_write import parse
-    from fabula.lorebook.books import Lorebooks, Question
-    from fabula.lorebook.edits import listed
-    from fabula.lorebook.model import Said, Scene
-    from fabula.lorebook.snapshot import shelved
-    from fabula.manuscript import projects, snapshot
-    from fabula.text.tokens.tokenizer import encoding
+    """Show which entries a text would bring into the prompt, and why or why not.
 
-    with open_store(store) as opened:
-        ident = projects.find(opened, project).id
-        with opened.read(project=ident) as reading:
-            one = None if book is None else lorebook_edit.find(reading, book)
-            books = [one] if one is not None else [kept for kept in listed(reading) if kept.active]
-            here = None if at is None else place_of(reading, at)
-            timeline = snapshot.load(reading).timeline() if here is not None else None
-    for kept in books:
-        parse(kept)  # which says what is wrong with it
-    shelf = Lorebooks(ident, [shelved(kept, parse) for kept in books])
-    said = (Said("", sys.stdin.read() if text == "-" else text),)
-    scene = Scene(max_context=context, character=shelf.about("").name)
-    question = Question(said, 0, scene, (ident, "test"), names=False)
-    unseen, question = _as_reader(shelf, question, here, timeline)
-    answers = shelf.ask(question, encoding("o200k_base"))
+    Example: fabula lorebook test "The Lantern Coast" "The keeper came." --at ch-02
+    """
+    from fabula.workspace.schemas.lorebooks import describe_activation, describe_hidden, describe_trial
+
+    with open_project(project, store) as opened:
+        trial = opened.lorebooks.try_text(
+            sys.stdin.read() if text == "-" else text, book=book, place=at, context_tokens=context
+        )
     if as_json:
-        print_json([*(row for answer in answers for row in _verdicts(answer)), *unseen])
+        print_json(describe_trial(trial))
         return
-    for answer in answers:
-        for row in _verdicts(answer):
-            print(f"  {'✓' if row['active'] else '·'} {row['title']}: {row['why']}")
-        print(f"  {answer.used} of {answer.budget} tokens, {answer.rules} rules")
-        for problem in answer.problems:
-            print(f"- {problem}")
-    for row in unseen:
-        print(f"  · {row['title']}: {row['why']}")
+    for activation in trial.activations:
+        _show_verdicts(describe_activation(activation))
+        print(f"  {activation.used} of {activation.budget} tokens, {activation.rules} rules")
+        _warn(activation.problems)
+    _show_verdicts(map(describe_hidden, trial.hidden))
 
 
-def take_out(
+def export(
     project: PROJECT,
-    book: lorebook_edit.BOOK,
+    book: BOOK,
     path: Annotated[Path, typer.Argument(help="The file to write; of a card .json, .png or .charx.")],
     into: Annotated[
         Path | None, typer.Option("--into", help="The picture or archive that a card is put into; it is not changed.")
@@ -176,52 +148,129 @@ def take_out(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     store: STORE = None,
 ) -> None:
-    """Write a lorebook or card as it came, or as world info."""
-    from fabula.formats.lore.read_write import as_world_info, write_lorebook
+    """Write a lorebook or card to a file as it came, or as world info.
 
-    found = _kept(project, book, store)
-    warnings: tuple[str, ...] = ()
-    if world_info:
-        found, warnings = as_world_info(found)
-    write_lorebook(found, path, into=into, overwrite=overwrite)
+    Example: fabula lorebook export "The Lantern Coast" isles isles.json
+    """
+    with open_project(project, store) as opened:
+        found, warnings = opened.lorebooks.export_file(
+            book, path, into=into, as_world_info=world_info, overwrite=overwrite
+        )
     print(f"{found.name} is in {path}.")
-    for warning in warnings:
-        print(f"- {warning}")
+    _warn(warnings)
 
 
-def to_codex(
+def make_codex_entries(
     project: PROJECT,
-    book: lorebook_edit.BOOK,
+    book: BOOK,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the lorebook in use beside the entries.")] = False,
     store: STORE = None,
 ) -> None:
-    """Turn a lorebook into codex entries; the book itself is kept, and no longer used unless --keep is given."""
-    from msgspec.structs import replace
+    """Make codex entries of a lorebook; the book stays, and is no longer used unless --keep is given.
 
-    from fabula.codex import edits as codex
-    from fabula.formats.lore.to_codex import codex_entries, lost_as_entries
-    from fabula.lorebook import edits as service
-
-    with writing(project, store) as tx:
-        found = lorebook_edit.find(tx, book)
-        entries = codex_entries(found)
-        codex.put_all(tx, entries)
-        if not keep:
-            service.put(tx, replace(found, active=False), expected=found.version)
+    Example: fabula lorebook to-codex "The Lantern Coast" isles
+    """
+    with open_project(project, store) as opened:
+        found, entries, warnings = opened.lorebooks.make_codex_entries(book, keep_active=keep)
     print(f"{len(entries)} codex entries were made from {found.name}.")
-    for warning in lost_as_entries(found):
-        print(f"- {warning}")
+    _warn(warnings)
 
 
-def _kept(project: str, book: str, store: str | None) -> Lorebook:
-    from fabula.manuscript import projects
+def new(
+    project: PROJECT,
+    name: Annotated[str, typer.Argument(help="What it is called.")],
+    rules: Annotated[str, typer.Option("--rules", help="fabula (our own rules) or exact (SillyTavern's).")] = "fabula",
+    store: STORE = None,
+) -> None:
+    """Make an empty lorebook.
 
-    with open_store(store) as opened, opened.read(project=projects.find(opened, project).id) as reading:
-        return lorebook_edit.find(reading, book)
+    Example: fabula lorebook new "The Lantern Coast" Harbour
+    """
+    with open_project(project, store) as opened:
+        made = opened.lorebooks.create(name, rules=rules)
+    print(f"{made.name} is book {made.id}.")
 
 
-def _where(entry: LoreEntry) -> str:
-    """Where in the story an entry may be told, in a few words."""
+def add(project: PROJECT, book: BOOK, fields: FIELDS, store: STORE = None) -> None:
+    """Add an entry.
+
+    Example: fabula lorebook add "The Lantern Coast" Harbour key=Mara "content=Mara keeps the light."
+    """
+    values = _parse_fields(fields)
+    with open_project(project, store) as opened:
+        found, uid = opened.lorebooks.add_entry(book, values)
+    print(f"Entry {uid} is in {found.name}.")
+
+
+def edit(project: PROJECT, book: BOOK, entry: ENTRY, fields: FIELDS, store: STORE = None) -> None:
+    """Change some fields of an entry; everything else stays as it came.
+
+    Example: fabula lorebook edit "The Lantern Coast" Harbour 0 order=20
+    """
+    values = _parse_fields(fields)
+    with open_project(project, store) as opened:
+        found = opened.lorebooks.edit_entry(book, entry, values)
+    print(f"Entry {entry} of {found.name} was changed.")
+
+
+def drop(project: PROJECT, book: BOOK, entry: ENTRY, store: STORE = None) -> None:
+    """Remove an entry from a lorebook.
+
+    Example: fabula lorebook drop "The Lantern Coast" Harbour 0
+    """
+    with open_project(project, store) as opened:
+        found = opened.lorebooks.remove_entry(book, entry)
+    print(f"Entry {entry} of {found.name} is gone.")
+
+
+def when(
+    project: PROJECT,
+    book: BOOK,
+    entry: ENTRY,
+    since: Annotated[str | None, typer.Option("--since", help="From this chapter on; `start` for always.")] = None,
+    until: Annotated[str | None, typer.Option("--until", help="Up to this chapter; `end` for ever.")] = None,
+    known_to: Annotated[
+        list[str] | None, typer.Option("--known-to", help="Who knows it: ids, reader, `nobody`, `everybody`.")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """Say in which chapters an entry holds, and who may know it.
+
+    Example: fabula lorebook when "The Lantern Coast" Harbour 0 --since ch-02
+    """
+    with open_project(project, store) as opened:
+        found = opened.lorebooks.limit_entry(book, entry, since=since, until=until, known_to=known_to)
+    print(f"Entry {entry} of {found.name} was changed.")
+
+
+def use(
+    project: PROJECT,
+    book: BOOK,
+    off: Annotated[bool, typer.Option("--off", help="Use it no longer.")] = False,
+    rules: Annotated[str, typer.Option("--rules", help="Read it by these rules: exact or fabula.")] = "",
+    store: STORE = None,
+) -> None:
+    """Use a lorebook, or use it no longer; by the rules it has, or by others.
+
+    Example: fabula lorebook use "The Lantern Coast" Harbour --off
+    """
+    with open_project(project, store) as opened:
+        found = opened.lorebooks.use(book, active=not off, rules=rules)
+    print(f"{found.name} is {'no longer in use' if off else f'in use ({found.rules} rules)'}.")
+
+
+def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
+    """Remove a lorebook.
+
+    Example: fabula lorebook remove "The Lantern Coast" Harbour
+    """
+    with open_project(project, store) as opened:
+        found = opened.lorebooks.remove(book)
+    print(f"{found.name} is gone.")
+
+
+def _describe_limits(entry: LoreEntry) -> str:
+    """Say in a few words in which chapters an entry holds and who may know it."""
     story = entry.story
     if story is None:
         return ""
@@ -233,55 +282,27 @@ def _where(entry: LoreEntry) -> str:
     return f"  ({'; '.join(part for part in parts if part)})"
 
 
-def _as_reader(
-    shelf: Lorebooks, question: Question, here: Position | None, timeline: Timeline | None
-) -> tuple[list[dict[str, Any]], Question]:
-    """What a reader at a place must not see yet, and the question without it."""
-    from msgspec.structs import replace
+def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
+    """Parse FIELD=VALUE; texts are taken as they are, everything else is JSON where it can be."""
+    import msgspec
 
-    from fabula.context.trace import EXPLAINED
-    from fabula.core.story import Eyes, Vantage
-    from fabula.lorebook.scan_order import title_of
-
-    if here is None or timeline is None:
-        return [], question
-    kept_back = shelf.withheld(Vantage(Eyes.READER, here), timeline)
-    rows = [
-        {
-            "book": ref.book,
-            "uid": ref.uid,
-            "title": title_of(ref, shelf.entries[ref]),
-            "active": False,
-            "reason": reason.value,
-            "why": EXPLAINED[reason],
-        }
-        for ref, reason in kept_back.items()
-    ]
-    return rows, replace(question, withheld=frozenset(kept_back))
+    values: dict[str, Any] = {}
+    for field in fields:
+        name, sign, value = field.partition("=")
+        if not sign:
+            raise FabulaError(Code.LOREBOOK_INVALID, f"{field!r} is no FIELD=VALUE. Nothing was changed.")
+        try:
+            values[name] = value if name in _TEXTS and value != "null" else msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            values[name] = [value] if name in _KEYS else value
+    return values
 
 
-def _many(book: Lorebook) -> int | None:
-    """How many entries a book has; None where it cannot be read."""
-    from fabula.formats.lore.read_write import parse
-
-    try:
-        return len(parse(book).book.entries)
-    except FabulaError:
-        return None
+def _show_verdicts(rows: Iterable[LoreVerdictInfo]) -> None:
+    for row in rows:
+        print(f"  {'✓' if row.active else '·'} {row.title}: {row.why}")
 
 
-def _verdicts(answer: Activation) -> list[dict[str, Any]]:
-    from fabula.lorebook.source import told
-
-    rows = [
-        {
-            "book": verdict.ref.book,
-            "uid": verdict.ref.uid,
-            "title": verdict.title,
-            "active": verdict.active,
-            "reason": verdict.reason.value,
-            "why": told(verdict),
-        }
-        for verdict in answer.verdicts
-    ]
-    return sorted(rows, key=lambda row: not row["active"])
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        print(f"- {warning}")

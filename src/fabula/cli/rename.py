@@ -1,4 +1,4 @@
-"""`fabula codex rename`: a name changed everywhere, with a look first and a way back."""
+"""`fabula codex rename` and `undo-rename`: change a name everywhere, with a preview and an undo (man-4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fabula.cli.desk import print_json, writing
+from fabula.cli.opening import open_project, print_json
 from fabula.cli.projects import JSON, PROJECT, STORE
 
 
@@ -19,33 +19,35 @@ def rename(
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first."""
-    from msgspec import to_builtins
+    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first.
 
-    from fabula.workspace.rename import rename as renaming
+    Example: fabula codex rename "The Lantern Coast" Mara Maren --apply
+    """
+    from fabula.workspace.schemas.codex import describe_rename
 
-    with writing(project, store) as tx:
-        places = renaming.preview(tx, old, new, history=history)
-        done = renaming.apply(tx, old, new, history=history) if apply and places else ""
+    with open_project(project, store) as opened:
+        places = opened.codex.preview_rename(old, new, history=history)
+        rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
     if as_json:
-        print_json({"places": to_builtins(places), "rename": done})
+        print_json(describe_rename(places, rename_id))
         return
     for place in places:
-        print(f"{place.room:<12} {place.label}: {place.before}[{place.words} → {place.becomes}]{place.after}")
-    if done:
-        print(f"{len(places)} places are renamed. Undo: fabula codex undo-rename {project} {done}")
+        print(f"{place.area:<12} {place.label}: {place.before}[{place.words} → {place.replacement}]{place.after}")
+    if rename_id:
+        print(f"{len(places)} places are renamed. Undo: fabula codex undo-rename {project} {rename_id}")
     else:
         print(f"{len(places)} places. {'Add --apply to rename them.' if places else 'Nothing to rename.'}")
 
 
 def undo_rename(
     project: PROJECT,
-    ident: Annotated[str, typer.Argument(help="Which rename; the latest if left out.")] = "",
+    rename_id: Annotated[str, typer.Argument(metavar="[ID]", help="Which rename; the latest if left out.")] = "",
     store: STORE = None,
 ) -> None:
-    """Take a rename back, if nothing it touched has changed since."""
-    from fabula.workspace.rename import rename as renaming
+    """Undo a rename, if nothing it touched has changed since.
 
-    with writing(project, store) as tx:
-        back = renaming.undo(tx, ident or None)
-    print(f"{back.new} is {back.old} again in {back.count} places.")
+    Example: fabula codex undo-rename "The Lantern Coast"
+    """
+    with open_project(project, store) as opened:
+        undone = opened.codex.undo_rename(rename_id or None)
+    print(f"{undone.new} is {undone.old} again in {undone.count} places.")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from fabula.cli.desk import print_json
-from fabula.cli.projects import JSON, STORE, open_store
+from fabula.cli.opening import open_workspace, print_json
+from fabula.cli.projects import JSON, STORE
 
 BOOK = Annotated[str, typer.Argument(help="A project of the store, by its id or title.")]
 SERIES = Annotated[str, typer.Argument(help="A series, by its id or title.")]
@@ -16,8 +16,10 @@ SERIES = Annotated[str, typer.Argument(help="A series, by its id or title.")]
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     series = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Books that share a codex.")
-    for name, command in (("new", new), ("join", join), ("leave", leave), ("books", books)):
-        series.command(name=name)(command)
+    series.command()(new)
+    series.command()(join)
+    series.command()(leave)
+    series.command()(books)
     app.add_typer(series, name="series")
 
 
@@ -26,44 +28,48 @@ def new(
     language: Annotated[str, typer.Option("--language", "-l", help="en or zh.")] = "en",
     store: STORE = None,
 ) -> None:
-    """Begin a series; its codex has the same commands as any other."""
-    from fabula.manuscript import series
+    """Begin a series; its codex has the same commands as any other.
 
-    with open_store(store) as opened:
-        ident = series.begin(opened, title, language=language)
-    print(f"{title} is series {ident}.")
+    Example: fabula series new "The Coast"
+    """
+    with open_workspace(store) as workspace:
+        series_id = workspace.create_series(title, language=language)
+    print(f"{title} is series {series_id}.")
 
 
-def join(book: BOOK, shared: SERIES, store: STORE = None) -> None:
-    """Let a book share the codex of a series, in place of the one it shared before."""
-    from fabula.manuscript import projects, series
+def join(book: BOOK, series: SERIES, store: STORE = None) -> None:
+    """Let a book share the codex of a series, in place of the one it shared before.
 
-    with open_store(store) as opened:
-        one, whole = projects.find(opened, book), projects.find(opened, shared)
-        series.join(opened, one.id, whole.id)
-    print(f"{one.title} belongs to {whole.title}.")
+    Example: fabula series join "The Lantern Coast" "The Coast"
+    """
+    with open_workspace(store) as workspace:
+        joined, shared = workspace.join_series(book, series)
+    print(f"{joined.title} belongs to {shared.title}.")
 
 
 def leave(book: BOOK, store: STORE = None) -> None:
-    """Take a book out of its series; what the series shares stays with it."""
-    from fabula.manuscript import projects, series
+    """Take a book out of its series; what the series shares stays with it.
 
-    with open_store(store) as opened:
-        one = projects.find(opened, book)
-        series.leave(opened, one.id)
-    print(f"{one.title} belongs to no series.")
+    Example: fabula series leave "The Lantern Coast"
+    """
+    with open_workspace(store) as workspace:
+        left = workspace.leave_series(book)
+    print(f"{left.title} belongs to no series.")
 
 
-def books(shared: SERIES, store: STORE = None, as_json: JSON = False) -> None:
-    """The books of a series."""
-    from fabula.manuscript import projects, series
+def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
+    """List the books of a series.
 
-    with open_store(store) as opened:
-        found = series.books(opened, projects.find(opened, shared).id)
+    Example: fabula series books "The Coast"
+    """
+    from fabula.workspace.schemas.projects import describe_book
+
+    with open_workspace(store) as workspace:
+        found = workspace.list_books(series)
     if as_json:
-        print_json([{"id": card.id, "title": card.title} for card in found])
+        print_json([describe_book(one) for one in found])
         return
-    for card in found:
-        print(f"{card.id:<36} {card.title}")
+    for one in found:
+        print(f"{one.id:<36} {one.title}")
     if not found:
         print("No books yet. Add one: fabula series join BOOK SERIES")

@@ -1,106 +1,136 @@
-"""Commands about settings: what is set for a project or a person, and setting it otherwise."""
+"""`fabula setting`: list, get, set and reset settings of a project, or your own."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.desk import print_json
-from fabula.cli.projects import JSON, PROJECT, STORE
-from fabula.cli.remembered import desk, shelf
+from fabula.cli.opening import open_workspace, print_json
+from fabula.cli.projects import JSON, STORE
+from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
-    from fabula.store.transaction import Writing
+    from fabula.settings.registry import SettingScope
+    from fabula.settings.values import SettingReport
 
-NAME = Annotated[str, typer.Argument(help="The setting's name, such as search.embedding.")]
 USER = Annotated[bool, typer.Option("--user", help="Your own setting, for all your books.")]
+NAMED = Annotated[list[str], typer.Argument(metavar="[PROJECT] NAME", help="A project, and the setting's name.")]
+VALUED = Annotated[
+    list[str],
+    typer.Argument(metavar="[PROJECT] NAME VALUE", help="A project, the setting's name, and a word or any JSON value."),
+]
+_WIDTH = 34
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     setting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How a project, or you, want things done.")
-    for name, command in (("list", list_settings), ("set", set_value), ("unset", unset)):
-        setting.command(name=name)(command)
+    setting.command(name="list")(list_command)
+    setting.command(name="get")(get_command)
+    # An unknown option is taken as a word, so that a negative number can be a value.
+    setting.command(name="set", context_settings={"ignore_unknown_options": True})(set_command)
+    setting.command(name="reset")(reset_command)
+    setting.command(name="unset", hidden=True)(reset_command)
     app.add_typer(setting, name="setting")
 
 
-def list_settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
-    """Everything that is set, of the project and of you; the project's goes before yours."""
-    from msgspec import to_builtins
-
-    from fabula.settings import edits as service
-
-    with shelf(project, store) as reading:
-        found = {scope: service.listed(reading, scope=scope) for scope in (_scope(False), _scope(True))}
-    if as_json:
-        print_json({scope: to_builtins(rows) for scope, rows in found.items()})
-        return
-    if not any(found.values()):
-        print("Nothing is set. Set something: fabula setting set PROJECT NAME VALUE")
-    for scope, rows in found.items():
-        for one in rows:
-            print(f"{scope:<8} {one.name:<28} {json.dumps(one.value, ensure_ascii=False)}")
-
-
-def set_value(
-    project: PROJECT,
-    name: NAME,
-    value: Annotated[str, typer.Argument(help="A word or a text, or any JSON value.")],
-    user: USER = False,
+def list_command(
+    project: Annotated[
+        str | None, typer.Argument(help="A project of the store; your own settings if left out.")
+    ] = None,
     store: STORE = None,
+    as_json: JSON = False,
 ) -> None:
-    """Set something; it takes effect at once."""
-    from fabula.settings import edits as service
-    from fabula.workspace.writing_options import check_setting
+    """Show every setting: its value, where that comes from, and what it does.
 
-    wanted = _read(value)
-    check_setting(name, wanted, person=user)
-    with desk(project, store) as tx:
-        if user or wanted is None or not _understood(tx, name, wanted):
-            service.put(tx, name, wanted, scope=_scope(user))
+    Example: fabula setting list "The Harbour"
+    """
+    from fabula.settings.registry import GROUPS
+
+    with open_workspace(store) as workspace:
+        settings = workspace.settings(project)
+        found, language = settings.list_settings(), settings.language
+    if as_json:
+        print_json(found)
+        return
+    for group, title in GROUPS.items():
+        print(title[language])
+        for report in found.settings:
+            if report.group == group:
+                _print_line(report)
+                print(f"      {report.sentence}")
+    for scope, names in found.unknown.items():
+        for name in names:
+            print(f"! {name} ({scope}) is no setting and has no effect; `fabula setting reset` removes it.")
+
+
+def get_command(words: NAMED, store: STORE = None, as_json: JSON = False) -> None:
+    """Show one setting: its value, where that comes from, and what it does.
+
+    Example: fabula setting get "The Harbour" search.embedding
+    """
+    project, (name,) = _split(words, 1)
+    with open_workspace(store) as workspace:
+        report = workspace.settings(project).get(name)
+    if as_json:
+        print_json(report)
+        return
+    _print_line(report)
+    print(f"      {report.sentence}\n      {report.accepts}")
+
+
+def set_command(words: VALUED, user: USER = False, store: STORE = None) -> None:
+    """Set something for a project, or with --user for you; it takes effect at once.
+
+    Example: fabula setting set "The Harbour" lateJoiners true
+    """
+    project, (name, text) = _split(words, 2)
+    scope = _choose_scope(project, name, user)
+    with open_workspace(store) as workspace:
+        workspace.settings(project).set_text(name, text, scope=scope)
     print(f"{name} is set for {'you' if user else 'this project'}.")
 
 
-def unset(project: PROJECT, name: NAME, user: USER = False, store: STORE = None) -> None:
-    """Leave a setting to the house again."""
-    from fabula.settings import edits as service
+def reset_command(words: NAMED, user: USER = False, store: STORE = None) -> None:
+    """Return a setting to its default, for a project or with --user for you.
 
-    with desk(project, store) as tx:
-        if user or not _understood(tx, name, None):
-            service.unset(tx, name, scope=_scope(user))
-    print(f"{name} is not set any more.")
-
-
-def _understood(tx: Writing, name: str, value: Any) -> bool:
-    """Set through whoever understands it, where somebody does: it is checked there, and what hangs on it is told."""
-    from fabula.conversation.recaps.model import SETTINGS
-    from fabula.jobs import guards
-    from fabula.jobs.triggers import recap_settings
-    from fabula.settings import edits as service
-    from fabula.skills import project_skills as own
-
-    if value is None and service.get(tx, name) is None:
-        return False
-    if name in SETTINGS:
-        recap_settings.put(tx, name, value)
-    elif name == guards.BUDGET:
-        guards.set_budget(tx, value)
-    elif name.startswith(own.SETTING) and isinstance(value, str):
-        own.keep(tx, name.removeprefix(own.SETTING), value)
-    else:
-        return False
-    return True
+    Example: fabula setting reset "The Harbour" lateJoiners
+    """
+    project, (name,) = _split(words, 1)
+    scope = _choose_scope(project, name, user)
+    with open_workspace(store) as workspace:
+        workspace.settings(project).reset(name, scope=scope)
+    print(f"{name} is at its default again for {'you' if user else 'this project'}.")
 
 
-def _scope(user: bool) -> Literal["project", "user"]:
-    return "user" if user else "project"
+def _split(words: list[str], count: int) -> tuple[str | None, list[str]]:
+    """The project, None if it was left out, and the words after it."""
+    if not count <= len(words) <= count + 1:
+        raise FabulaError(Code.REQUEST_INVALID, "Name a project, a setting and, to set it, one value (in quotes).")
+    return (words[0] if len(words) > count else None), words[-count:]
 
 
-def _read(value: str) -> Any:
-    """JSON where it is any, else the text itself."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
+def _choose_scope(project: str | None, name: str, user: bool) -> SettingScope:
+    if user:
+        return "person"
+    if project is None:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            f"Name the project before the setting, or say --user to set {name} for yourself. Nothing was changed.",
+        )
+    return "project"
+
+
+def _print_line(report: SettingReport) -> None:
+    """The name, the value and where it comes from, and what is stored but cannot be used."""
+    value = report.without_value if report.value is None else _show(report.value)
+    default = "" if report.origin == "default" or report.default is None else f"; default {_show(report.default)}"
+    print(f"  {report.name:<{_WIDTH}} {value}  ({report.origin}{default})")
+    for scope, stored in report.unusable.items():
+        print(f"    ! {_show(stored)} is stored for the {scope} and has no effect: {report.name} is {report.accepts}.")
+
+
+def _show(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,27 +1,47 @@
 """`fabula write`: the model writes into the terminal. Ctrl-C stops it and keeps what came.
 
-The text goes to the standard output and nothing else does, so that it can be sent on; what it cost, what the judge
-says and what was left on the way goes to the standard error.
+Only the answer goes to the standard output, so that another program can read it. The cost, the findings of the judge
+and texts that were written again go to the standard error.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.runs import run_called, taken
+from fabula.cli.opening import open_project
+from fabula.cli.projects import STORE
+from fabula.cli.request_options import (
+    ATTACH,
+    CHARACTER,
+    CONVERSATION,
+    CURSOR,
+    DOCUMENT,
+    EXCLUDE,
+    EYES,
+    INCLUDE,
+    INSTRUCTION,
+    LATE,
+    MODEL,
+    PROJECT,
+    RECIPE,
+    REQUEST,
+    SKILL,
+    WINDOW,
+    make_request,
+)
+from fabula.cli.runs import describe_accepted
 from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.context.request import Request
-    from fabula.workspace.project import Fabula
-    from fabula.workspace.writing import Finished
-    from fabula.workspace.writing_options import Chosen
+    from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.writing import Completed
+    from fabula.workspace.writing_options import ModelChoice
 
 PROVIDER = Annotated[
     str | None, typer.Option("--provider", "-p", help="openai, anthropic, ollama, local, clipboard … or one of yours.")
@@ -30,19 +50,33 @@ BASE_URL = Annotated[str | None, typer.Option(help="The address of any server th
 VARIANTS = Annotated[int, typer.Option("--variants", "-n", min=1, max=8, help="How many answers, side by side.")]
 SELECTION = Annotated[str | None, typer.Option(help="The selected text, as START:END in characters.")]
 JUDGE = Annotated[str | None, typer.Option(help="off, flag or regenerate; as the project says, by default.")]
-AGAIN = Annotated[str | None, typer.Option("--again", help="Leave this run's answer, and ask for another one.")]
+AGAIN = Annotated[str | None, typer.Option("--again", help="Reject the answer of this run, and ask for another one.")]
 ACCEPT = Annotated[bool, typer.Option("--accept", help="Put the answer into the document at once.")]
 
 
-def register(app: typer.Typer, asks: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+def register(app: typer.Typer) -> None:
     """Add this command to the command line."""
-    app.command(name="write")(asks(write))
+    app.command(name="write")(write)
 
 
 def write(
-    house: Fabula,
-    request: Request,
     context: typer.Context,
+    project: PROJECT,
+    document: DOCUMENT = None,
+    cursor: CURSOR = None,
+    skill: SKILL = "continue",
+    instruction: INSTRUCTION = "",
+    model: MODEL = "gpt-4o",
+    window: WINDOW = None,
+    recipe: RECIPE = "",
+    eyes: EYES = None,
+    character: CHARACTER = None,
+    conversation: CONVERSATION = "",
+    include: INCLUDE = None,
+    exclude: EXCLUDE = None,
+    late: LATE = None,
+    attach: ATTACH = None,
+    request: REQUEST = None,
     provider: PROVIDER = None,
     base_url: BASE_URL = None,
     variants: VARIANTS = 1,
@@ -50,100 +84,79 @@ def write(
     judge: JUDGE = None,
     again: AGAIN = None,
     accept: ACCEPT = False,
+    store: STORE = None,
 ) -> None:
-    """Let a model write at a place in the story."""
+    """Let a model write at a place in the story.
+
+    Example: fabula write sample:lantern_coast --skill continue --provider clipboard
+    """
+    with open_project(project, store) as opened:
+        made = make_request(
+            opened,
+            document=document,
+            cursor=cursor,
+            skill=skill,
+            instruction=instruction,
+            model=model,
+            window=window,
+            recipe=recipe,
+            eyes=eyes,
+            character=character,
+            conversation=conversation,
+            include=include,
+            exclude=exclude,
+            late=late,
+            attach=attach,
+            request=request,
+        )
+        choice = opened.choose_model(
+            provider=provider, model=_named_model(context, made), base_url=base_url, judge=judge
+        )
+        if accept:
+            opened.runs.check_acceptable(variants=variants)
+        if again is not None:
+            made = opened.runs.request_again(again, made)
+        if selection is not None:
+            made = _select(made, selection)
+        for problem in opened.describe_skill_problems(made.skill_id):
+            print(problem, file=sys.stderr)
+        try:
+            completed = asyncio.run(_write(opened, made, choice, variants))
+        except KeyboardInterrupt:
+            print("\nStopped; what came is kept.", file=sys.stderr)
+            raise typer.Exit(130) from None
+        if accept and completed and completed[0].run_id:
+            print(describe_accepted(opened.runs.accept(completed[0].run_id)), file=sys.stderr)
+
+
+async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, variants: int) -> list[Completed]:
+    from fabula.cli.answers import AnswerPrinter
+
+    printer = AnswerPrinter(
+        f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
+    )
+    try:
+        async with aclosing(project.write(request, choice, variants=variants)) as events:
+            async for event in events:
+                printer.show(event)
+    finally:
+        printer.show_rest()
+    if printer.failure is not None and not printer.completed:
+        raise printer.failure
+    return printer.completed
+
+
+def _named_model(context: typer.Context, request: Request) -> str | None:
+    """Return the model that the command line or the request names; None where neither does."""
+    source = context.get_parameter_source("model")
+    is_named = source is not None and source.name == "COMMANDLINE"
+    return request.model if is_named or request.model != "gpt-4o" else None
+
+
+def _select(request: Request, selection: str) -> Request:
     from msgspec.structs import replace
 
-    from fabula.workspace.writing_options import chosen, sized
-
-    who = chosen(house.store, request.project_id, provider=provider, model=_named(context, request), base_url=base_url)
-    if judge is not None:
-        if judge not in ("off", "flag", "regenerate"):
-            raise FabulaError(Code.REQUEST_INVALID, "--judge is off, flag or regenerate.")
-        who = replace(who, terms=replace(who.terms, judging=replace(who.terms.judging, policy=judge)))
-    if accept and house.store is None:
-        raise FabulaError(Code.REQUEST_INVALID, "Only a project of the store can take an answer: fabula new --from …")
-    if accept and variants > 1:
-        raise FabulaError(Code.REQUEST_INVALID, "--accept takes one answer: choose among variants with fabula accept.")
-    if again is not None:
-        request = _again(house, again, request)
-    if selection is not None:
-        request = replace(request, selection=_selection(selection))
-    request = sized(request, who)
-    _warn(house, request)
-    try:
-        ends = asyncio.run(_written(house, request, who, variants))
-    except KeyboardInterrupt:
-        print("\nStopped; what came is kept.", file=sys.stderr)
-        raise typer.Exit(130) from None
-    if accept and house.store is not None and ends and ends[0].run_id:
-        from fabula.workspace.accepting import accept as take
-
-        print(taken(take(house.store, request.project_id, ends[0].run_id)), file=sys.stderr)
-
-
-async def _written(house: Fabula, request: Request, who: Chosen, variants: int) -> list[Finished]:
-    from fabula.cli.answers import Answers
-    from fabula.core.ids import now
-    from fabula.llm.providers.factory import provider_at
-    from fabula.workspace.writing import Writer
-
-    provider = provider_at(who.place)
-    writer = Writer(house, provider, store=house.store, terms=who.terms)
-    shown = Answers(f"{who.place.name}/{who.model}", variants, anew=who.terms.judging.policy == "regenerate")
-    try:
-        async with aclosing(writer.write(request, variants=variants, sitting=house.sitting(now()))) as steps:
-            async for step in steps:
-                shown.show(step)
-    finally:
-        await provider.aclose()
-        shown.show_rest()
-    if shown.failure is not None and not shown.ends:
-        raise shown.failure
-    return shown.ends
-
-
-def _named(context: typer.Context, request: Request) -> str | None:
-    """The model that was asked for; None where nobody said one."""
-    source = context.get_parameter_source("model")
-    said = source is not None and source.name == "COMMANDLINE"
-    return request.model if said or request.model != "gpt-4o" else None
-
-
-def _warn(house: Fabula, request: Request) -> None:
-    """Which skill it is where that may not be the one that is meant: a project came with it, or a file was left out."""
-    from fabula.skills.files import Skills, built_in
-
-    shelf = house.view.room(Skills)
-    skill = shelf.skills.get(request.skill_id) if shelf is not None else None
-    if shelf is None or skill is None:
-        return
-    if skill.origin == "project" and skill.id in built_in().skills:
-        print(f"The skill {skill.id!r} is this project's own, not the built-in one.", file=sys.stderr)
-    for problem in shelf.about(skill.id):
-        print(problem, file=sys.stderr)
-
-
-def _selection(said: str) -> tuple[int, int]:
-    first, _, last = said.partition(":")
+    first, _, last = selection.partition(":")
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
         raise FabulaError(Code.REQUEST_INVALID, "--selection is START:END, in characters.")
-    return int(first), int(last)
-
-
-def _again(house: Fabula, run: str, asked: Request) -> Request:
-    """The request of an earlier run, whose answer is left; in other words, where there are some."""
-    from msgspec.structs import replace
-
-    from fabula.workspace.accepting import again
-
-    if house.store is None:
-        raise FabulaError(Code.REQUEST_INVALID, "Only a project of the store has runs: fabula new --from …")
-    before = again(house.store, house, run_called(house.store, house.view.project.id, run))
-    return replace(
-        before,
-        window=asked.window,
-        encoding=asked.encoding,
-        attachments=asked.attachments,
-        additional_input=asked.additional_input or before.additional_input,
-    )
+    return replace(request, selection=(int(first), int(last)))

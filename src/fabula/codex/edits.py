@@ -1,8 +1,7 @@
-"""Entries: made, changed, replaced whole and taken away.
+"""Creates, changes, lists and removes stored entries and their pins (cdx-1, cdx-9).
 
-An entry is checked as a whole, whichever of its fields is changed, so that no half of it can go wrong
-unseen. What becomes true of it is in `progressions`, who knows it in `knowledge`, where it is pinned in
-`pins`; all of that goes when the entry goes.
+Every change validates the whole entry, whichever field changes. Progressions are edited in `progressions`, and who
+knows an entry in `knowledge`. Removing an entry removes its progressions, knowledge, pins and the relations to it.
 """
 
 from __future__ import annotations
@@ -12,127 +11,139 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Row
 
 from fabula.codex import knowledge, progressions
-from fabula.codex.model import Entry, Level
-from fabula.codex.snapshot import FEW, read
-from fabula.codex.tables import entries, pins, relations
-from fabula.codex.validation import checked, refused
-from fabula.core.ids import new_id, now
-from fabula.store.transaction import Reading, Writing, missing
+from fabula.codex.entry import Entry, Level, PinMode, Pins
+from fabula.codex.snapshot import MAX_IDS_PER_QUERY, read_entries, read_pins
+from fabula.codex.tables import entries, pins, relations, since_columns
+from fabula.codex.validation import apply_values, codex_error, validate_entry
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
-_FIXED = frozenset({"id", "progressions"})  # not to be changed like other fields
+_FIXED = frozenset({"id", "progressions"})  # `update` refuses these
 
 
-class Kept(Struct, frozen=True, kw_only=True):
-    """An entry as the store keeps it, with the version that an edit names."""
+class StoredEntry(Struct, frozen=True, kw_only=True):
+    """An entry in the store, with its version and times."""
 
     entry: Entry
     version: int
-    made: str
-    changed: str
+    created_at: str
+    updated_at: str
 
 
-def create(tx: Writing, entry: Entry) -> str:
-    """A new entry; its id, made up where it has none. An id that is taken is refused."""
-    entry = checked(entry if entry.id else msgspec.structs.replace(entry, id=new_id()))
-    _add(tx, [entry], {})
+def create(tx: WriteTransaction, entry: Entry) -> str:
+    """Store a new entry and return its id; an empty id gets a generated one, a taken one is refused."""
+    entry = validate_entry(entry if entry.id else replace(entry, id=new_id()))
+    _insert(tx, [entry], {})
     return entry.id
 
 
-def update(tx: Writing, entry_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change some fields, relations as a whole list; says the new version."""
+def update(tx: WriteTransaction, entry_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
+    """Change some fields of an entry and return its new version; `relations` is replaced as a whole list."""
     before = get(tx, entry_id).entry
-    strange = set(values) - set(Entry.__struct_fields__) | _FIXED & set(values)
-    if strange:
-        raise refused(f"Of an entry, {', '.join(sorted(strange))} cannot be changed in this way.")
-    fields = {name: getattr(before, name) for name in Entry.__struct_fields__}
-    try:
-        entry = checked(msgspec.convert({**fields, **values}, Entry))
-    except msgspec.ValidationError as error:
-        raise refused(f"The entry {before.name!r} cannot be changed like this: {error}.") from error
-    version = tx.edit(entries, {"id": entry_id}, _columns(entry), expected=expected)
+    entry = validate_entry(apply_values(before, values, fixed=_FIXED))
+    version = tx.update_row(entries, {"id": entry_id}, _columns(entry), expected=expected)
     if entry.relations != before.relations:
-        tx.remove(relations, relations.c.entry_id == entry_id)
-        tx.add(relations, *_relation_rows(entry))
+        tx.delete_rows(relations, relations.c.entry_id == entry_id)
+        tx.insert(relations, *_relation_rows(entry))
     return version
 
 
-def remove(tx: Writing, entry_id: str, *, expected: int | None = None) -> None:
-    """Take an entry away, with what becomes of it, its pins, and how others stand to it."""
-    tx.edit(entries, {"id": entry_id}, {}, expected=expected)
-    knowledge.forget(tx, get(tx, entry_id).entry)
-    tx.remove(pins, pins.c.entry_id == entry_id)
-    tx.remove(relations, relations.c.to_id == entry_id)
-    tx.remove(entries, entries.c.id == entry_id)
+def remove(tx: WriteTransaction, entry_id: str, *, expected: int | None = None) -> None:
+    """Remove an entry with its progressions, knowledge, pins and the relations to it."""
+    tx.update_row(entries, {"id": entry_id}, {}, expected=expected)
+    knowledge.remove_entry(tx, get(tx, entry_id).entry)
+    tx.delete_rows(pins, pins.c.entry_id == entry_id)
+    tx.delete_rows(relations, relations.c.to_id == entry_id)
+    tx.delete_rows(entries, entries.c.id == entry_id)
 
 
-def put(tx: Writing, entry: Entry) -> None:
-    """An entry as it is, new or in place of the one of that id."""
+def put(tx: WriteTransaction, entry: Entry) -> None:
+    """Store an entry, new or in place of the one with its id."""
     put_all(tx, (entry,))
 
 
-def put_all(tx: Writing, many: Iterable[Entry]) -> int:
-    """Many entries as they are, each new or in place of the one of its id; says how many were written.
+def put_all(tx: WriteTransaction, new_entries: Iterable[Entry]) -> int:
+    """Store entries, each new or in place of the one with its id; return how many were written.
 
-    Entries that are there already just so are left alone; the pins of the others stay.
+    Entries that are equal to the stored ones are not written. Replaced entries keep their pins.
     """
-    wanted: dict[str, Entry] = {}
-    for entry in many:
-        if entry.id in wanted:
-            raise refused(f"Two entries have the id {entry.id!r}: give one of them another.")
-        wanted[entry.id] = checked(entry)
-    old = read(tx, wanted)
-    fresh = [entry for ident, entry in wanted.items() if old.get(ident) != entry]
-    replaced = [entry.id for entry in fresh if entry.id in old]
-    rows: dict[str, Row[Any]] = {}
-    pinned: list[Row[Any]] = []
-    for start in range(0, len(replaced), FEW):
-        ids = replaced[start : start + FEW]
-        rows |= {row.id: row for row in tx.rows(entries, entries.c.id.in_(ids))}
-        pinned += tx.rows(pins, pins.c.entry_id.in_(ids))
-        tx.remove(entries, entries.c.id.in_(ids))
-    _add(tx, fresh, rows)
-    tx.add(pins, *({"where_id": pin.where_id, "entry_id": pin.entry_id, "wish": pin.wish} for pin in pinned))
+    valid: dict[str, Entry] = {}
+    for entry in new_entries:
+        if entry.id in valid:
+            raise codex_error(f"Two entries have the id {entry.id!r}: give one of them another.")
+        valid[entry.id] = validate_entry(entry)
+    old = read_entries(tx, valid)
+    changed = [entry for ident, entry in valid.items() if old.get(ident) != entry]
+    replaced = [entry.id for entry in changed if entry.id in old]
+    replaced_rows: dict[str, Row[Any]] = {}
+    pin_rows: list[Row[Any]] = []
+    for start in range(0, len(replaced), MAX_IDS_PER_QUERY):
+        ids = replaced[start : start + MAX_IDS_PER_QUERY]
+        replaced_rows |= {row.id: row for row in tx.rows(entries, entries.c.id.in_(ids))}
+        pin_rows += tx.rows(pins, pins.c.entry_id.in_(ids))
+        tx.delete_rows(entries, entries.c.id.in_(ids))
+    _insert(tx, changed, replaced_rows)
+    tx.insert(pins, *({"where_id": row.where_id, "entry_id": row.entry_id, "wish": row.wish} for row in pin_rows))
     for ident in replaced:
-        knowledge.follow(tx, old[ident], wanted[ident])
-    return len(fresh)
+        knowledge.remove_outdated(tx, old[ident], valid[ident])
+    return len(changed)
 
 
-def get(reading: Reading, entry_id: str) -> Kept:
-    """One entry."""
-    found = _kept(reading.rows(entries, entries.c.id == entry_id), read(reading, (entry_id,)))
-    if not found:
-        raise missing(entries, {"id": entry_id})
-    return found[0]
+def get(reading: ReadTransaction, entry_id: str) -> StoredEntry:
+    """Read one entry; a missing one is refused."""
+    row = reading.require(entries, id=entry_id)
+    return _stored(row, read_entries(reading, (entry_id,)))
 
 
-def listed(reading: Reading) -> list[Kept]:
-    """Every entry, by type and name."""
-    order = (entries.c.type, entries.c.name, entries.c.id)
-    return _kept(reading.rows(entries, order=order), read(reading))
+def list_entries(reading: ReadTransaction) -> list[StoredEntry]:
+    """List every entry by type and name."""
+    by_id = read_entries(reading)
+    return [_stored(row, by_id) for row in reading.rows(entries, order=(entries.c.type, entries.c.name, entries.c.id))]
 
 
-def _kept(rows: Sequence[Row[Any]], found: Mapping[str, Entry]) -> list[Kept]:
-    return [Kept(entry=found[row.id], version=row.version, made=row.made, changed=row.changed) for row in rows]
+def pin_entry(tx: WriteTransaction, where_id: str, entry_id: str, mode: PinMode = PinMode.INCLUDE) -> None:
+    """Include or exclude an entry in every prompt of one document or conversation."""
+    if mode not in tuple(PinMode) or not is_valid_id(where_id):
+        raise codex_error("A pin needs the id of a document or conversation, and includes or excludes.")
+    tx.require(entries, id=entry_id)
+    is_this_pin = (pins.c.where_id == where_id, pins.c.entry_id == entry_id)
+    if not tx.update_rows(pins, {"wish": PinMode(mode).value}, *is_this_pin):
+        tx.insert(pins, {"where_id": where_id, "entry_id": entry_id, "wish": PinMode(mode).value})
 
 
-def _add(tx: Writing, many: Sequence[Entry], replacing: Mapping[str, Row[Any]]) -> None:
-    """Rows of whole entries; those that replace others go on from their versions."""
-    at = now()
+def unpin_entry(tx: WriteTransaction, where_id: str, entry_id: str) -> None:
+    """Remove a pin, so that the entry's level decides again."""
+    if not tx.delete_rows(pins, pins.c.where_id == where_id, pins.c.entry_id == entry_id):
+        raise row_missing(pins, {"where_id": where_id, "entry_id": entry_id})
+
+
+def list_pins(reading: ReadTransaction, where_id: str | None = None) -> Pins:
+    """List every pin, or those of one document or conversation."""
+    return read_pins(reading, None if where_id is None else (where_id,))
+
+
+def _stored(row: Row[Any], by_id: Mapping[str, Entry]) -> StoredEntry:
+    return StoredEntry(entry=by_id[row.id], version=row.version, created_at=row.made, updated_at=row.changed)
+
+
+def _insert(tx: WriteTransaction, new_entries: Sequence[Entry], replaced_rows: Mapping[str, Row[Any]]) -> None:
+    """Insert entries with relations and progressions; a replacement continues the version of the old row."""
+    at = current_timestamp()
     rows = []
-    for entry in many:
-        old = replacing.get(entry.id)
-        made, version = (at, 1) if old is None else (old.made, old.version + 1)
-        rows.append({"id": entry.id, "made": made, "version": version, **_columns(entry, at)})
-    tx.add(entries, *rows)
-    tx.add(relations, *(row for entry in many for row in _relation_rows(entry)))
-    progressions.add_all(tx, many)
+    for entry in new_entries:
+        old = replaced_rows.get(entry.id)
+        created_at, version = (at, 1) if old is None else (old.made, old.version + 1)
+        rows.append({"id": entry.id, "made": created_at, "version": version, **_columns(entry, at)})
+    tx.insert(entries, *rows)
+    tx.insert(relations, *(row for entry in new_entries for row in _relation_rows(entry)))
+    progressions.add_for_entries(tx, new_entries)
 
 
 def _columns(entry: Entry, at: str | None = None) -> dict[str, Any]:
-    since = entry.since
     return {
         "type": entry.type,
         "name": entry.name,
@@ -143,10 +154,9 @@ def _columns(entry: Entry, at: str | None = None) -> dict[str, Any]:
         "tags": entry.tags,
         "notes": entry.notes,
         "known_to": None if entry.known_to is None else sorted(entry.known_to),
-        "since_document": None if since is None else since.document,
-        "since_offset": None if since is None else since.offset,
+        **since_columns(entry.since),
         "rules": msgspec.to_builtins(entry.rules),
-        "changed": at or now(),
+        "changed": at or current_timestamp(),
     }
 
 

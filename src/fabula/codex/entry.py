@@ -1,4 +1,9 @@
-"""Entries and what is known of them: the nouns of the codex."""
+"""Data types of the codex: entries, levels, relations, progressions and pins (cdx-1, cdx-2).
+
+An entry describes one person, place, thing, event or piece of lore. Its level says when it may enter a prompt.
+A progression adds what becomes true of the entry at a position of the story. A pin includes or excludes an entry
+in one document or conversation.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,11 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fabula.core.story import Position
-from fabula.text.names.matcher import Rules
+from fabula.text.names.matcher import NameRules
 
 
 class Level(StrEnum):
-    """When an entry may enter a prompt."""
+    """When an entry may enter a prompt (`aiContextLevel`)."""
 
     ALWAYS = "always"
     WHEN_DETECTED = "when_detected"
@@ -21,7 +26,7 @@ class Level(StrEnum):
 
 
 class Progression(Struct, frozen=True):
-    """What is true of an entry from some point of the story on, the names it gets there among it."""
+    """What is true of an entry from a position of the story on, including the names it gets there."""
 
     text: str
     since: Position
@@ -30,25 +35,25 @@ class Progression(Struct, frozen=True):
 
 
 class Relation(Struct, frozen=True):
-    """How one entry stands to another."""
+    """A relation from one entry to another, such as `sister`."""
 
     to: str
     kind: str
 
 
-class Wish(StrEnum):
-    """What a pin asks for."""
+class PinMode(StrEnum):
+    """Whether a pin includes or excludes its entry."""
 
     INCLUDE = "include"
     EXCLUDE = "exclude"
 
 
-Pins = Mapping[str, Mapping[str, Wish]]  # by document or conversation, then by entry
-Knowledge = Mapping[str, Mapping[str, Position | None]]  # by fact, then by knower: since when
+Pins = Mapping[str, Mapping[str, PinMode]]  # document or conversation id -> entry id -> mode
+Knowledge = Mapping[str, Mapping[str, Position | None]]  # fact -> character id -> since when (None: always)
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One person, place, thing, event or piece of lore. Notes are private and never sent."""
+    """One person, place, thing, event or piece of lore. `notes` are private and never sent to a model."""
 
     id: str
     type: str
@@ -63,15 +68,15 @@ class Entry(Struct, frozen=True, kw_only=True):
     known_to: frozenset[str] | None = None
     since: Position | None = None
     progressions: tuple[Progression, ...] = ()
-    rules: Rules = Rules()  # how its names are found
+    rules: NameRules = NameRules()  # how its names are matched in text
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name it has at any time of the story, its own first."""
+        """Every name the entry has at any time of the story, its main name first."""
         later = (alias for step in self.progressions for alias in step.aliases)
         return tuple(dict.fromkeys((self.name, *self.aliases, *later)))
 
     @property
     def source(self) -> str:
-        """Its name among fragments."""
+        """The source of its fragments."""
         return f"codex:entity:{self.id}"

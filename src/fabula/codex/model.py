@@ -1,48 +1,51 @@
-"""The codex as a snapshot: who and what there is, and how it is told."""
+"""The codex snapshot: all entries of a project at one version, rendered as fragments (cdx-1).
+
+A snapshot never changes. It shares the name index and its matcher with earlier snapshots, and caches the
+fragments it renders. It attaches `since`, `known_to` and stored knowledge to each fragment; the gate decides which
+fragments may be used at the request's position.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from operator import itemgetter
 
-from fabula.codex.entry import Entry, Knowledge, Level, Pins, Progression, Relation, Wish
-from fabula.codex.entry_text import portrait, progress
-from fabula.codex.name_index import Roll
-from fabula.core.fragment import Fragment, Layer, Terms, Tier
+from fabula.codex.entry import Entry, Knowledge, Level, Pins
+from fabula.codex.entry_text import render_entry, render_progression
+from fabula.codex.name_index import NameIndex
+from fabula.core.fragment import Fragment, Layer, Tier, Visibility
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
-from fabula.text.names.matcher import Names
-
-__all__ = ["Codex", "Entry", "Knowledge", "Level", "Pins", "Progression", "Relation", "Wish"]
+from fabula.text.names.matcher import NameMatcher
 
 
 class Codex:
-    """A snapshot of all entries, with the automaton and the rendered fragments that hang off it."""
+    """An immutable snapshot of all entries, their pins and who knows them."""
 
     def __init__(
         self,
         project_id: str,
         language: Language,
-        entries: Sequence[Entry] | Roll,
+        entries: Sequence[Entry] | NameIndex,
         timeline: Timeline | None = None,
         *,
         pins: Pins | None = None,
         knowledge: Knowledge | None = None,
         relation_depth: int | None = None,
     ) -> None:
-        self.roll = entries if isinstance(entries, Roll) else Roll(entries)
-        self.entries = self.roll.entries
-        self.by_id = self.roll.by_id
+        self.name_index = entries if isinstance(entries, NameIndex) else NameIndex(entries)
+        self.entries = self.name_index.entries
+        self.by_id = self.name_index.by_id
         self.pins: Pins = pins or {}
         self.knowledge: Knowledge = knowledge or {}
-        self.relation_depth = relation_depth  # None leaves it to the source
+        self.relation_depth = relation_depth  # None: the default of the source
         self._project_id = project_id
         self._language = language
         self._timeline = timeline or Timeline()
         self._rendered: dict[tuple[str, float, str], tuple[Fragment, ...]] = {}
 
     def with_entries(self, entries: Sequence[Entry], *, knowledge: Knowledge) -> Codex:
-        """The same codex with other entries, and with what is known of them."""
+        """Return a codex with other entries and knowledge, and the same pins and settings."""
         return Codex(
             self._project_id,
             self._language,
@@ -53,78 +56,75 @@ class Codex:
             relation_depth=self.relation_depth,
         )
 
-    def following(self, before: Codex) -> Codex:
-        """Itself, with the automaton of a snapshot before it, or what of that is still good."""
-        self.roll.following(before.roll)
+    def reuse_matcher(self, previous: Codex) -> Codex:
+        """Take over the name matcher of an earlier snapshot where names are unchanged; return this codex."""
+        self.name_index.reuse_matcher(previous.name_index)
         return self
 
-    def called(self, name: str) -> list[Entry]:
-        """The entries of that id, source or name."""
-        found = self.by_id.get(name.removeprefix("codex:entity:"))
-        return [found] if found is not None else [entry for entry in self.entries if entry.name == name]
+    def find_entries(self, name: str) -> list[Entry]:
+        """Find entries by id, fragment source or main name."""
+        entry = self.by_id.get(name.removeprefix("codex:entity:"))
+        return [entry] if entry is not None else [entry for entry in self.entries if entry.name == name]
 
     @property
-    def names(self) -> Names:
-        """Every name by which an entry may be noticed."""
-        return self.roll.names
+    def name_matcher(self) -> NameMatcher:
+        """The matcher for every name by which an entry may be detected."""
+        return self.name_index.matcher
 
     @property
-    def later(self) -> Mapping[str, Position]:
-        """Names that come into the story at some point, and where."""
-        return self.roll.later
+    def later_names(self) -> Mapping[str, Position]:
+        """Names that enter the story at some position, and that position."""
+        return self.name_index.later_names
 
     @property
-    def always(self) -> tuple[Entry, ...]:
-        """The entries that belong to every prompt."""
-        return self.roll.always
+    def always_entries(self) -> tuple[Entry, ...]:
+        """The entries whose level is `always`."""
+        return self.name_index.always_entries
 
-    @cached_property
-    def standing(self) -> tuple[Fragment, ...]:
-        """The fragments of all *always* entries when none of them is mentioned here."""
-        return tuple(fragment for entry in self.always for fragment in self.rendered(entry, 0.0))
-
-    def rendered(self, entry: Entry, score: float, because: str = "") -> tuple[Fragment, ...]:
-        """An entry and its progressions as fragments; the gate decides which of them hold here."""
-        key = (entry.id, score, because)
-        known = self._rendered.get(key)
-        if known is None:
+    def render(self, entry: Entry, score: float, explanation: str = "") -> tuple[Fragment, ...]:
+        """Render an entry and its progressions as fragments, one each."""
+        key = (entry.id, score, explanation)
+        fragments = self._rendered.get(key)
+        if fragments is None:
             if len(self._rendered) > 8 * len(self.entries) + 64:
                 self._rendered.clear()
-            known = self._rendered[key] = tuple(self._render(entry, score, because))
-        return known
+            fragments = self._rendered[key] = tuple(self._render(entry, score, explanation))
+        return fragments
 
-    def _render(self, entry: Entry, score: float, because: str) -> list[Fragment]:
+    def _render(self, entry: Entry, score: float, explanation: str) -> list[Fragment]:
         layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
 
-        def fragment(text: str, terms: Terms, *of: Terms) -> Fragment:
+        def fragment(text: str, visibility: Visibility, *inherited: Visibility) -> Fragment:
             return Fragment(
-                source=terms.source,
+                source=visibility.source,
                 layer=layer,
                 text=text,
                 project_id=self._project_id,
                 title=entry.name,
                 tier=Tier.ENTRY,
                 score=score,
-                since=terms.since,
-                known_to=terms.known_to,
-                derived_from=(*((terms,) if terms.learnt else ()), *of),
-                because=because,
+                since=visibility.since,
+                known_to=visibility.known_to,
+                derived_from=(*((visibility,) if visibility.learned_at else ()), *inherited),
+                explanation=explanation,
             )
 
-        own = self._terms(entry.source, entry.since, entry.known_to)
-        found = [fragment(portrait(entry, self._language), own)]
-        # What becomes true of an entry can be known only where the entry itself can.
-        tied = own.since is not None or own.known_to is not None or bool(own.learnt)
-        for number, step in enumerate(entry.progressions, start=1):
-            text = progress(entry, step, self._timeline.chapter(step.since.document), self._language)
-            terms = self._terms(f"{entry.source}#{number}", step.since, step.known_to)
-            found.append(fragment(text, terms, *((own,) if tied else ())))
-        return found
+        own = self._visibility(entry.source, entry.since, entry.known_to)
+        fragments = [fragment(render_entry(entry, self._language), own)]
+        # A progression is visible only where its entry is.
+        is_limited = own.since is not None or own.known_to is not None or bool(own.learned_at)
+        inherited = (own,) if is_limited else ()
+        for number, progression in enumerate(entry.progressions, start=1):
+            chapter = self._timeline.chapter_number(progression.since.document)
+            text = render_progression(entry, progression, chapter, self._language)
+            visibility = self._visibility(f"{entry.source}#{number}", progression.since, progression.known_to)
+            fragments.append(fragment(text, visibility, *inherited))
+        return fragments
 
-    def _terms(self, source: str, since: Position | None, known_to: frozenset[str] | None) -> Terms:
-        """Whoever `known_to` lists knows a fact, and whoever knowledge names; the latter from where that says."""
-        known = self.knowledge.get(source)
-        if not known:
-            return Terms(source, since, None, known_to)
-        learnt = tuple((who, at) for who, at in sorted(known.items(), key=lambda one: one[0]) if at is not None)
-        return Terms(source, since, None, None if known_to is None else known_to.union(known), learnt)
+    def _visibility(self, source: str, since: Position | None, known_to: frozenset[str] | None) -> Visibility:
+        """Combine `known_to` of an entry with stored knowledge, which may start later in the story."""
+        knowers = self.knowledge.get(source)
+        if not knowers:
+            return Visibility(source, since, None, known_to)
+        learned_at = tuple((knower, at) for knower, at in sorted(knowers.items(), key=itemgetter(0)) if at is not None)
+        return Visibility(source, since, None, None if known_to is None else known_to.union(knowers), learned_at)

@@ -1,7 +1,7 @@
-"""The roll: all entries in the order of a prompt, and the automaton that finds their names.
+"""The name index: all entries in prompt order, and the matcher that detects their names (cdx-3).
 
-One entry more among a hundred thousand must not cost as much as all of them. So a roll that follows on from
-another takes over its order and its automaton, and looks only at the entries that moved.
+Building the matcher for 100,000 names takes long, so an index made from an earlier one reuses its order and its
+matcher and updates only the entries that changed. The matching rules themselves are in `text.names.matcher`.
 """
 
 from __future__ import annotations
@@ -15,108 +15,113 @@ from msgspec.structs import replace
 
 from fabula.codex.entry import Entry, Level
 from fabula.core.story import Position
-from fabula.text.names.matcher import Names, Rules
+from fabula.text.names.matcher import NameMatcher, NameRules
 
-_NOTICED = (Level.ALWAYS, Level.WHEN_DETECTED)
-_USUAL = Rules()
+_DETECTABLE = (Level.ALWAYS, Level.WHEN_DETECTED)
+_DEFAULT_RULES = NameRules()
 
 
-class Roll:
-    """Entries, sorted and by their ids; never changed once made."""
+class NameIndex:
+    """Entries in prompt order and by id, with the matcher for their names. Immutable."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self.entries = tuple(sorted(entries, key=order))
+        self.entries = tuple(sorted(entries, key=sort_key))
         self.by_id = {entry.id: entry for entry in self.entries}
-        self.size = sum(len(entry.description) for entry in self.entries)  # characters of what is told
-        self._base: Names | None = None  # an automaton made earlier, and which entries moved since
-        self._moved: frozenset[str] = frozenset()
+        self.description_length = sum(len(entry.description) for entry in self.entries)
+        self._earlier_matcher: NameMatcher | None = None  # a matcher built earlier, and which entries changed since
+        self._changed_ids: frozenset[str] = frozenset()
 
-    def changed(self, ids: Set[str], fresh: Mapping[str, Entry]) -> Roll:
-        """The roll with these ids standing for what is fresh of them, and for nobody where nothing is."""
-        moved = frozenset(ident for ident in ids if fresh.get(ident) is not self.by_id.get(ident))
-        if not moved:
+    def with_changes(self, ids: Set[str], entries: Mapping[str, Entry]) -> NameIndex:
+        """Return an index in which `ids` have the given entries; ids without one are removed."""
+        changed = frozenset(ident for ident in ids if entries.get(ident) is not self.by_id.get(ident))
+        if not changed:
             return self
-        new = Roll(())
-        entries = list(self.entries)
-        new.by_id, new.size = self.by_id.copy(), self.size
-        for ident in moved:
-            old, now = new.by_id.pop(ident, None), fresh.get(ident)
+        index = NameIndex(())
+        ordered = list(self.entries)
+        index.by_id, index.description_length = self.by_id.copy(), self.description_length
+        for ident in changed:
+            old, new = index.by_id.pop(ident, None), entries.get(ident)
             if old is not None:
-                del entries[bisect_left(entries, order(old), key=order)]
-                new.size -= len(old.description)
-            if now is not None:
-                insort(entries, now, key=order)
-                new.by_id[ident] = now
-                new.size += len(now.description)
-        new.entries = tuple(entries)
-        return new._after(self, moved)
+                del ordered[bisect_left(ordered, sort_key(old), key=sort_key)]
+                index.description_length -= len(old.description)
+            if new is not None:
+                insort(ordered, new, key=sort_key)
+                index.by_id[ident] = new
+                index.description_length += len(new.description)
+        index.entries = tuple(ordered)
+        return index._start_from(self, changed)
 
-    def following(self, before: Roll) -> Roll:
-        """Itself, with the automaton of a roll before it, or what of that is still good."""
-        old = before.by_id
-        moved = {
+    def reuse_matcher(self, previous: NameIndex) -> NameIndex:
+        """Take over the matcher of an earlier index where names are unchanged; return this index."""
+        old = previous.by_id
+        changed = {
             ident for ident, entry in self.by_id.items() if old.get(ident) is not entry and old.get(ident) != entry
         }
-        return self._after(before, frozenset(moved.union(ident for ident in old if ident not in self.by_id)))
+        return self._start_from(previous, frozenset(changed.union(ident for ident in old if ident not in self.by_id)))
 
-    def _after(self, before: Roll, moved: frozenset[str]) -> Roll:
-        made: Names | None = before.__dict__.get("names")
-        self._base, self._moved = (made, moved) if made is not None else (before._base, before._moved | moved)
+    def _start_from(self, previous: NameIndex, changed: frozenset[str]) -> NameIndex:
+        built: NameMatcher | None = previous.__dict__.get("matcher")  # only where the cached property was read
+        if built is not None:
+            self._earlier_matcher, self._changed_ids = built, changed
+        else:
+            self._earlier_matcher, self._changed_ids = previous._earlier_matcher, previous._changed_ids | changed
         return self
 
     @cached_property
-    def names(self) -> Names:
-        """Every name by which an entry may be noticed."""
-        base, self._base = self._base, None
-        if base is None:
-            return Names(
-                {entry.id: _surfaces(entry) for entry in self.entries if entry.level in _NOTICED},
-                rules={entry.id: rules for entry in self.entries if (rules := _rules(entry)) is not None},
+    def matcher(self) -> NameMatcher:
+        """The matcher for every name by which an entry may be detected."""
+        earlier, self._earlier_matcher = self._earlier_matcher, None
+        if earlier is None:
+            return NameMatcher(
+                {entry.id: _searchable_names(entry) for entry in self.entries if entry.level in _DETECTABLE},
+                rules={entry.id: rules for entry in self.entries if (rules := _special_rules(entry)) is not None},
             )
-        there = {ident: self.by_id.get(ident) for ident in self._moved}
-        return base.changed(
-            {i: None if e is None or e.level not in _NOTICED else _surfaces(e) for i, e in there.items()},
-            {i: None if e is None else _rules(e) for i, e in there.items()},
+        changed = {ident: self.by_id.get(ident) for ident in self._changed_ids}
+        return earlier.with_changes(
+            {i: None if e is None or e.level not in _DETECTABLE else _searchable_names(e) for i, e in changed.items()},
+            {i: None if e is None else _special_rules(e) for i, e in changed.items()},
         )
 
     @cached_property
-    def always(self) -> tuple[Entry, ...]:
-        """The entries that belong to every prompt; they stand first."""
+    def always_entries(self) -> tuple[Entry, ...]:
+        """The entries whose level is `always`; they come first."""
         return tuple(takewhile(lambda entry: entry.level is Level.ALWAYS, self.entries))
 
     @cached_property
-    def renamed(self) -> frozenset[str]:
-        """The entries that get names with a progression."""
+    def ids_with_later_names(self) -> frozenset[str]:
+        """The ids of entries that get further names by a progression."""
         return frozenset(entry.id for entry in self.entries if any(step.aliases for step in entry.progressions))
 
     @cached_property
-    def later(self) -> dict[str, Position]:
-        """Names that come into the story at some point, and where; those that are free for others are left out."""
-        free = {name for entry in self.entries if entry.since is None for name in (entry.name, *entry.aliases)}
-        found: dict[str, Position] = {}
+    def later_names(self) -> dict[str, Position]:
+        """Names that enter the story at some position; names that another entry has from the start are left out."""
+        known_from_start = {
+            name for entry in self.entries if entry.since is None for name in (entry.name, *entry.aliases)
+        }
+        starts: dict[str, Position] = {}
         for entry in self.entries:
-            for step in entry.progressions:
-                found.update(dict.fromkeys(step.aliases, step.since))
+            for progression in entry.progressions:
+                starts.update(dict.fromkeys(progression.aliases, progression.since))
             if entry.since is not None:
-                found.update(dict.fromkeys((entry.name, *entry.aliases), entry.since))
-        return {name: since for name, since in found.items() if name not in free and safe(name)}
+                starts.update(dict.fromkeys((entry.name, *entry.aliases), entry.since))
+        return {name: since for name, since in starts.items() if name not in known_from_start and is_searchable(name)}
 
 
-def order(entry: Entry) -> tuple[bool, str, str, str]:
-    """Where an entry stands: always first, then by type and name."""
+def sort_key(entry: Entry) -> tuple[bool, str, str, str]:
+    """The prompt order of entries: `always` first, then by type and name."""
     return entry.level is not Level.ALWAYS, entry.type, entry.name, entry.id
 
 
-def safe(name: str) -> bool:
-    """May a name be looked for in running text? Of single letters only capitals that are no words, like K or Q."""
+def is_searchable(name: str) -> bool:
+    """Is a name safe to search for in prose? A single letter is only if it is a capital that is no word (K, Q)."""
     return len(name) > 1 or not name.isascii() or ("B" <= name <= "Z" and name not in "IO")
 
 
-def _surfaces(entry: Entry) -> tuple[str, ...]:
-    return tuple(filter(safe, entry.names))
+def _searchable_names(entry: Entry) -> tuple[str, ...]:
+    return tuple(filter(is_searchable, entry.names))
 
 
-def _rules(entry: Entry) -> Rules | None:
-    """How the names of an entry are found, where it is not the usual way."""
-    rules = replace(entry.rules, person=True) if entry.type == "character" else entry.rules
-    return None if rules == _USUAL else rules
+def _special_rules(entry: Entry) -> NameRules | None:
+    """The matching rules of an entry, or None where they are the defaults."""
+    rules = replace(entry.rules, is_person=True) if entry.type == "character" else entry.rules
+    return None if rules == _DEFAULT_RULES else rules

@@ -1,7 +1,7 @@
-"""Progressions: what becomes true of an entry, in the order in which it is told (cdx-4).
+"""Stores the progressions of an entry: what becomes true of it, and from which position on (cdx-4).
 
-Each is a fact of its own, known among facts by its number. When one goes or is put between others, what is
-known of the others keeps up with their numbers.
+The progressions of an entry have an order and are numbered from 1. Each is a fact of its own, and stored knowledge
+refers to it by its number. When the order changes, the knowledge moves to the new numbers.
 """
 
 from __future__ import annotations
@@ -9,116 +9,108 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.codex import knowledge
-from fabula.codex.model import Entry, Progression
-from fabula.codex.snapshot import step_of
-from fabula.codex.tables import entries, progressions
-from fabula.codex.validation import checked_step, refused
+from fabula.codex.entry import Entry, Progression
+from fabula.codex.snapshot import progression_from_row
+from fabula.codex.tables import entries, progressions, since_columns
+from fabula.codex.validation import apply_values, validate_progression
 from fabula.core.ids import new_id
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """A progression as the store keeps it."""
+class StoredProgression(Struct, frozen=True, kw_only=True):
+    """A progression in the store, with its id, number and version."""
 
     id: str
-    number: int  # from 1: `codex:entity:ENTRY#NUMBER` among facts
+    number: int  # counted from 1; the fact is `codex:entity:ENTRY#NUMBER`
     progression: Progression
     version: int
 
 
-def add(tx: Writing, entry_id: str, step: Progression, *, place: int | None = None) -> str:
-    """Something that becomes true, behind the others unless a place (from 0) is given; its id."""
-    step = checked_step(step)
-    tx.need(entries, id=entry_id)
-    last = tx.most(progressions, "place", progressions.c.entry_id == entry_id)
+def add(tx: WriteTransaction, entry_id: str, progression: Progression, *, index: int | None = None) -> str:
+    """Add a progression to an entry and return its id; it comes last unless an index (from 0) is given."""
+    progression = validate_progression(progression)
+    tx.require(entries, id=entry_id)
+    last = tx.max_value(progressions, "place", progressions.c.entry_id == entry_id)
     ident = new_id()
-    tx.add(progressions, _row(entry_id, ident, 0 if last is None else last + 1, step))
-    if place is not None:
-        move(tx, ident, place)
+    tx.insert(progressions, _row(entry_id, ident, 0 if last is None else last + 1, progression))
+    if index is not None:
+        move(tx, ident, index)
     return ident
 
 
-def update(tx: Writing, progression_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change text, since, known_to or aliases; says the new version."""
-    before = step_of(tx.need(progressions, id=progression_id))
-    fields = {name: getattr(before, name) for name in Progression.__struct_fields__}
-    strange = set(values) - set(fields)
-    if strange:
-        raise refused(f"A progression has no {', '.join(sorted(strange))}.")
-    try:
-        step = msgspec.convert({**fields, **values}, Progression)
-    except msgspec.ValidationError as error:
-        raise refused(f"The progression cannot be changed like this: {error}.") from error
-    step = checked_step(step)
-    return tx.edit(progressions, {"id": progression_id}, _columns(step), expected=expected)
+def update(tx: WriteTransaction, progression_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
+    """Change `text`, `since`, `known_to` or `aliases`, and return the new version."""
+    before = progression_from_row(tx.require(progressions, id=progression_id))
+    progression = validate_progression(apply_values(before, values))
+    return tx.update_row(progressions, {"id": progression_id}, _columns(progression), expected=expected)
 
 
-def move(tx: Writing, progression_id: str, place: int) -> None:
-    """Put a progression elsewhere among those of its entry, counted from 0."""
-    entry_id = tx.need(progressions, id=progression_id).entry_id
-    rows = _rows(tx, entry_id)
+def move(tx: WriteTransaction, progression_id: str, index: int) -> None:
+    """Move a progression to another index, from 0, among those of its entry."""
+    rows = _rows(tx, tx.require(progressions, id=progression_id).entry_id)
     order = [row.id for row in rows if row.id != progression_id]
-    order.insert(min(max(place, 0), len(order)), progression_id)
+    order.insert(min(max(index, 0), len(order)), progression_id)
     _reorder(tx, rows, order)
 
 
-def remove(tx: Writing, progression_id: str) -> None:
-    """Take a progression away, and with it who knew of it."""
-    entry_id = tx.need(progressions, id=progression_id).entry_id
-    rows = _rows(tx, entry_id)
-    tx.remove(progressions, progressions.c.id == progression_id)
+def remove(tx: WriteTransaction, progression_id: str) -> None:
+    """Remove a progression, and the knowledge of it."""
+    rows = _rows(tx, tx.require(progressions, id=progression_id).entry_id)
+    tx.delete_rows(progressions, progressions.c.id == progression_id)
     _reorder(tx, rows, [row.id for row in rows if row.id != progression_id])
 
 
-def listed(reading: Reading, entry_id: str) -> list[Step]:
-    """The progressions of an entry, in order."""
+def list_progressions(reading: ReadTransaction, entry_id: str) -> list[StoredProgression]:
+    """List the progressions of an entry in order."""
     return [
-        Step(id=row.id, number=number, progression=step_of(row), version=row.version)
+        StoredProgression(id=row.id, number=number, progression=progression_from_row(row), version=row.version)
         for number, row in enumerate(_rows(reading, entry_id), start=1)
     ]
 
 
-def add_all(tx: Writing, many: Iterable[Entry]) -> None:
-    """The progressions of new entries."""
-    rows = [_row(entry.id, new_id(), place, step) for entry in many for place, step in enumerate(entry.progressions)]
-    tx.add(progressions, *rows)
+def add_for_entries(tx: WriteTransaction, new_entries: Iterable[Entry]) -> None:
+    """Store the progressions of new entries."""
+    rows = [
+        _row(entry.id, new_id(), index, progression)
+        for entry in new_entries
+        for index, progression in enumerate(entry.progressions)
+    ]
+    tx.insert(progressions, *rows)
 
 
-def _reorder(tx: Writing, rows: list[Row[Any]], order: list[str]) -> None:
-    """Places and numbers follow a new order; what is not in it any more has lost its number."""
-    places = {ident: place for place, ident in enumerate(order)}
-    moves: dict[int, int | None] = {}
+def _reorder(tx: WriteTransaction, rows: list[Row[Any]], order: list[str]) -> None:
+    """Store a new order of the rows, and renumber or remove the knowledge of each progression accordingly."""
+    indexes = {ident: index for index, ident in enumerate(order)}
+    new_numbers: dict[int, int | None] = {}
     for number, row in enumerate(rows, start=1):
-        place = places.get(row.id)
-        if place is None:
-            moves[number] = None
+        index = indexes.get(row.id)
+        if index is None:
+            new_numbers[number] = None
             continue
-        if place + 1 != number:
-            moves[number] = place + 1
-        if place != row.place:
-            tx.change(progressions, {"place": place}, progressions.c.id == row.id)
-    knowledge.renumber(tx, rows[0].entry_id, moves)
+        if index + 1 != number:
+            new_numbers[number] = index + 1
+        if index != row.place:
+            tx.update_rows(progressions, {"place": index}, progressions.c.id == row.id)
+    knowledge.renumber(tx, rows[0].entry_id, new_numbers)
 
 
-def _rows(reading: Reading, entry_id: str) -> list[Row[Any]]:
+def _rows(reading: ReadTransaction, entry_id: str) -> list[Row[Any]]:
     order = (progressions.c.place, progressions.c.id)
     return list(reading.rows(progressions, progressions.c.entry_id == entry_id, order=order))
 
 
-def _row(entry_id: str, ident: str, place: int, step: Progression) -> dict[str, Any]:
-    return {"id": ident, "entry_id": entry_id, "place": place, **_columns(step)}
+def _row(entry_id: str, ident: str, index: int, progression: Progression) -> dict[str, Any]:
+    return {"id": ident, "entry_id": entry_id, "place": index, **_columns(progression)}
 
 
-def _columns(step: Progression) -> dict[str, Any]:
+def _columns(progression: Progression) -> dict[str, Any]:
     return {
-        "text": step.text,
-        "since_document": step.since.document,
-        "since_offset": step.since.offset,
-        "known_to": None if step.known_to is None else sorted(step.known_to),
-        "aliases": step.aliases,
+        "text": progression.text,
+        **since_columns(progression.since),
+        "known_to": None if progression.known_to is None else sorted(progression.known_to),
+        "aliases": progression.aliases,
     }

@@ -1,7 +1,8 @@
-"""From rows to a snapshot: entries that did not move are shared with the snapshot before.
+"""Loads the codex snapshot from the store; unchanged entries are shared with the previous snapshot.
 
-The feed names what moved by entry, by fact (who knows it) and by document or conversation (pins), all in
-one set. Each of the three is asked for the ids it knows; an id that is no entry is simply not an entry.
+The change feed lists what changed as one set of ids: of entries, of facts (who knows them), and of documents or
+conversations (their pins). Each of the three tables is queried for all of these ids; those of another kind simply
+match no row.
 """
 
 from __future__ import annotations
@@ -12,106 +13,109 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, Table
 
-from fabula.codex.model import Codex, Entry, Knowledge, Level, Pins, Progression, Relation, Wish
-from fabula.codex.name_index import Roll
-from fabula.codex.tables import entries, knowledge, pins, progressions, relations
+from fabula.codex.entry import Entry, Knowledge, Level, PinMode, Pins, Progression, Relation
+from fabula.codex.model import Codex
+from fabula.codex.name_index import NameIndex
+from fabula.codex.tables import entries, knowledge, pins, progressions, relations, since_from_row
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
-from fabula.store.transaction import Reading
-from fabula.text.names.matcher import Rules
+from fabula.store.transaction import ReadTransaction
+from fabula.text.names.matcher import NameRules
 
-FEW = 500  # up to so many are asked for by name; of more, everything is read
+MAX_IDS_PER_QUERY = 500  # with more changed ids than this, everything is read
 
 
 def load(
-    reading: Reading,
+    reading: ReadTransaction,
     project_id: str,
     language: Language,
     timeline: Timeline,
-    before: Codex | None = None,
-    moved: Set[str] | None = None,
+    previous: Codex | None = None,
+    changed: Set[str] | None = None,
     *,
     relation_depth: int | None = None,
 ) -> Codex:
-    """The codex as it stands. Where only known items moved, only they are read."""
-    ids = None if before is None else _few(moved)
-    known = {} if before is None else before.by_id
-    fresh = {ident: _shared(known.get(ident), entry) for ident, entry in read(reading, ids).items()}
-    pinned, knowing = pins_at(reading, ids), knowledge_of(reading, ids)
-    roll: Roll | None = None
-    if before is not None and ids is not None:
-        roll = before.roll.changed(ids, fresh)
-        pinned = {**{where: wishes for where, wishes in before.pins.items() if where not in ids}, **pinned}
-        knowing = {**{fact: who for fact, who in before.knowledge.items() if fact not in ids}, **knowing}
-    elif before is not None:
-        roll = Roll(fresh.values()).following(before.roll)
+    """Load the codex; with a previous snapshot and the changed ids, read only those."""
+    ids, known = (None, {}) if previous is None else (_few_ids(changed), previous.by_id)
+    current = {ident: _share(known.get(ident), entry) for ident, entry in read_entries(reading, ids).items()}
+    pins_by_place, knowledge_by_fact = read_pins(reading, ids), read_knowledge(reading, ids)
+    if previous is None:
+        name_index = NameIndex(current.values())
+    elif ids is None:
+        name_index = NameIndex(current.values()).reuse_matcher(previous.name_index)
+    else:
+        name_index = previous.name_index.with_changes(ids, current)
+        pins_by_place = {**{key: pins for key, pins in previous.pins.items() if key not in ids}, **pins_by_place}
+        unchanged = {fact: knowers for fact, knowers in previous.knowledge.items() if fact not in ids}
+        knowledge_by_fact = {**unchanged, **knowledge_by_fact}
     return Codex(
         project_id,
         language,
-        roll or [*fresh.values()],
+        name_index,
         timeline,
-        pins=pinned,
-        knowledge=knowing,
+        pins=pins_by_place,
+        knowledge=knowledge_by_fact,
         relation_depth=relation_depth,
     )
 
 
-def read(reading: Reading, ids: Iterable[str] | None = None) -> dict[str, Entry]:
-    """Entries by id: those, or all."""
+def read_entries(reading: ReadTransaction, ids: Iterable[str] | None = None) -> dict[str, Entry]:
+    """Read entries by id, or all of them."""
     wanted = None if ids is None else sorted(ids)
     related: dict[str, list[Relation]] = {}
     for row in _rows(reading, relations, "entry_id", wanted, "place", "to_id", "kind"):
         related.setdefault(row.entry_id, []).append(Relation(row.to_id, row.kind))
     steps: dict[str, list[Progression]] = {}
     for row in _rows(reading, progressions, "entry_id", wanted, "place", "id"):
-        steps.setdefault(row.entry_id, []).append(step_of(row))
+        steps.setdefault(row.entry_id, []).append(progression_from_row(row))
     return {
         row.id: _entry(row, tuple(related.get(row.id, ())), tuple(steps.get(row.id, ())))
         for row in _rows(reading, entries, "id", wanted)
     }
 
 
-def pins_at(reading: Reading, where: Iterable[str] | None = None) -> Pins:
-    """What is pinned or shut out, by document or conversation."""
-    found: dict[str, dict[str, Wish]] = {}
-    wanted = None if where is None else sorted(where)
+def read_pins(reading: ReadTransaction, where_ids: Iterable[str] | None = None) -> Pins:
+    """Read the pins of some documents or conversations, or all of them."""
+    found: dict[str, dict[str, PinMode]] = {}
+    wanted = None if where_ids is None else sorted(where_ids)
     for row in _rows(reading, pins, "where_id", wanted, "entry_id"):
-        found.setdefault(row.where_id, {})[row.entry_id] = Wish(row.wish)
+        found.setdefault(row.where_id, {})[row.entry_id] = PinMode(row.wish)
     return found
 
 
-def knowledge_of(reading: Reading, facts: Iterable[str] | None = None) -> Knowledge:
-    """Who knows a fact, and since when."""
+def read_knowledge(reading: ReadTransaction, facts: Iterable[str] | None = None) -> Knowledge:
+    """Read who knows some facts, or all facts, and since when."""
     found: dict[str, dict[str, Position | None]] = {}
     wanted = None if facts is None else sorted(facts)
     for row in _rows(reading, knowledge, "fact", wanted, "knower"):
-        found.setdefault(row.fact, {})[row.knower] = _since(row)
+        found.setdefault(row.fact, {})[row.knower] = since_from_row(row)
     return found
 
 
-def step_of(row: Row[Any]) -> Progression:
-    """One progression."""
-    since = Position(row.since_document or "", row.since_offset or 0)
-    return Progression(row.text, since, _known_to(row), tuple(row.aliases))
+def progression_from_row(row: Row[Any]) -> Progression:
+    """Make a progression from its row."""
+    return Progression(row.text, since_from_row(row) or Position(""), _known_to(row), tuple(row.aliases))
 
 
-def _few(moved: Set[str] | None) -> Set[str] | None:
-    """The items that moved, where they are worth asking for one by one; an item without a name may be any."""
-    return moved if moved is not None and len(moved) <= FEW and "" not in moved else None
+def _few_ids(changed: Set[str] | None) -> Set[str] | None:
+    """The changed ids, or None where everything must be read: too many changed, or one is unnamed."""
+    return changed if changed is not None and len(changed) <= MAX_IDS_PER_QUERY and "" not in changed else None
 
 
-def _rows(reading: Reading, table: Table, key: str, wanted: Sequence[str] | None, *further: str) -> Iterable[Row[Any]]:
-    """Rows by one of their columns, some hundred ids at a time, in order."""
+def _rows(
+    reading: ReadTransaction, table: Table, key: str, wanted: Sequence[str] | None, *further: str
+) -> Iterable[Row[Any]]:
+    """Read rows by the ids in one column, in batches and in order."""
     order = [table.c[name] for name in (key, *further)]
     if wanted is None:
         yield from reading.rows(table, order=order)
         return
-    for start in range(0, len(wanted), FEW):
-        yield from reading.rows(table, table.c[key].in_(wanted[start : start + FEW]), order=order)
+    for start in range(0, len(wanted), MAX_IDS_PER_QUERY):
+        yield from reading.rows(table, table.c[key].in_(wanted[start : start + MAX_IDS_PER_QUERY]), order=order)
 
 
-def _shared(kept: Entry | None, fresh: Entry) -> Entry:
-    return kept if kept is not None and kept == fresh else fresh
+def _share(previous: Entry | None, current: Entry) -> Entry:
+    return previous if previous is not None and previous == current else current
 
 
 def _entry(row: Row[Any], related: tuple[Relation, ...], steps: tuple[Progression, ...]) -> Entry:
@@ -127,23 +131,19 @@ def _entry(row: Row[Any], related: tuple[Relation, ...], steps: tuple[Progressio
         notes=row.notes,
         relations=related,
         known_to=_known_to(row),
-        since=_since(row),
+        since=since_from_row(row),
         progressions=steps,
         rules=_rules(row.rules),
     )
 
 
-def _rules(said: Any) -> Rules:
-    """How names are found; what nobody understands any more is passed over."""
+def _rules(stored: Any) -> NameRules:
+    """The matching rules of an entry; the defaults where the stored ones cannot be read."""
     try:
-        return msgspec.convert(said, Rules)
+        return msgspec.convert(stored, NameRules)
     except msgspec.ValidationError:
-        return Rules()
+        return NameRules()
 
 
 def _known_to(row: Row[Any]) -> frozenset[str] | None:
     return None if row.known_to is None else frozenset(row.known_to)
-
-
-def _since(row: Row[Any]) -> Position | None:
-    return None if row.since_document is None else Position(row.since_document, row.since_offset or 0)

@@ -1,89 +1,112 @@
-"""The codex's tables: entries, how they stand to each other, what becomes true of them, who knows it, pins,
-and what a rename changed."""
+"""Tables of the codex: entries, relations, progressions, knowledge, pins and renames."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Index, Text
+from sqlalchemy import Column, Index, Row, Text
 
-from fabula.codex.model import Level, Wish
-from fabula.store.schema import About, number, packed, place, project_table, refers, text, times, version
+from fabula.codex.entry import Level, PinMode
+from fabula.core.story import Position
+from fabula.store.schema import (
+    TableInfo,
+    integer_column,
+    json_column,
+    position_columns,
+    project_foreign_key,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
-ROOM = "codex"
+AREA = "codex"
 
 entries = project_table(
     "codex_entries",
-    About(room=ROOM, owner="project", item="id"),
+    TableInfo(area=AREA, owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text("type", "other"),
-    text("name"),
-    packed("aliases", info={"holds": list[str]}),
-    text("level", "when_detected", info={"holds": Level}),
-    text("description"),
-    packed("details", "{}", info={"holds": dict[str, str]}),
-    packed("tags", info={"holds": list[str]}),
-    text("notes"),
-    packed("known_to", None, info={"holds": list[str]}),
-    *place("since"),
-    packed("rules", "{}", info={"holds": dict[str, Any]}),  # how its names are found: case, exclusions
-    *times(),
-    version(),
+    text_column("type", "other"),
+    text_column("name"),
+    json_column("aliases", info={"type": list[str]}),
+    text_column("level", "when_detected", info={"type": Level}),
+    text_column("description"),
+    json_column("details", "{}", info={"type": dict[str, str]}),
+    json_column("tags", info={"type": list[str]}),
+    text_column("notes"),
+    json_column("known_to", None, info={"type": list[str]}),
+    *position_columns("since"),
+    json_column("rules", "{}", info={"type": dict[str, Any]}),  # how its names are matched: case, exclusions
+    *timestamp_columns(),
+    version_column(),
     Index("ix_codex_entries_name", "project_id", "name"),
 )
 
 relations = project_table(
     "codex_relations",
-    About(room=ROOM, owner="project", item="entry_id"),
+    TableInfo(area=AREA, owner="project", item="entry_id"),
     Column("entry_id", Text, nullable=False),
     Column("to_id", Text, nullable=False),
     Column("kind", Text, nullable=False, server_default=""),
-    number("place"),
-    refers(["entry_id"], "codex_entries"),
+    integer_column("place"),
+    project_foreign_key(["entry_id"], "codex_entries"),
     key=("entry_id", "to_id", "kind"),
 )
 
 progressions = project_table(
     "codex_progressions",
-    About(room=ROOM, owner="project", item="entry_id"),
+    TableInfo(area=AREA, owner="project", item="entry_id"),
     Column("id", Text, nullable=False),
     Column("entry_id", Text, nullable=False),
-    number("place"),
-    text("text"),
-    *place("since"),
-    packed("known_to", None, info={"holds": list[str]}),
-    packed("aliases", info={"holds": list[str]}),  # names it has from there on
-    version(),
-    refers(["entry_id"], "codex_entries"),
+    integer_column("place"),
+    text_column("text"),
+    *position_columns("since"),
+    json_column("known_to", None, info={"type": list[str]}),
+    json_column("aliases", info={"type": list[str]}),  # names the entry has from there on
+    version_column(),
+    project_foreign_key(["entry_id"], "codex_entries"),
     Index("ix_codex_progressions_entry", "project_id", "entry_id", "place"),
 )
 
 knowledge = project_table(
     "knowledge",
-    About(room=ROOM, owner="project", item="fact"),
+    TableInfo(area=AREA, owner="project", item="fact"),
     Column("fact", Text, nullable=False),  # the source of a fragment: an entry, a progression, a constraint
     Column("knower", Text, nullable=False),
-    *place("since"),
-    text("note"),
+    *position_columns("since"),
+    text_column("note"),
     key=("fact", "knower"),
 )
 
 pins = project_table(
     "pins",
-    About(room=ROOM, owner="project", item="where_id"),
+    TableInfo(area=AREA, owner="project", item="where_id"),
     Column("where_id", Text, nullable=False),  # a document or a conversation
     Column("entry_id", Text, nullable=False),
-    text("wish", "include", info={"holds": Wish}),  # include or exclude
-    refers(["entry_id"], "codex_entries"),
+    text_column("wish", "include", info={"type": PinMode}),  # include or exclude
+    project_foreign_key(["entry_id"], "codex_entries"),
     key=("where_id", "entry_id"),
 )
 
 renames = project_table(
     "renames",
-    About(room="renames", owner="project", item="id", saved=False),  # for undo; nothing a writer made
+    TableInfo(area="renames", owner="project", item="id", in_saves=False),  # only for undo
     Column("id", Text, nullable=False),
-    text("old"),
-    text("new"),
-    packed("changes"),
-    text("made"),
+    text_column("old"),
+    text_column("new"),
+    json_column("changes"),
+    text_column("made"),
 )
+
+
+def since_columns(since: Position | None) -> dict[str, Any]:
+    """Make the column values of a `since` position."""
+    return {
+        "since_document": None if since is None else since.document,
+        "since_offset": None if since is None else since.offset,
+    }
+
+
+def since_from_row(row: Row[Any]) -> Position | None:
+    """Read the `since` position of a row."""
+    return None if row.since_document is None else Position(row.since_document, row.since_offset or 0)

@@ -1,33 +1,39 @@
-"""Checks: what a program can say about a text before anybody asks a model (con-4).
+"""Checks a text against constraints by program, without a model (con-4).
 
-A constraint says by its `check` what is to be looked for, or says it in words that are understood
-(`sayings`). Those in force at this point of the story are held against the text, and each violation names
-the constraint, the place and the words, in a sentence of the project's language. Names that the codex
-brings later in the story count as forbidden until then.
+A constraint names what to look for in its `check`, or in words that the rule parser understands. Only constraints
+in force at the position are checked. Each violation names the constraint and the span, with a sentence in the
+project's language. Names that enter the story later (codex entries and progressions) are forbidden until then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
-from fabula.constraints.banned_words import apart, finder, occurrences
-from fabula.constraints.model import Banned, Check, Constraint, Length, Person, Unnamed
-from fabula.constraints.narrative_person import out_of_person, without_person
-from fabula.constraints.quotation import narration
-from fabula.constraints.rule_parser import understood
-from fabula.constraints.sentence_length import length, sentences
+from fabula.constraints.banned_words import drop_overlaps, find_banned_words, make_matcher
+from fabula.constraints.model import (
+    BannedWords,
+    Constraint,
+    ForbiddenNames,
+    NarrativePerson,
+    SentenceLength,
+    Span,
+    TextCheck,
+)
+from fabula.constraints.narration import find_missing_person, find_narration, find_narrator_pronouns
+from fabula.constraints.rule_parser import parse_rule
+from fabula.constraints.sentence_length import count_length, find_sentences
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 
-Span = tuple[int, int]
-Cast = Mapping[str, tuple[str, ...]]  # the names of every entry, by its id
-Later = Mapping[str, Position]  # names that come later, and where
+EntryNames = Mapping[str, tuple[str, ...]]  # entry id -> all its names
+LaterNames = Mapping[str, Position]  # name -> where it enters the story
 
 
 class Violation(Struct, frozen=True, kw_only=True):
-    """One place where a text breaks a constraint; `words` are those from `start` to `end`."""
+    """A span of a text that breaks a constraint; `constraint` is its id."""
 
     constraint: str
     start: int
@@ -36,7 +42,7 @@ class Violation(Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-_SAYS: dict[Language, dict[str, str]] = {
+_SENTENCES: dict[Language, dict[str, str]] = {
     "en": {
         "banned": "“{words}” is not to be used.",
         "length": "This sentence has {count} {unit}, and {most} are the most.",
@@ -58,11 +64,11 @@ _UNITS: dict[Language, dict[str, str]] = {
     "en": {"words": "words", "characters": "characters"},
     "zh": {"words": "词", "characters": "字"},
 }
-_PERSONS: dict[Language, dict[str, str]] = {
+_PERSON_NAMES: dict[Language, dict[str, str]] = {
     "en": {"first": "first", "second": "second", "third": "third"},
     "zh": {"first": "一", "second": "二", "third": "三"},
 }
-_WHO: dict[Language, dict[str, str]] = {
+_PRONOUNS: dict[Language, dict[str, str]] = {
     "en": {"first": "I", "second": "you"},
     "zh": {"first": "我", "second": "你"},
 }
@@ -73,95 +79,89 @@ def check_text(
     constraints: Iterable[Constraint],
     language: Language,
     *,
-    here: Position | None = None,
+    position: Position | None = None,
     timeline: Timeline | None = None,
-    cast: Cast | None = None,
-    later: Later | None = None,
+    entry_names: EntryNames | None = None,
+    later_names: LaterNames | None = None,
 ) -> list[Violation]:
-    """Every place where a text breaks what a program can check, in the order of the text."""
-    line, people = timeline or Timeline(), cast or {}
-    known = [name for names in people.values() for name in names]
-    found: list[Violation] = []
+    """Find every violation of a constraint that a program can check, in the order of the text."""
+    timeline, entry_names = timeline or Timeline(), entry_names or {}
+    chapter = None if position is None else timeline.chapter_number(position.document)
+    violations: list[Violation] = []
     for constraint in constraints:
-        if in_force(constraint, here, line):
-            wanted = constraint.check or understood(constraint.text, known)
-            if wanted is not None:
-                found.extend(_violations(text, constraint.id, wanted, language, people, _chapter(here, line)))
-    found.extend(_too_early(text, language, here, line, later or {}))
-    return sorted(found, key=lambda one: (one.start, one.end, one.constraint))
+        if is_in_force(constraint, position, timeline):
+            check = find_check(constraint, entry_names)
+            if check is not None:
+                violations.extend(_run_check(text, constraint.id, check, language, entry_names, chapter))
+    if position is not None and later_names:
+        ahead = tuple(name for name, since in later_names.items() if not timeline.has_reached(since, position))
+        violations.extend(_find_later_names(text, language, ahead))
+    return sorted(violations, key=lambda violation: (violation.start, violation.end, violation.constraint))
 
 
-def checkable(constraint: Constraint, cast: Cast | None = None) -> Check | None:
-    """What a program checks of a constraint: as it says itself, or as its words are understood."""
-    names = [name for names in (cast or {}).values() for name in names]
-    return constraint.check or understood(constraint.text, names)
+def find_check(constraint: Constraint, entry_names: EntryNames | None = None) -> TextCheck | None:
+    """The check of a constraint, or the one its text can be parsed into; None leaves it to the model."""
+    return constraint.check or parse_rule(constraint.text, chain.from_iterable((entry_names or {}).values()))
 
 
-def in_force(constraint: Constraint, here: Position | None, timeline: Timeline) -> bool:
-    """Does a constraint hold at this point of the story?"""
-    begun = constraint.since is None or timeline.reached(constraint.since, here)
-    return begun and not (constraint.until is not None and timeline.reached(constraint.until, here))
+def is_in_force(constraint: Constraint, position: Position | None, timeline: Timeline) -> bool:
+    """Does a constraint hold at this position of the story (con-2)?"""
+    begun = constraint.since is None or timeline.has_reached(constraint.since, position)
+    return begun and not (constraint.until is not None and timeline.has_reached(constraint.until, position))
 
 
-def _violations(
-    text: str, ident: str, wanted: Check, language: Language, cast: Cast, chapter: int | None
+def _run_check(
+    text: str, ident: str, check: TextCheck, language: Language, entry_names: EntryNames, chapter: int | None
 ) -> Iterator[Violation]:
-    says = _SAYS[language]
-    match wanted:
-        case Banned(words=words, narration=told):
-            found = occurrences(text, words)
-            if told:
-                found = _inside(found, narration(text))
-            yield from (_violation(text, ident, span, says["banned"]) for span in found)
-        case Length(most=most, unit=unit):
-            for span in sentences(text):
-                count = length(text[slice(*span)], unit, language)
-                if count > most:
-                    said = says["length"].format(count=count, most=most, unit=_UNITS[language][unit])
-                    yield _violation(text, ident, span, said)
-        case Person(person=person):
-            named = _PERSONS[language][person]
-            said = says["person"].replace("{person}", named)
-            yield from (_violation(text, ident, span, said) for span in out_of_person(text, person, language))
-            lacking = without_person(text, person, language)
-            if lacking is not None:
-                yield _violation(text, ident, lacking, says["nobody"].format(who=_WHO[language][person], person=named))
-        case Unnamed(names=names, before=before):
+    sentences = _SENTENCES[language]
+    match check:
+        case BannedWords(words=words, narration_only=narration_only):
+            spans = find_banned_words(text, words)
+            if narration_only:
+                spans = _inside(spans, find_narration(text))
+            yield from (_violation(text, ident, span, sentences["banned"]) for span in spans)
+        case SentenceLength(max_length=max_length, unit=unit):
+            for span in find_sentences(text):
+                count = count_length(text[slice(*span)], unit, language)
+                if count > max_length:
+                    sentence = sentences["length"].format(count=count, most=max_length, unit=_UNITS[language][unit])
+                    yield _violation(text, ident, span, sentence)
+        case NarrativePerson(person=person):
+            person_name = _PERSON_NAMES[language][person]
+            sentence = sentences["person"].replace("{person}", person_name)
+            for span in find_narrator_pronouns(text, person, language):
+                yield _violation(text, ident, span, sentence)
+            missing = find_missing_person(text, person, language)
+            if missing is not None:
+                sentence = sentences["nobody"].format(who=_PRONOUNS[language][person], person=person_name)
+                yield _violation(text, ident, missing, sentence)
+        case ForbiddenNames(names=names, before_chapter=before):
             if before is None or chapter is None or chapter < before:
-                yield from (_violation(text, ident, span, says["named"]) for span in _named(text, _all(names, cast)))
+                matcher = make_matcher(_add_aliases(names, entry_names))
+                spans = drop_overlaps((hit.start, hit.end) for hit in matcher.find(text))
+                yield from (_violation(text, ident, span, sentences["named"]) for span in spans)
 
 
-def _too_early(
-    text: str, language: Language, here: Position | None, timeline: Timeline, later: Later
-) -> Iterator[Violation]:
-    ahead = tuple(name for name, since in later.items() if here is not None and not timeline.reached(since, here))
-    if ahead:
-        for hit in finder(ahead).find(text):
-            yield _violation(text, f"name:{hit.owner}", (hit.start, hit.end), _SAYS[language]["later"])
+def _find_later_names(text: str, language: Language, names: tuple[str, ...]) -> Iterator[Violation]:
+    if names:
+        for hit in make_matcher(names).find(text):
+            yield _violation(text, f"name:{hit.owner}", (hit.start, hit.end), _SENTENCES[language]["later"])
 
 
-def _all(names: Sequence[str], cast: Cast) -> list[str]:
-    """Whoever is meant by a name or an id, by all of their names."""
-    meant = [*names]
-    for ident, known in cast.items():
+def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ...]:
+    """Names, with all other names of the entries that they or their ids belong to."""
+    complete = [*names]
+    for ident, known in entry_names.items():
         if ident in names or any(name in names for name in known):
-            meant.extend(known)
-    return list(dict.fromkeys(meant))
+            complete.extend(known)
+    return tuple(dict.fromkeys(complete))
 
 
-def _named(text: str, names: Sequence[str]) -> list[Span]:
-    return apart((hit.start, hit.end) for hit in finder(tuple(names)).find(text))
-
-
-def _inside(spans: Iterable[Span], stretches: Sequence[Span]) -> list[Span]:
-    return [span for span in spans if any(start <= span[0] and span[1] <= end for start, end in stretches)]
-
-
-def _chapter(here: Position | None, timeline: Timeline) -> int | None:
-    return None if here is None else timeline.chapter(here.document)
+def _inside(spans: Iterable[Span], outer: Sequence[Span]) -> list[Span]:
+    return [span for span in spans if any(start <= span[0] and span[1] <= end for start, end in outer)]
 
 
 def _violation(text: str, ident: str, span: Span, sentence: str) -> Violation:
     words = text[slice(*span)]
-    said = sentence.replace("{words}", words if len(words) <= 40 else f"{words[:40]}…")
-    return Violation(constraint=ident, start=span[0], end=span[1], words=words, sentence=said)
+    sentence = sentence.replace("{words}", words if len(words) <= 40 else f"{words[:40]}…")
+    return Violation(constraint=ident, start=span[0], end=span[1], words=words, sentence=sentence)

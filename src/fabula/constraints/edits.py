@@ -1,7 +1,7 @@
-"""Constraints in the store: created, listed, changed and deleted; in force in the next prompt (con-1..3).
+"""Creates, lists, changes and deletes stored constraints (con-1, con-2, con-3).
 
-Writers of one project go one after the other, so counting and then adding is safe: the constraint over
-the limit is refused, whoever comes second.
+A change is in force in the next prompt. Write transactions of one project run one after another, so the limit can
+be checked by counting first.
 """
 
 from __future__ import annotations
@@ -11,149 +11,147 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
+from sqlalchemy import Row
 
-from fabula.constraints.model import MOST, Check, Constraint, Constraints, Kind, Origin
-from fabula.constraints.snapshot import constraint_of
+from fabula.constraints.model import (
+    MAX_CONSTRAINTS,
+    Constraint,
+    ConstraintKind,
+    ConstraintOrigin,
+    TextCheck,
+    check_limit,
+    sort_constraints,
+)
+from fabula.constraints.snapshot import constraint_from_row
 from fabula.constraints.tables import constraints
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import now, sound_id
-from fabula.core.story import Position
-from fabula.store.transaction import Reading, Writing
+from fabula.core.ids import current_timestamp, is_valid_id
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-_FIXED = frozenset({"id", "made"})
+_FIXED = frozenset({"id", "created_at"})  # `update` refuses these
 
 
-class Kept(Struct, frozen=True, kw_only=True):
-    """A constraint as the store keeps it, with the version that an edit names."""
+class StoredConstraint(Struct, frozen=True, kw_only=True):
+    """A constraint in the store, with its version and the time of its last change."""
 
     constraint: Constraint
     version: int
-    changed: str
+    updated_at: str
 
 
-def create(tx: Writing, constraint: Constraint, *, most: int = MOST) -> str:
-    """A new constraint; its id. The one over the limit is refused."""
-    kept = _checked(constraint if constraint.made else replace(constraint, made=now()))
-    _check_room(tx, 1, most)
-    tx.add(constraints, _row(kept))
-    return kept.id
+def create(tx: WriteTransaction, constraint: Constraint, *, limit: int = MAX_CONSTRAINTS) -> str:
+    """Store a new constraint and return its id; refuse it if the project has reached the limit."""
+    constraint = _validate(constraint if constraint.created_at else replace(constraint, created_at=current_timestamp()))
+    check_limit(tx.count(constraints) + 1, limit)
+    tx.insert(constraints, _row(constraint))
+    return constraint.id
 
 
-def update(tx: Writing, constraint_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change text, kind, origin, priority, span or check; says the new version."""
-    before = constraint_of(tx.need(constraints, id=constraint_id))
-    strange = set(values) - set(Constraint.__struct_fields__) | _FIXED & set(values)
-    if strange:
-        raise _refused(f"Of a constraint, {', '.join(sorted(strange))} cannot be changed.")
-    fields = {name: getattr(before, name) for name in Constraint.__struct_fields__}
+def update(tx: WriteTransaction, constraint_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
+    """Change text, kind, origin, priority, span or check, and return the new version."""
+    before = constraint_from_row(tx.require(constraints, id=constraint_id))
+    fields = asdict(before)
+    rejected = values.keys() - fields.keys() | _FIXED & values.keys()
+    if rejected:
+        raise _constraint_error(f"These fields of a constraint cannot be changed: {', '.join(sorted(rejected))}.")
+    del fields["created_at"]  # `convert` knows this field by its JSON name
     try:
-        constraint = _checked(msgspec.convert({**fields, **values}, Constraint))
+        changed = msgspec.convert({**fields, **values}, Constraint)
     except msgspec.ValidationError as error:
-        raise _refused(f"The constraint cannot be changed like this: {error}.") from error
-    return tx.edit(constraints, {"id": constraint_id}, _columns(constraint), expected=expected)
+        raise _constraint_error(f"The constraint cannot be changed like this: {error}.") from error
+    constraint = _validate(replace(changed, created_at=before.created_at))
+    return tx.update_row(constraints, {"id": constraint_id}, _columns(constraint), expected=expected)
 
 
-def delete(tx: Writing, constraint_id: str, *, expected: int | None = None) -> None:
-    """Take a constraint out of force."""
-    tx.edit(constraints, {"id": constraint_id}, {}, expected=expected)
-    tx.remove(constraints, constraints.c.id == constraint_id)
+def delete(tx: WriteTransaction, constraint_id: str, *, expected: int | None = None) -> None:
+    """Delete a constraint."""
+    tx.update_row(constraints, {"id": constraint_id}, {}, expected=expected)
+    tx.delete_rows(constraints, constraints.c.id == constraint_id)
 
 
-def put_all(tx: Writing, many: Iterable[Constraint], *, most: int = MOST) -> int:
-    """Constraints as they are, each new or in place of the one of its id; says how many were written."""
-    wanted: dict[str, Constraint] = {}
-    for constraint in many:
-        if constraint.id in wanted:
-            raise _refused(f"Two constraints have the id {constraint.id!r}: give one of them another.")
-        wanted[constraint.id] = _checked(constraint)
-    old = {row.id: constraint_of(row) for row in tx.rows(constraints)}
-    new = [constraint for ident, constraint in wanted.items() if ident not in old]
-    changed = [constraint for ident, constraint in wanted.items() if ident in old and old[ident] != constraint]
-    _check_room(tx, len(new), most)
-    tx.add(constraints, *(_row(constraint) for constraint in new))
+def put_all(tx: WriteTransaction, new_constraints: Iterable[Constraint], *, limit: int = MAX_CONSTRAINTS) -> int:
+    """Store constraints, each new or in place of the one with its id; return how many were written."""
+    valid: dict[str, Constraint] = {}
+    for constraint in new_constraints:
+        if constraint.id in valid:
+            raise _constraint_error(f"Two constraints have the id {constraint.id!r}: give one of them another.")
+        valid[constraint.id] = _validate(constraint)
+    old = {row.id: constraint_from_row(row) for row in tx.rows(constraints)}
+    new = [constraint for ident, constraint in valid.items() if ident not in old]
+    changed = [constraint for ident, constraint in valid.items() if ident in old and old[ident] != constraint]
+    if new:
+        check_limit(len(old) + len(new), limit)
+    tx.insert(constraints, *map(_row, new))
     for constraint in changed:
-        tx.edit(constraints, {"id": constraint.id}, {"made": constraint.made, **_columns(constraint)})
+        tx.update_row(constraints, {"id": constraint.id}, _row(constraint))
     return len(new) + len(changed)
 
 
-def get(reading: Reading, constraint_id: str) -> Kept:
-    """One constraint."""
-    row = reading.need(constraints, id=constraint_id)
-    return Kept(constraint=constraint_of(row), version=row.version, changed=row.changed)
+def get(reading: ReadTransaction, constraint_id: str) -> StoredConstraint:
+    """Read one constraint; a missing one is refused."""
+    return _stored(reading.require(constraints, id=constraint_id))
 
 
-def listed(reading: Reading, *, kind: Kind | None = None, origin: Origin | None = None) -> list[Kept]:
-    """All constraints, or those of a kind or origin, in the order in which they stand in a prompt."""
-    rows = {row.id: row for row in reading.rows(constraints)}
-    ordered = Constraints("-", map(constraint_of, rows.values()), most=max(len(rows), MOST)).constraints
+def list_constraints(
+    reading: ReadTransaction, *, kind: ConstraintKind | None = None, origin: ConstraintOrigin | None = None
+) -> list[StoredConstraint]:
+    """List all constraints, or those of a kind or origin, in prompt order."""
+    stored = {row.id: _stored(row) for row in reading.rows(constraints)}
     return [
-        Kept(constraint=constraint, version=rows[constraint.id].version, changed=rows[constraint.id].changed)
-        for constraint in ordered
+        stored[constraint.id]
+        for constraint in sort_constraints(item.constraint for item in stored.values())
         if kind in (None, constraint.kind) and origin in (None, constraint.origin)
     ]
 
 
-def _check_room(tx: Writing, more: int, most: int) -> None:
-    there = tx.count(constraints)
-    if more and there + more > most:
-        raise FabulaError(
-            Code.CONSTRAINT_LIMIT,
-            f"A project may have {most} constraints and this would make {there + more}. "
-            "Merge or delete some first. Nothing was changed.",
-            most=most,
+def _stored(row: Row[Any]) -> StoredConstraint:
+    return StoredConstraint(constraint=constraint_from_row(row), version=row.version, updated_at=row.changed)
+
+
+def _validate(constraint: Constraint) -> Constraint:
+    """Refuse a constraint that cannot be stored; one made in Python may hold values of any type."""
+    if not is_valid_id(constraint.id):
+        raise _constraint_error(
+            f"{constraint.id!r} cannot be the id of a constraint: leave out spaces, slashes and `|`."
         )
-
-
-def _checked(constraint: Constraint) -> Constraint:
-    """A constraint that can be kept; one made in Python may hold anything."""
-    if not sound_id(constraint.id):
-        raise _refused(f"{constraint.id!r} cannot be the id of a constraint: leave out spaces, slashes and `|`.")
-    if constraint.kind not in tuple(Kind) or constraint.origin not in tuple(Origin):
-        raise _refused(
-            f"A constraint is about {_either(Kind)} and comes from {_either(Origin)}; "
+    if constraint.kind not in tuple(ConstraintKind) or constraint.origin not in tuple(ConstraintOrigin):
+        raise _constraint_error(
+            f"A constraint is about {', '.join(ConstraintKind)} and comes from {', '.join(ConstraintOrigin)}; "
             f"{constraint.id!r} says {constraint.kind!r} and {constraint.origin!r}."
         )
     since, until = constraint.since, constraint.until
-    if not _sound(since) or not _sound(until):
-        raise _refused(f"The constraint {constraint.id!r} has a span that is no place in the story.")
+    if any(mark is not None and (not mark.document or mark.offset < 0) for mark in (since, until)):
+        raise _constraint_error(f"The constraint {constraint.id!r} has a span that is no place in the story.")
     if since is not None and until is not None and since.document == until.document and until.offset <= since.offset:
-        raise _refused(f"The constraint {constraint.id!r} would end before it begins.")
+        raise _constraint_error(f"The constraint {constraint.id!r} would end before it begins.")
     if constraint.check is not None:
         try:
-            msgspec.convert(msgspec.to_builtins(constraint.check), Check)
+            msgspec.convert(msgspec.to_builtins(constraint.check), TextCheck)
         except (msgspec.ValidationError, TypeError) as error:
-            raise _refused(f"What is to be checked for {constraint.id!r} makes no sense: {error}.") from error
+            raise _constraint_error(f"What is to be checked for {constraint.id!r} makes no sense: {error}.") from error
     return constraint
 
 
-def _either(words: type[Kind] | type[Origin]) -> str:
-    return ", ".join(word.value for word in words)
-
-
-def _sound(place: Position | None) -> bool:
-    return place is None or (bool(place.document) and place.offset >= 0)
-
-
-def _refused(sentence: str) -> FabulaError:
+def _constraint_error(sentence: str) -> FabulaError:
     return FabulaError(Code.CONSTRAINT_VALIDATION_ERROR, f"{sentence} Nothing was changed.")
 
 
 def _row(constraint: Constraint) -> dict[str, Any]:
-    return {"id": constraint.id, "made": constraint.made, **_columns(constraint)}
+    return {"id": constraint.id, "made": constraint.created_at, **_columns(constraint)}
 
 
 def _columns(constraint: Constraint) -> dict[str, Any]:
     since, until = constraint.since, constraint.until
     return {
         "text": constraint.text,
-        "kind": Kind(constraint.kind).value,
-        "origin": Origin(constraint.origin).value,
+        "kind": ConstraintKind(constraint.kind).value,
+        "origin": ConstraintOrigin(constraint.origin).value,
         "priority": constraint.priority,
         "since_document": None if since is None else since.document,
         "since_offset": None if since is None else since.offset,
         "until_document": None if until is None else until.document,
         "until_offset": None if until is None else until.offset,
         "check": None if constraint.check is None else msgspec.to_builtins(constraint.check),
-        "changed": now(),
+        "changed": current_timestamp(),
     }

@@ -1,4 +1,8 @@
-"""Constraints and their order."""
+"""Data types of constraints, and their order in the prompt (con-1, con-2, con-3).
+
+A constraint has a kind, an origin, a priority and perhaps a span of the story in which it holds. It may carry a
+check that a program can run on a text. `Constraints` sorts them by origin, then priority, then newest, then id.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,20 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.story import Position
 
-MOST = 500
-Said = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]  # one word, mark or name
+MAX_CONSTRAINTS = 500
+CheckTerm = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]  # one word, mark or name
+Person = Literal["first", "second", "third"]
+LengthUnit = Literal["words", "characters"]
+Span = tuple[int, int]  # start and end in a text
 
 
-class Kind(StrEnum):
+class ConstraintKind(StrEnum):
     """What a constraint is about."""
 
     NARRATIVE = "narrative"
@@ -26,8 +33,8 @@ class Kind(StrEnum):
     PLOT = "plot"
 
 
-class Origin(StrEnum):
-    """Where a constraint comes from; also the order in which they stand."""
+class ConstraintOrigin(StrEnum):
+    """Where a constraint comes from; constraints are sorted in this order."""
 
     USER = "user"
     PROJECT = "project"
@@ -35,57 +42,51 @@ class Origin(StrEnum):
     GRAPH = "graph"
 
 
-_TIERS = {
-    Origin.USER: Tier.USER,
-    Origin.PROJECT: Tier.PROJECT,
-    Origin.LEARNED: Tier.LEARNED,
-    Origin.GRAPH: Tier.GRAPH,
-}
-_ORDER = list(Origin)
+_ORIGIN_ORDER = list(ConstraintOrigin)
 
 
-class Banned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="banned", forbid_unknown_fields=True):
-    """Words and marks that must not occur, anywhere or in the narration only."""
+class BannedWords(Struct, frozen=True, kw_only=True, tag_field="kind", tag="banned", forbid_unknown_fields=True):
+    """A check for words and marks that must not occur, anywhere or only in the narration."""
 
-    words: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=500)]
-    narration: bool = False
-
-
-class Length(Struct, frozen=True, kw_only=True, tag_field="kind", tag="length", forbid_unknown_fields=True):
-    """How long a sentence may be: in words, or in characters (字 in Chinese)."""
-
-    most: Annotated[int, Meta(ge=1, le=10_000)]
-    unit: Literal["words", "characters"] = "words"
+    words: Annotated[tuple[CheckTerm, ...], Meta(min_length=1, max_length=500)]
+    narration_only: bool = field(default=False, name="narration")
 
 
-class Person(Struct, frozen=True, kw_only=True, tag_field="kind", tag="person", forbid_unknown_fields=True):
-    """In which person the story is told."""
+class SentenceLength(Struct, frozen=True, kw_only=True, tag_field="kind", tag="length", forbid_unknown_fields=True):
+    """A check for sentences that are too long, in words or in characters (字 in Chinese)."""
 
-    person: Literal["first", "second", "third"]
-
-
-class Unnamed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unnamed", forbid_unknown_fields=True):
-    """Who must not be named: by name or id of an entry, perhaps only before a chapter."""
-
-    names: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=500)]
-    before: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    max_length: Annotated[int, Meta(ge=1, le=10_000)] = field(name="most")
+    unit: LengthUnit = "words"
 
 
-Check = Banned | Length | Person | Unnamed
+class NarrativePerson(Struct, frozen=True, kw_only=True, tag_field="kind", tag="person", forbid_unknown_fields=True):
+    """A check for the grammatical person of the narration."""
+
+    person: Person
+
+
+class ForbiddenNames(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unnamed", forbid_unknown_fields=True):
+    """A check for names, or ids of entries, that must not occur, perhaps only before a chapter."""
+
+    names: Annotated[tuple[CheckTerm, ...], Meta(min_length=1, max_length=500)]
+    before_chapter: Annotated[int, Meta(ge=1, le=100_000)] | None = field(default=None, name="before")
+
+
+TextCheck = BannedWords | SentenceLength | NarrativePerson | ForbiddenNames
 
 
 class Constraint(Struct, frozen=True, kw_only=True):
-    """One rule, perhaps for a span of the story only; `check` where a program can hold a text against it."""
+    """One rule, for the whole story or a span of it; `check` says what a program can check."""
 
     id: str
     text: str
-    kind: Kind = Kind.STYLE
-    origin: Origin = Origin.USER
+    kind: ConstraintKind = ConstraintKind.STYLE
+    origin: ConstraintOrigin = ConstraintOrigin.USER
     priority: int = 50
-    made: str = ""
+    created_at: str = field(default="", name="made")
     since: Position | None = None
     until: Position | None = None
-    check: Check | None = None
+    check: TextCheck | None = None
 
     def __post_init__(self) -> None:
         if not self.id.strip() or not self.text.strip() or not 0 <= self.priority <= 100:
@@ -97,20 +98,14 @@ class Constraint(Struct, frozen=True, kw_only=True):
 
 
 class Constraints:
-    """A snapshot of all constraints of a project, sorted, with their fragments."""
+    """An immutable snapshot of all constraints of a project, sorted, with their fragments."""
 
-    def __init__(self, project_id: str, constraints: Iterable[Constraint], *, most: int = MOST) -> None:
-        newest_first = sorted(constraints, key=lambda c: c.id)
-        newest_first.sort(key=lambda c: c.made, reverse=True)
-        newest_first.sort(key=lambda c: (_ORDER.index(c.origin), -c.priority))
-        self.constraints = tuple(newest_first)
-        if len(self.constraints) > most:
-            raise FabulaError(
-                Code.CONSTRAINT_LIMIT,
-                f"A project may have {most} constraints and this would make {len(self.constraints)}. "
-                "Merge or delete some first. Nothing was changed.",
-                most=most,
-            )
+    def __init__(
+        self, project_id: str, constraints: Iterable[Constraint], *, limit: int | None = MAX_CONSTRAINTS
+    ) -> None:
+        self.constraints = tuple(sort_constraints(constraints))
+        if limit is not None:
+            check_limit(len(self.constraints), limit)
         self.fragments = tuple(
             Fragment(
                 source=f"constraint:{c.id}",
@@ -118,10 +113,29 @@ class Constraints:
                 text=c.text,
                 project_id=project_id,
                 part=Part.CONSTRAINT,
-                tier=_TIERS[c.origin],
+                tier=Tier[c.origin.name],
                 score=c.priority / 100,
                 since=c.since,
                 until=c.until,
             )
             for c in self.constraints
+        )
+
+
+def sort_constraints(constraints: Iterable[Constraint]) -> list[Constraint]:
+    """Sort constraints by origin, then priority, then newest, then id (con-3)."""
+    ordered = sorted(constraints, key=lambda c: c.id)
+    ordered.sort(key=lambda c: c.created_at, reverse=True)
+    ordered.sort(key=lambda c: (_ORIGIN_ORDER.index(c.origin), -c.priority))
+    return ordered
+
+
+def check_limit(count: int, limit: int) -> None:
+    """Refuse more constraints than a project may have."""
+    if count > limit:
+        raise FabulaError(
+            Code.CONSTRAINT_LIMIT,
+            f"A project may have {limit} constraints and this would make {count}. "
+            "Merge or delete some first. Nothing was changed.",
+            most=limit,
         )

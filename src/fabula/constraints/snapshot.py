@@ -1,4 +1,4 @@
-"""From rows to a snapshot: there are few constraints, so all are read, and those that are equal are shared."""
+"""Loads the constraints snapshot from the store. There are few constraints, so a change reads all of them."""
 
 from __future__ import annotations
 
@@ -8,38 +8,44 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from fabula.constraints.model import MOST, Check, Constraint, Constraints, Kind, Origin
+from fabula.constraints.model import (
+    Constraint,
+    ConstraintKind,
+    ConstraintOrigin,
+    Constraints,
+    TextCheck,
+)
 from fabula.constraints.tables import constraints
 from fabula.core.story import Position
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 
 
 def load(
-    reading: Reading, project_id: str, before: Constraints | None = None, moved: Set[str] | None = None
+    reading: ReadTransaction, project_id: str, previous: Constraints | None = None, changed: Set[str] | None = None
 ) -> Constraints:
-    """The constraints as they stand; the snapshot before where none of them moved."""
-    if before is not None and moved is not None and not moved:
-        return before
-    known = {constraint.id: constraint for constraint in before.constraints} if before is not None else {}
-    found = []
+    """Load the constraints, or return the previous snapshot if none changed; equal constraints are shared with it."""
+    if previous is not None and changed is not None and not changed:
+        return previous
+    known = {constraint.id: constraint for constraint in previous.constraints} if previous is not None else {}
+    current = []
     for row in reading.rows(constraints):
-        fresh, kept = constraint_of(row), known.get(row.id)
-        found.append(kept if kept is not None and kept == fresh else fresh)
-    # The limit is kept where constraints are created: a project that is over it all the same still opens.
-    snapshot = Constraints(project_id, found, most=max(MOST, len(found)))
-    return before if before is not None and before.constraints == snapshot.constraints else snapshot
+        constraint, before = constraint_from_row(row), known.get(row.id)
+        current.append(before if before is not None and before == constraint else constraint)
+    # The limit applies when constraints are created; a project that exceeds it still opens.
+    snapshot = Constraints(project_id, current, limit=None)
+    return previous if previous is not None and previous.constraints == snapshot.constraints else snapshot
 
 
-def constraint_of(row: Row[Any]) -> Constraint:
-    """One constraint."""
+def constraint_from_row(row: Row[Any]) -> Constraint:
+    """Make a constraint from its row."""
     return Constraint(
         id=row.id,
         text=row.text,
-        kind=Kind(row.kind),
-        origin=Origin(row.origin),
+        kind=ConstraintKind(row.kind),
+        origin=ConstraintOrigin(row.origin),
         priority=row.priority,
-        made=row.made,
+        created_at=row.made,
         since=None if row.since_document is None else Position(row.since_document, row.since_offset or 0),
         until=None if row.until_document is None else Position(row.until_document, row.until_offset or 0),
-        check=None if row.check is None else msgspec.convert(row.check, Check),
+        check=None if row.check is None else msgspec.convert(row.check, TextCheck),
     )

@@ -1,11 +1,11 @@
-"""What constraints offer: all of them; the gate knows which hold here."""
+"""The constraints source: offers every constraint; the gate drops those that do not hold here (con-1, con-2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from fabula.constraints.model import Constraints
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment
@@ -13,18 +13,18 @@ from fabula.core.view import View
 
 
 class ConstraintsSource:
-    """Every constraint of the project, in its order."""
+    """Offers every constraint of the project, in order."""
 
     name = "constraints"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The snapshot's fragments, made once."""
-        constraints = view.room(Constraints)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the fragments of the snapshot."""
+        constraints = view.snapshot(Constraints)
         return constraints.fragments if constraints is not None else ()
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Every constraint is offered."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Return nothing: every constraint is offered."""
         return ()

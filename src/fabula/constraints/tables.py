@@ -1,30 +1,41 @@
-"""The constraints' table."""
+"""The table of constraints."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, Text
 
-from fabula.constraints.model import Check, Kind, Origin
+from fabula.constraints.model import ConstraintKind, ConstraintOrigin, TextCheck
 from fabula.core.errors import Code
-from fabula.store.schema import About, Percent, Words, number, packed, place, project_table, text, times, version
+from fabula.store.schema import (
+    NonBlank,
+    Percent,
+    TableInfo,
+    integer_column,
+    json_column,
+    position_columns,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
 constraints = project_table(
     "constraints",
-    About(
-        room="constraints",
+    TableInfo(
+        area="constraints",
         owner="project",
         item="id",
-        missing=Code.CONSTRAINT_NOT_FOUND,
-        conflict=Code.CONSTRAINT_CONFLICT,
+        missing_code=Code.CONSTRAINT_NOT_FOUND,
+        conflict_code=Code.CONSTRAINT_CONFLICT,
     ),
-    Column("id", Text, nullable=False, info={"holds": Words}),
-    text("text", info={"holds": Words}),
-    text("kind", "style", info={"holds": Kind}),
-    text("origin", "user", info={"holds": Origin}),
-    number("priority", 50, info={"holds": Percent}),
-    *place("since"),
-    *place("until"),
-    packed("check", None, info={"holds": Check}),  # what a program can hold a text against
-    *times(),
-    version(),
+    Column("id", Text, nullable=False, info={"type": NonBlank}),
+    text_column("text", info={"type": NonBlank}),
+    text_column("kind", "style", info={"type": ConstraintKind}),
+    text_column("origin", "user", info={"type": ConstraintOrigin}),
+    integer_column("priority", 50, info={"type": Percent}),
+    *position_columns("since"),
+    *position_columns("until"),
+    json_column("check", None, info={"type": TextCheck}),  # what a program can check
+    *timestamp_columns(),
+    version_column(),
 )

@@ -1,63 +1,95 @@
-"""The context engine, usable with nothing else of the house."""
+"""The context engine: sources, recipes and presets in, one prompt under a token budget out.
 
-from fabula.context.budget import Budget, Limits, Profile, Share
-from fabula.context.continuity import NOTHING, Continuities, Continuity, continuity_key
-from fabula.context.engine import Engine, Settings
-from fabula.context.gather import Called, Source
-from fabula.context.recipes import RECIPES, Injection, Node, Preset, Recipe, available_anchors
-from fabula.context.render import Message
-from fabula.context.request import Ask, Attachment, Principal, Request
+It works alone: no store, no server, no model.
+"""
+
+from fabula.context.budget import Budget, BudgetProfile, Limits, Share
+from fabula.context.continuity import NO_CONTINUITY, Continuity
+from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
+from fabula.context.gather import FunctionSource, Source, StatefulSource
+from fabula.context.nearby import Nearby
+from fabula.context.recipes import (
+    CHARACTER_CHAT,
+    CHAT,
+    DIGEST,
+    NOVEL,
+    PLAIN,
+    RECIPES,
+    Condition,
+    InjectionStrategy,
+    Node,
+    NodeType,
+    Preset,
+    Recipe,
+    UserProfile,
+    available_anchors,
+)
+from fabula.context.render import PromptMessage
+from fabula.context.request import Attachment, HistoryWindow, Principal, Request, SourceRequest
 from fabula.context.result import LayerReport, Result
 from fabula.context.trace import Reason, Trace, Verdict
-from fabula.context.vantage import vantage_of
+from fabula.context.vantage import resolve_vantage
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Fragment, Layer, Part, Placement, Terms, Tier
-from fabula.core.story import Eyes, Moment, Position, Timeline, Vantage
-from fabula.core.view import Project, View
+from fabula.core.fragment import LAYERS, Fragment, Layer, Part, Placement, Role, Tier, Visibility
+from fabula.core.story import Perspective, Position, Timeline, TimelineEntry, Vantage
+from fabula.core.view import Language, Project, View
 
 __all__ = [
-    "NOTHING",
+    "CHARACTER_CHAT",
+    "CHAT",
+    "DEFAULT_SETTINGS",
+    "DIGEST",
+    "LAYERS",
+    "NOVEL",
+    "NO_CONTINUITY",
+    "PLAIN",
     "RECIPES",
-    "Ask",
     "Attachment",
     "Budget",
-    "Called",
+    "BudgetProfile",
     "Code",
-    "Continuities",
+    "Condition",
     "Continuity",
     "Engine",
-    "Eyes",
+    "EngineSettings",
     "FabulaError",
     "Fragment",
-    "Injection",
+    "FunctionSource",
+    "HistoryWindow",
+    "InjectionStrategy",
+    "Language",
     "Layer",
     "LayerReport",
     "Limits",
-    "Message",
-    "Moment",
+    "Nearby",
     "Node",
+    "NodeType",
     "Part",
+    "Perspective",
     "Placement",
     "Position",
     "Preset",
     "Principal",
-    "Profile",
     "Project",
+    "PromptMessage",
     "Reason",
     "Recipe",
     "Request",
     "Result",
-    "Settings",
+    "Role",
     "Share",
     "Source",
-    "Terms",
+    "SourceRequest",
+    "StatefulSource",
     "Tier",
     "Timeline",
+    "TimelineEntry",
     "Trace",
+    "UserProfile",
     "Vantage",
     "Verdict",
     "View",
+    "Visibility",
     "available_anchors",
-    "continuity_key",
-    "vantage_of",
+    "resolve_vantage",
 ]

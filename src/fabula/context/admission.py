@@ -1,84 +1,55 @@
-"""A queue with a bound, then backpressure: a few assemblies a document at once, a few more waiting.
-
-And turns, so that threads do not get in each other's way.
-"""
+"""Admission of assemblies: a few of one document at once, a few more waiting, then backpressure (bud-8)."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fabula.core.errors import Code, FabulaError
 
 
-class Turnstile:
-    """Lets `at_once` callers through for each key, and lets `waiting` more stand in line."""
+class AdmissionQueue:
+    """Admits `max_running` callers for each key at a time; `max_waiting` more may wait."""
 
-    def __init__(self, at_once: int, waiting: int) -> None:
-        self._at_once = at_once
-        self._waiting = waiting
-        self._inside: dict[str, int] = {}
-        self._line: dict[str, int] = {}
-        self._lock = threading.Lock()
-        self._turn = threading.Condition(self._lock)
+    def __init__(self, max_running: int, max_waiting: int) -> None:
+        self._max_running = max_running
+        self._max_waiting = max_waiting
+        self._running: dict[str, int] = {}
+        self._waiting: dict[str, int] = {}
+        self._changed = threading.Condition()
 
-    def enter(self, key: str) -> None:
-        """Take a place, waiting for one if need be. Those already inside are never disturbed."""
-        with self._lock:
-            if self._inside.get(key, 0) >= self._at_once:
-                if self._line.get(key, 0) >= self._waiting:
-                    raise FabulaError(
-                        Code.BACKPRESSURE,
-                        f"{self._at_once} assemblies of this document are running and {self._waiting} are waiting. "
-                        "Try again in a moment; nothing that runs is disturbed.",
-                    )
-                self._line[key] = self._line.get(key, 0) + 1
-                self._turn.wait_for(lambda: self._inside.get(key, 0) < self._at_once)
-                self._leave(self._line, key)
-            self._inside[key] = self._inside.get(key, 0) + 1
-
-    def leave(self, key: str) -> None:
-        """Give the place back."""
-        with self._lock:
-            self._leave(self._inside, key)
-            if self._line:
-                self._turn.notify_all()
-
-    @staticmethod
-    def _leave(places: dict[str, int], key: str) -> None:
-        left = places[key] - 1
-        if left:
-            places[key] = left
-        else:
-            del places[key]
-
-
-class Turns:
-    """One after the other, as long as that is quick.
-
-    Python runs one thread at a time. Threads that compete for it are made to change places every few milliseconds,
-    which costs more than letting each finish. So each waits for its turn, but not for long and not in a crowd:
-    whoever has it may be waiting for something else, and nothing goes wrong where two run at once.
-    """
-
-    def __init__(self, patience: float = 0.05, seats: int = 16) -> None:
-        """`patience` is in seconds; so many as there are `seats` may wait."""
-        self._lock = threading.Lock()
-        self._patience = patience
-        self._seats = [None] * seats
-
-    def take(self) -> bool:
-        """Wait for a turn; False where there is no seat, or it did not come in time."""
-        if self._lock.acquire(blocking=False):
-            return True
+    @contextmanager
+    def admit(self, key: str) -> Iterator[None]:
+        """Run the body once there is a place for it, or refuse. Callers that run are never disturbed."""
+        with self._changed:
+            if self._running.get(key, 0) >= self._max_running:
+                self._wait(key)
+            self._running[key] = self._running.get(key, 0) + 1
         try:
-            self._seats.pop()
-        except IndexError:
-            return False
-        try:
-            return self._lock.acquire(timeout=self._patience)
+            yield
         finally:
-            self._seats.append(None)
+            with self._changed:
+                _decrement(self._running, key)
+                if self._waiting:
+                    self._changed.notify_all()
 
-    def give(self) -> None:
-        """Let the next one have it."""
-        self._lock.release()
+    def _wait(self, key: str) -> None:
+        if self._waiting.get(key, 0) >= self._max_waiting:
+            raise FabulaError(
+                Code.BACKPRESSURE,
+                f"{self._max_running} assemblies of this document are running and {self._max_waiting} are waiting. "
+                "Try again in a moment; nothing that runs is disturbed.",
+            )
+        self._waiting[key] = self._waiting.get(key, 0) + 1
+        try:
+            self._changed.wait_for(lambda: self._running.get(key, 0) < self._max_running)
+        finally:
+            _decrement(self._waiting, key)
+
+
+def _decrement(counts: dict[str, int], key: str) -> None:
+    """Count one less; keys without a count are removed, so that the table does not grow."""
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

@@ -1,8 +1,8 @@
-"""Attachments: sent, described, or dropped with a reason.
+"""Attachments: each is sent, described as text, or dropped with a reason (inj-5).
 
-An image goes along where the model takes images, a document where it takes files; otherwise a description
-stands in for it. A file's text is quoted. All of it is counted before anything else of the immediate layer
-is fitted.
+An image is sent where the model accepts images, a document where it accepts files; otherwise its
+description takes its place. A file whose text is known is quoted. Attachments take their tokens
+before the immediate layer is fitted.
 """
 
 from __future__ import annotations
@@ -13,75 +13,76 @@ from msgspec import Struct, field
 
 from fabula.context.measure import Measure
 from fabula.context.request import Attachment
-from fabula.context.trace import Outcome, Reason
+from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 
 
-class Attached(Struct):
-    """What came of the attachments."""
+class AttachmentResult(Struct):
+    """What became of the attachments."""
 
     sent: tuple[str, ...] = ()
-    tokens: int = 0
+    tokens: int = 0  # of those that are sent
     described: list[Fragment] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[FragmentOutcome] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-def attach(attachments: Sequence[Attachment], project_id: str, measure: Measure, room: int) -> Attached:
-    """Take attachments in order, as far as the room reaches."""
-    done = Attached()
-    sent: list[str] = []
-    for item in attachments:
-        if item.tokens < 0:
+def fit_attachments(
+    attachments: Sequence[Attachment], project_id: str, measure: Measure, available: int
+) -> AttachmentResult:
+    """Take attachments in their order, as long as tokens are available."""
+    result = AttachmentResult()
+    for attachment in attachments:
+        name = attachment.name or attachment.id
+        if attachment.tokens < 0:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                f"The attachment {item.name or item.id} is said to cost {item.tokens} tokens. "
-                "Give what it costs, from 0 up.",
+                f"The attachment {name} is said to cost {attachment.tokens} tokens. Give what it costs, from 0 up.",
             )
-        words = _words(item, measure)
+        description = _describe(attachment, measure)
         fragment = Fragment(
-            source=f"attachment:{item.id}",
+            source=f"attachment:{attachment.id}",
             layer=Layer.IMMEDIATE,
-            text=words,
+            text=description,
             project_id=project_id,
-            title=item.name or item.id,
+            title=name,
             part=Part.SCENE,
         )
-        if _goes_along(item, measure) and item.tokens <= room:
-            room -= item.tokens
-            done.tokens += item.tokens
-            sent.append(item.reference)
-            as_what = "sent as an image" if item.kind == "image" else "sent as a file"
-            done.outcomes.append((fragment, Reason.KEPT, item.tokens, as_what))
-        elif words and measure.piece(words) <= room:
-            room -= measure.piece(words)
-            done.described.append(fragment)
+        can_send = _can_send(attachment, measure)
+        if can_send and attachment.tokens <= available:
+            available -= attachment.tokens
+            result.tokens += attachment.tokens
+            result.sent += (attachment.reference,)
+            detail = "sent as an image" if attachment.kind == "image" else "sent as a file"
+            result.outcomes.append((fragment, Reason.KEPT, attachment.tokens, detail))
+        elif description and measure.count_block(description) <= available:
+            available -= measure.count_block(description)
+            result.described.append(fragment)
         else:
-            fits_not = bool(words) or _goes_along(item, measure)
-            why = measure.words.no_way["room" if fits_not else _no_way(item)]
-            done.outcomes.append((fragment, Reason.NO_ROOM if fits_not else Reason.EMPTY, 0, why))
-            done.warnings.append(measure.words.warn(Code.ATTACHMENT_DROPPED, name=item.name or item.id, why=why))
-    done.sent = tuple(sent)
-    return done
+            too_large = bool(description) or can_send
+            why = measure.phrases.attachment_reasons["room" if too_large else _no_content_reason(attachment)]
+            result.outcomes.append((fragment, Reason.NO_ROOM if too_large else Reason.EMPTY, 0, why))
+            result.warnings.append(measure.phrases.format_warning(Code.ATTACHMENT_DROPPED, name=name, why=why))
+    return result
 
 
-def _goes_along(item: Attachment, measure: Measure) -> bool:
-    """Does the model take it as it is? A file whose text is known is quoted instead, which every model can read."""
-    if item.kind == "image":
-        return measure.model.images and bool(item.reference)
-    return measure.model.files and bool(item.reference) and not item.text.strip()
+def _can_send(attachment: Attachment, measure: Measure) -> bool:
+    """Whether the model accepts it as it is. A file with a known text is quoted, which every model can read."""
+    if attachment.kind == "image":
+        return measure.model.accepts_images and bool(attachment.reference)
+    return measure.model.accepts_files and bool(attachment.reference) and not attachment.text.strip()
 
 
-def _no_way(item: Attachment) -> str:
-    if not item.reference:
+def _no_content_reason(attachment: Attachment) -> str:
+    if not attachment.reference:
         return "nothing"
-    return "image" if item.kind == "image" else "file"
+    return "image" if attachment.kind == "image" else "file"
 
 
-def _words(item: Attachment, measure: Measure) -> str:
-    inside = "\n".join(part for part in (item.description, item.text) if part.strip())
-    if not inside:
+def _describe(attachment: Attachment, measure: Measure) -> str:
+    content = "\n".join(part for part in (attachment.description, attachment.text) if part.strip())
+    if not content:
         return ""
-    pattern = measure.words.image if item.kind == "image" else measure.words.file
-    return pattern.format(name=item.name or item.id, description=inside)
+    pattern = measure.phrases.image if attachment.kind == "image" else measure.phrases.file
+    return pattern.format(name=attachment.name or attachment.id, description=content)

@@ -1,28 +1,34 @@
-"""Budget: how many tokens there are, and what each layer may count on.
+"""The token budget of a request: its total, the share of each layer, and the limits (bud-1, bud-8).
 
-The total is hard and the minimums are soft. Shares do not wall layers off from each other: they
-tell sources how much to offer and draw the line that rules should stay under.
+The total is hard, the minimums are soft. A share tells sources how much to offer; what one layer
+leaves unused the others may use. The share of the rules is also the limit above which rules are
+reduced.
 """
 
 from __future__ import annotations
 
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import LAYERS, Layer
 
+if TYPE_CHECKING:
+    from fabula.context.measure import Measure
+    from fabula.context.recipes import Preset, Recipe
+
 
 class Share(Struct, frozen=True):
-    """One layer's part of the budget, and what it is guaranteed while that is possible."""
+    """The share of one layer, and the minimum it gets while that is possible."""
 
     ratio: float
     minimum: int
 
 
-class Profile(Struct, frozen=True, kw_only=True):
-    """How a window is divided."""
+class BudgetProfile(Struct, frozen=True, kw_only=True):
+    """How a model's window is divided among the layers and the reply."""
 
     rules: Share = Share(0.15, 500)
     settings: Share = Share(0.10, 200)
@@ -36,10 +42,10 @@ class Profile(Struct, frozen=True, kw_only=True):
         return self.rules, self.settings, self.retrieved, self.immediate
 
     def check(self) -> None:
-        """Refuse shares that cannot be meant."""
+        """Refuse shares and minimums that make no sense (bud-7)."""
         shares = self.shares()
         ratios = [share.ratio for share in shares] + [self.reply_ratio]
-        if not all(_number(r) and 0 <= r <= 1 for r in ratios) or sum(s.ratio for s in shares) > 1 + 1e-9:
+        if not all(_is_number(r) and 0 <= r <= 1 for r in ratios) or sum(s.ratio for s in shares) > 1 + 1e-9:
             raise FabulaError(
                 Code.BUDGET_INVALID_RATIO,
                 "Shares must lie between 0 and 1 and must not add up to more than 1. Nothing was changed.",
@@ -51,54 +57,93 @@ class Profile(Struct, frozen=True, kw_only=True):
             )
 
 
-def _number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one request may ask of the house."""
+    """The limits on one request, and on requests at the same time."""
 
     input_tokens: int = 64_000
     retrieved_chunks: int = 200
-    at_once: int = 4
-    waiting: int = 16
+    at_once: int = 4  # assemblies of one document that run at the same time
+    waiting: int = 16  # more of them that may wait
     source_seconds: float = 2.0
     source_fragments: int = 20_000
 
 
 class Budget(Struct, frozen=True):
-    """The sums of one request. `layers` is what the four layers share, `rules_line` what rules should stay under."""
+    """The sums of one request."""
 
     window: int
     reply: int
-    fixed: int
-    profile: Profile
-    layers: int
-    rules_line: int
+    fixed: int  # identity, preset messages and the overhead of messages
+    profile: BudgetProfile
+    layer_tokens: int  # for the four layers together
+    rules_limit: int
     shares: dict[Layer, int]
 
     @property
     def total(self) -> int:
-        """What the messages as sent may cost."""
+        """The tokens that the messages as sent may take."""
         return self.window - self.reply
 
-    def less(self, tokens: int) -> Budget:
-        """The same with so much more spoken for."""
-        return make_budget(self.window, self.reply, self.fixed + tokens, self.profile)
+    def reserve(self, tokens: int) -> Budget:
+        """The same budget with so many more tokens taken."""
+        return divide_window(self.window, self.reply, self.fixed + tokens, self.profile)
 
 
-def make_budget(window: int, reply: int, fixed: int, profile: Profile) -> Budget:
-    """Divide a window."""
-    layers = window - reply - fixed
+def divide_window(window: int, reply: int, fixed: int, profile: BudgetProfile) -> Budget:
+    """Divide a window among the reply, the fixed part and the layers."""
+    layer_tokens = window - reply - fixed
     shares = {
-        layer: max(int(layers * share.ratio), share.minimum, 0)
+        layer: max(int(layer_tokens * share.ratio), share.minimum, 0)
         for layer, share in zip(LAYERS, profile.shares(), strict=True)
     }
-    return Budget(window, reply, fixed, profile, layers, shares[Layer.RULES], shares)
+    return Budget(window, reply, fixed, profile, layer_tokens, shares[Layer.RULES], shares)
 
 
-def reply_reserve(window: int, profile: Profile, asked: int | None) -> int:
-    """Tokens kept free for the answer."""
-    if asked is not None:
-        return asked
-    return min(int(window * profile.reply_ratio), profile.reply_most)
+def compute_budget(
+    measure: Measure, recipe: Recipe, preset: Preset, identity: str, profile: BudgetProfile, reply_tokens: int | None
+) -> Budget:
+    """The budget before any fragment: what identity, preset and message overhead leave of the window.
+
+    Where messages will split is not known yet, so the overhead is counted for the worst case.
+    """
+    model = measure.model
+    fixed = measure.count_block(identity.strip()) + model.tokens_per_reply
+    messages, last_role = 2, "system"
+    for node in preset.nodes:
+        if node.content.strip():
+            fixed += measure.count_block(node.content.strip())
+            if node.injection_strategy is not None:
+                messages += 2
+        if node.role != last_role or not (recipe.merge_same_role or recipe.alternate):
+            messages += 1
+            last_role = node.role
+    if recipe.alternate:
+        fixed += measure.count_block(measure.phrases.first_turn)
+        messages += 1
+    fixed += messages * model.tokens_per_message
+    if model.window <= 0:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            f"A window of {model.window} tokens holds nothing. Give the size of the model's window, in tokens.",
+        )
+    reply = reply_tokens
+    if reply is None:
+        reply = min(int(model.window * profile.reply_ratio), profile.reply_most)
+    if not 0 <= reply < max(model.window, 1):
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            f"{reply} tokens cannot be kept for the answer in a window of {model.window}. Ask for fewer.",
+        )
+    budget = divide_window(model.window, reply, fixed, profile)
+    if budget.layer_tokens <= 0:
+        raise FabulaError(
+            Code.RULES_TOO_LARGE,
+            f"The identity prompt and the preset need {fixed} tokens, and a window of {model.window} with {reply} "
+            f"kept for the answer leaves {budget.total}. Use a larger window or a shorter preset. "
+            "Nothing was changed.",
+        )
+    return budget

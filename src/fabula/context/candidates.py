@@ -1,208 +1,211 @@
-"""Shape: everything that may enter, measured and sorted by the part it plays."""
+"""Candidates: the gathered fragments that pass the gate, measured and sorted by section.
+
+Fragments that are empty, excluded by hand or duplicates are dropped here, each with its reason. So
+are retrieved fragments beyond the limit, the best being kept, and a request that gathered more
+tokens than one prompt may be selected from is refused (bud-8).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from fabula.context.budget import Limits
 from fabula.context.gate import Gate
-from fabula.context.gate_cache import SEATS, Group, Known, Sifted, look_through
-from fabula.context.measure import Measure, Piece
-from fabula.context.static_fragments import Standing, once, standing, without_repeats
-from fabula.context.trace import Outcome, Reason
+from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
+from fabula.context.trace import FragmentOutcome, Reason
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
-from fabula.text.windows import Stretch, stretch
+from fabula.core.relevance import NEEDED
+from fabula.text.windows import TextWindow, as_text_window
 
 
-class Offer(Struct):
-    """Everything that may enter, sorted by the part it plays."""
+class Candidates(Struct):
+    """Everything that may enter the prompt, by section, and what became of the rest."""
 
-    constraints: list[Piece] = field(default_factory=list)
-    rules: list[Piece] = field(default_factory=list)
-    settings: list[Piece] = field(default_factory=list)
-    retrieved: list[Piece] = field(default_factory=list)
-    scene: list[Piece] = field(default_factory=list)
-    window: Stretch | None = None
+    constraints: list[MeasuredFragment] = field(default_factory=list)
+    rules: list[MeasuredFragment] = field(default_factory=list)
+    settings: list[MeasuredFragment] = field(default_factory=list)
+    retrieved: list[MeasuredFragment] = field(default_factory=list)
+    scene: list[MeasuredFragment] = field(default_factory=list)
+    cursor: list[MeasuredFragment] = field(default_factory=list)
+    after: list[MeasuredFragment] = field(default_factory=list)
+    editor_state: list[MeasuredFragment] = field(default_factory=list)
+    history: list[MeasuredFragment] = field(default_factory=list)
+    instruction: list[MeasuredFragment] = field(default_factory=list)
+    window: TextWindow | None = None
     window_tokens: int = 0
-    mark: list[Piece] = field(default_factory=list)
-    after: list[Piece] = field(default_factory=list)
-    desk: list[Piece] = field(default_factory=list)
-    history: list[Piece] = field(default_factory=list)
-    closing: list[Piece] = field(default_factory=list)
-    standing: Standing | None = None  # set where rules and settings are just what always stands
+    outcomes: list[FragmentOutcome] = field(default_factory=list)
+    not_revealed: set[int] = field(default_factory=set)  # ids of fragments the story has not revealed yet
 
-    def lists(self) -> tuple[list[Piece], ...]:
-        """Everything but the window."""
-        return (
-            self.constraints,
-            self.rules,
-            self.settings,
-            self.retrieved,
-            self.scene,
-            self.mark,
-            self.after,
-            self.desk,
-            self.history,
-            self.closing,
-        )
+    def count_tokens(self) -> int:
+        """The tokens of everything but the text window."""
+        return sum([piece.tokens for name in SECTIONS for piece in getattr(self, name)])
 
-    def tokens(self) -> int:
-        """What everything but the window would cost."""
-        lists, known = self.lists(), 0
-        if self.standing is not None:
-            lists, known = lists[len(SEATS) :], self.standing.tokens
-        return known + sum([piece.tokens for pieces in lists for piece in pieces])
+    def drop(self, fragment: Fragment, reason: Reason, tokens: int = 0, detail: str = "") -> None:
+        """Record that a fragment is left out, and why."""
+        self.outcomes.append((fragment, reason, tokens, detail))
 
 
-def shape(
+def sort_candidates(
     groups: Iterable[Sequence[Fragment]], gate: Gate, measure: Measure, excluded: frozenset[str]
-) -> tuple[Offer, list[Outcome], set[int]]:
-    """Pass groups through the gate and sort what comes through by the part it plays.
+) -> Candidates:
+    """Pass groups of fragments through the gate and sort them into sections.
 
-    What is empty, excluded or said twice is dropped here.
+    A group of rules and settings without visibility limits comes before the others: it is the same at every
+    position of the story, and keeps the stable prefix longer.
     """
-    sieve = _Sieve(gate, measure, excluded)
-    offer, out = sieve.offer, sieve.out
-    seats = dict(zip(_SEATS, offer.lists(), strict=True))
-    firm: list[Group] = []
+    candidates = Candidates()
+    stable: list[MeasuredFragment] = []
+    others: list[MeasuredFragment] = []
     for group in groups:
-        if type(group) is not tuple or excluded:
-            pieces = sieve.pieces(group)
+        known = measure.measure_group(group) if type(group) is tuple and not excluded else None
+        if known is None or known.pieces is None or known.project_ids != {gate.project_id}:
+            others += _admit(group, gate, measure, excluded, candidates)
+        elif known.is_stable:
+            stable += known.pieces
         else:
-            known = look_through(group, gate.project_id, measure.groups)
-            if known.firm:
-                firm.append(group)
-                continue
-            pieces = sieve.kept_pieces(group, known)
-        for piece in pieces:
-            seats[piece.seat].append(piece)
-    if firm:
-        _join(offer, standing(firm, measure), out)
-    else:
-        _tidy(offer, out)
-    offer.retrieved = _each_fact_once(offer.retrieved, out)
-    return offer, out, sieve.unrevealed
+            others += known.pieces
+    sections: dict[str, list[MeasuredFragment]] = {name: getattr(candidates, name) for name in SECTIONS}
+    for piece in (*stable, *others):
+        sections[piece.section].append(piece)
+    candidates.constraints = _drop_equal_texts(candidates.constraints, candidates)
+    candidates.rules = _drop_equal_texts(candidates.rules, candidates)
+    candidates.settings = _drop_equal_texts(candidates.settings, candidates)
+    _drop_rules_that_are_constraints(candidates)
+    _drop_equal_facts(candidates)
+    return candidates
 
 
-def _join(offer: Offer, firm: Standing, out: list[Outcome]) -> None:
-    """What always stands comes first; what this request brought along follows."""
-    out += firm.repeated
-    if offer.constraints or offer.rules or offer.settings:
-        offer.constraints = [*firm.constraints, *offer.constraints]
-        offer.rules = [*firm.rules, *offer.rules]
-        offer.settings = [*firm.settings, *offer.settings]
-        _tidy(offer, out)
-    else:
-        offer.constraints, offer.rules, offer.settings = firm.constraints, firm.rules, firm.settings
-        offer.standing = firm
-
-
-def _tidy(offer: Offer, out: list[Outcome]) -> None:
-    offer.constraints, offer.rules = once(offer.constraints, out), once(offer.rules, out)
-    offer.settings = once(offer.settings, out)
-    offer.rules = without_repeats(offer.rules, offer.constraints, out)
-
-
-class _Sieve:
-    """Lets fragments through the gate, in their shape. A window among them becomes the offer's."""
-
-    __slots__ = ("_excluded", "_gate", "_measure", "offer", "out", "unrevealed")
-
-    def __init__(self, gate: Gate, measure: Measure, excluded: frozenset[str]) -> None:
-        self._gate = gate
-        self._measure = measure
-        self._excluded = excluded
-        self.offer = Offer()
-        self.out: list[Outcome] = []
-        self.unrevealed: set[int] = set()  # what passes though the story has not come to it, by identity
-
-    def pieces(self, group: Iterable[Fragment]) -> list[Piece]:
-        """What comes through of a group."""
-        shaped, project = self._measure.shaped.young, None if self._excluded else self._gate.project_id
-        pieces: list[Piece] = []
-        for fragment in group:
-            piece = shaped.get(id(fragment))
-            if piece is None or piece.fragment is not fragment:
-                piece = self._piece(fragment, None)
-            elif piece.free != project:
-                piece = self._piece(fragment, piece)
-            if piece is not None:
-                pieces.append(piece)
-        return pieces
-
-    def kept_pieces(self, group: Group, known: Known) -> list[Piece]:
-        """The same for a group of a snapshot, found again where it was sifted at this place of the story."""
-        gate, out = self._gate, self.out
-        sifted = known.here(gate.vantage, gate.timeline)
-        if sifted is None:
-            begin, others, self.unrevealed = len(out), self.unrevealed, set()
-            pieces = self.pieces(group)
-            stopped = out[begin:]
-            # What becomes of a window depends on whether there is another.
-            lasting = not self.unrevealed and not any(outcome[0].part is Part.WINDOW for outcome in stopped)
-            if lasting and len(pieces) + len(stopped) == len(group):
-                known.keep(gate.vantage, Sifted(gate.timeline, pieces, stopped))
-            self.unrevealed |= others
-            return pieces
-        out += sifted.stopped
-        return sifted.pieces
-
-    def _piece(self, fragment: Fragment, known: Piece | None) -> Piece | None:
-        """One fragment in its shape, if it comes through. `known` is its shape where nothing need be marked."""
-        reason = self._gate.word(fragment)
-        marked = reason is Reason.NOT_REVEALED
-        if marked:
-            self.unrevealed.add(id(fragment))
+def _admit(
+    group: Iterable[Fragment], gate: Gate, measure: Measure, excluded: frozenset[str], candidates: Candidates
+) -> list[MeasuredFragment]:
+    """The fragments of a group that pass, measured. A text window becomes the one of the candidates."""
+    pieces: list[MeasuredFragment] = []
+    for fragment in group:
+        reason = gate.judge(fragment)
+        not_revealed = reason is Reason.NOT_REVEALED
+        if not_revealed:
+            candidates.not_revealed.add(id(fragment))
         elif reason is not None:
-            return self._stop(fragment, reason)
-        if self._excluded and not self._excluded.isdisjoint(names_of(fragment)):
-            return self._stop(fragment, Reason.EXCLUDED)
-        if fragment.part is Part.WINDOW:
-            window = stretch(fragment)
-            if marked:
-                self.unrevealed.add(id(window))
-            _take_window(self.offer, window, self._measure, self.out)
-            return None
-        piece = known if known is not None and not marked else self._measure.piece_of(fragment, marked=marked)
-        return piece if piece.text else self._stop(fragment, Reason.EMPTY)
-
-    def _stop(self, fragment: Fragment, reason: Reason) -> Piece | None:
-        self.out.append((fragment, reason, 0, ""))
-        return None
+            candidates.drop(fragment, reason)
+            continue
+        if excluded and not excluded.isdisjoint(fragment_names(fragment)):
+            candidates.drop(fragment, Reason.EXCLUDED)
+        elif fragment.part is Part.WINDOW:
+            _take_window(fragment, measure, candidates, not_revealed=not_revealed)
+        else:
+            piece = measure.measure_fragment(fragment, not_revealed=not_revealed)
+            if piece.text:
+                pieces.append(piece)
+            else:
+                candidates.drop(fragment, Reason.EMPTY)
+    return pieces
 
 
-def names_of(fragment: Fragment) -> tuple[str, str, str, str]:
-    """All that a person may call it by: its source, the thing that belongs to, its id, its title."""
+def _take_window(fragment: Fragment, measure: Measure, candidates: Candidates, *, not_revealed: bool) -> None:
+    window = as_text_window(fragment)
+    if not_revealed:
+        candidates.not_revealed.add(id(window))
+    if candidates.window is not None:
+        candidates.drop(window, Reason.DUPLICATE, 0, candidates.window.source)
+    elif window.is_empty:
+        candidates.drop(window, Reason.EMPTY)
+    else:
+        candidates.window = window
+        candidates.window_tokens = window.count_tokens_from(measure.tokenizer, window.begin)
+
+
+def fragment_names(fragment: Fragment) -> tuple[str, str, str, str]:
+    """Every name a person may use for a fragment: its source, the owner of that, the owner's id, the title."""
     owner = fragment.source.partition("#")[0]
     return fragment.source, owner, owner.rpartition(":")[2], fragment.title
 
 
-_SEATS = ("constraints", "rules", "settings", "retrieved", "scene", "mark", "after", "desk", "history", "closing")
-
-
-def _take_window(offer: Offer, found: Stretch, measure: Measure, out: list[Outcome]) -> None:
-    if offer.window is not None:
-        out.append((found, Reason.DUPLICATE, 0, offer.window.source))
-    elif found.empty:
-        out.append((found, Reason.EMPTY, 0, ""))
-    else:
-        offer.window = found
-        offer.window_tokens = found.cost(measure.tokenizer, found.begin)
-
-
-def _each_fact_once(pieces: list[Piece], out: list[Outcome]) -> list[Piece]:
-    """The same fact enters once: of two with one text or one source the higher ranked, in its own place."""
-    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
+def _drop_equal_texts(pieces: list[MeasuredFragment], candidates: Candidates) -> list[MeasuredFragment]:
+    """Of rules or preferences with the same text, keep the one with the highest tier."""
+    if len({piece.text for piece in pieces}) == len(pieces):
         return pieces
-    texts: dict[str, Piece] = {}
-    sources: dict[str, Piece] = {}
-    stays: set[int] = set()  # by place: one fragment may have been offered twice
-    for at, piece in sorted(enumerate(pieces), key=lambda placed: -placed[1].fragment.score):
+    by_text: dict[str, MeasuredFragment] = {}
+    for piece in pieces:
+        twin = by_text.get(piece.text)
+        if twin is None:
+            by_text[piece.text] = piece
+            continue
+        if piece.fragment.tier > twin.fragment.tier:
+            by_text[piece.text], piece, twin = piece, twin, piece
+        candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
+    return list(by_text.values())
+
+
+def _drop_rules_that_are_constraints(candidates: Candidates) -> None:
+    """A project rule with the text of a constraint is dropped."""
+    if not candidates.rules:
+        return
+    by_text = {piece.text: piece for piece in candidates.constraints}
+    repeated = [piece for piece in candidates.rules if piece.text in by_text]
+    for piece in repeated:
+        candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, by_text[piece.text].fragment.source)
+    if repeated:
+        candidates.rules = [piece for piece in candidates.rules if piece.text not in by_text]
+
+
+def _drop_equal_facts(candidates: Candidates) -> None:
+    """Of retrieved fragments with the same text or source, keep the one with the highest score (bud-10)."""
+    pieces = candidates.retrieved
+    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
+        return
+    texts: dict[str, MeasuredFragment] = {}
+    sources: dict[str, MeasuredFragment] = {}
+    kept: set[int] = set()  # by index, because one fragment may have been offered twice
+    for index, piece in sorted(enumerate(pieces), key=lambda numbered: -numbered[1].fragment.score):
         twin = texts.get(piece.text) or sources.get(piece.fragment.source)
         if twin is None:
             texts[piece.text] = sources[piece.fragment.source] = piece
-            stays.add(at)
+            kept.add(index)
         else:
-            out.append((piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source))
-    return [piece for at, piece in enumerate(pieces) if at in stays]
+            candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
+    candidates.retrieved = [piece for index, piece in enumerate(pieces) if index in kept]
+
+
+def apply_limits(
+    candidates: Candidates, limits: Limits, measure: Measure, previously_included: Sequence[str]
+) -> list[str]:
+    """Refuse what is too large, shorten the text window to what is left, keep the best retrieved; return warnings."""
+    _limit_tokens(candidates, limits.input_tokens, measure, previously_included)
+    limit, pieces = limits.retrieved_chunks, candidates.retrieved
+    if len(pieces) <= limit:
+        return []
+    best = set(sorted(range(len(pieces)), key=lambda index: -pieces[index].fragment.score)[:limit])
+    for index, piece in enumerate(pieces):
+        if index not in best:
+            candidates.drop(piece.fragment, Reason.CHUNK_LIMIT, piece.tokens)
+    candidates.retrieved = [piece for index, piece in enumerate(pieces) if index in best]
+    return [measure.phrases.format_warning(Code.RETRIEVED_CHUNK_LIMIT, count=len(pieces), limit=limit)]
+
+
+def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previously_included: Sequence[str]) -> None:
+    """Fragments of the last prompt that are not needed now do not count, and the text window is shortened."""
+    size = candidates.count_tokens()
+    if size > limit and previously_included:
+        before = frozenset(previously_included)
+        size -= sum(
+            piece.tokens
+            for piece in candidates.retrieved
+            if piece.fragment.source in before and piece.fragment.score < NEEDED
+        )
+    if size > limit:
+        raise FabulaError(
+            Code.INPUT_TOO_LARGE,
+            f"{size} tokens were gathered and {limit} is the most one prompt is chosen from. "
+            "Narrow the search, shorten what is asked, or raise the limit. Nothing was changed.",
+            tokens=size,
+            most=limit,
+        )
+    window = candidates.window
+    if window is not None and candidates.window_tokens > limit - size:
+        cut = window.fit(measure.tokenizer, limit - size, paragraphs_only=True)
+        if cut is not None:
+            candidates.window, candidates.window_tokens = replace(window, begin=cut.start), cut.tokens

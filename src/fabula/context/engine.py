@@ -1,9 +1,9 @@
-"""The engine: from everything known about a story to one prompt under an exact budget.
+"""The engine: assembles one prompt under an exact token budget, or explains it (ctx-9, ctx-11, bud-6, bud-9).
 
-    request → gather → gate → shape → fit → place → render → prompt + trace + continuity
+    request → gather → gate → measure → fit → order → place → render → prompt + trace + continuity
 
-Past `gather` it is a pure function of its inputs: no clock, no I/O, no memory. What it keeps between
-calls (token counts, rendered lists, a queue) changes how fast an answer comes, never the answer.
+Past `gather` it is a pure function of its inputs: no clock, no I/O, no state. What the engine keeps
+between calls (token counts, rendered lists) changes how fast an answer comes, never the answer.
 """
 
 from __future__ import annotations
@@ -13,59 +13,68 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from fabula.context.admission import Turns, Turnstile
-from fabula.context.assembly import Run
-from fabula.context.budget import Limits, Profile
-from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.gather import Gatherer, Line, Source
+from fabula.context.admission import AdmissionQueue
+from fabula.context.assembly import Assembly, RecipeSources
+from fabula.context.budget import BudgetProfile, Limits
+from fabula.context.continuity import NO_CONTINUITY, Continuity
+from fabula.context.gather import Gatherer, Source, SourceGroup
 from fabula.context.measure import Measure
-from fabula.context.phrases import WORDS
-from fabula.context.recipes import NOVEL, RECIPES, Preset, Recipe, UserProfile, prepare
+from fabula.context.options import AssemblyOptions
+from fabula.context.phrases import PHRASES, Phrases
+from fabula.context.recipes import NOVEL, RECIPES, Recipe, UserProfile, complete_preset
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
 from fabula.core.view import Language, Project, View
 from fabula.text.tokens.models import Model, find_model
-from fabula.text.tokens.tokenizer import Cautious, Encoding, Guarded, Scaled, Tokenizer, TokenizerError
+from fabula.text.tokens.tokenizer import (
+    ByteTokenizer,
+    Encoding,
+    GuardedTokenizer,
+    ScaledTokenizer,
+    Tokenizer,
+    TokenizerError,
+)
 
 log = logging.getLogger("fabula.context")
 
+_MAX_MEASURES = 8  # models and languages whose counts are kept
 
-class Settings(Struct, frozen=True, kw_only=True):
-    """What the owner of an engine may choose."""
 
-    profile: Profile = Profile()
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    """The settings of an engine. `debug` allows `inspect`."""
+
+    profile: BudgetProfile = BudgetProfile()
     limits: Limits = Limits()
     debug: bool = True
 
 
-DEFAULTS = Settings()
+DEFAULT_SETTINGS = EngineSettings()
 
 
 class Engine:
-    """Assembles prompts from sources, or from fragments handed in."""
+    """Assembles prompts from sources, and from fragments handed in. Threads may share it."""
 
     def __init__(
         self,
         sources: Iterable[Source] = (),
         *,
-        settings: Settings = DEFAULTS,
+        settings: EngineSettings = DEFAULT_SETTINGS,
         recipes: Mapping[str, Recipe] = RECIPES,
         tokenizer_for: Callable[[Model], Tokenizer] = Model.tokenizer,
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self._settings = settings
-        self._profile, self._profile_warnings = _sound(settings.profile)
+        self._profile, self._profile_warnings = _check_profile(settings.profile)
         self._recipes = recipes
+        self._recipe_sources = {name: self._find_sources(recipe) for name, recipe in recipes.items()}
+        self._named = dict.fromkeys(name for recipe in recipes.values() for name in recipe.sources)
+        self._unnamed = [name for name in self._sources if name not in self._named]
         self._tokenizer_for = tokenizer_for
         self._gatherer = Gatherer(settings.limits)
-        self._turnstile = Turnstile(settings.limits.at_once, settings.limits.waiting)
-        # Where a source waits on something outside, taking turns would make others wait with it.
-        self._turns = None if any(source.waits for source in self._sources.values()) else Turns()
+        self._admission = AdmissionQueue(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
-        self._order: dict[str, tuple[Line, Line]] = {}
-        self._presets: dict[tuple[str, Preset | None, UserProfile | None], Preset] = {}
 
     def assemble(
         self,
@@ -73,21 +82,11 @@ class Engine:
         view: View | None = None,
         *,
         fragments: Iterable[Fragment] = (),
-        continuity: Continuity = NOTHING,
+        continuity: Continuity = NO_CONTINUITY,
     ) -> Result:
-        """One prompt. `fragments` are offered beside what the sources know."""
-        turns = self._turns
-        turn = turns is not None and turns.take()
-        try:
-            place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
-            self._turnstile.enter(place)
-            try:
-                return self._assemble(request, view, list(fragments), continuity, dry=False)
-            finally:
-                self._turnstile.leave(place)
-        finally:
-            if turn and turns is not None:
-                turns.give()
+        """Assemble one prompt. `fragments` are candidates beside what the sources offer."""
+        with self._admission.admit(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
+            return self._assemble(request, view, list(fragments), continuity, dry_run=False)
 
     def inspect(
         self,
@@ -95,47 +94,57 @@ class Engine:
         view: View | None = None,
         *,
         fragments: Iterable[Fragment] = (),
-        continuity: Continuity = NOTHING,
+        continuity: Continuity = NO_CONTINUITY,
     ) -> Result:
-        """A dry run that also says what was never offered. Its continuity is the one that came in."""
+        """A dry run (ctx-9): its trace also says what was never offered, and the continuity stays as it was."""
         if not (self._settings.debug and request.principal.may_inspect):
             raise FabulaError(
                 Code.INSPECT_FORBIDDEN,
                 "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
             )
-        return self._assemble(request, view, list(fragments), continuity, dry=True)
+        return self._assemble(request, view, list(fragments), continuity, dry_run=True)
 
     def _assemble(
-        self, request: Request, view: View | None, given: Sequence[Fragment], before: Continuity, *, dry: bool
+        self,
+        request: Request,
+        view: View | None,
+        fragments: Sequence[Fragment],
+        continuity: Continuity,
+        *,
+        dry_run: bool,
     ) -> Result:
-        view = _view_of(request, view)
-        recipe = self._recipe(request.recipe)
+        view = _check_view(request, view)
+        recipe, limits = self._find_recipe(request.recipe), self._settings.limits
+        options = view.snapshot(AssemblyOptions)
+        if options is not None:
+            recipe, limits = options.adjust_recipe(recipe), options.adjust_limits(limits)
         profile, warnings = self._profile, list(self._profile_warnings)
-        own = view.room(Profile)
-        if own is not None:
-            profile, warnings = _sound(own)
-        measure = self._measure(request, view.project.language, warnings)
-        run = Run(
+        project_profile = view.snapshot(BudgetProfile)
+        if project_profile is not None:
+            profile, warnings = _check_profile(project_profile)
+        measure = self._find_measure(request, view.project.language, warnings)
+        warnings += self._warn_of_sources(recipe, measure.phrases)
+        assembly = Assembly(
             request,
             view,
             recipe,
-            self._preset(recipe, request.preset, view.room(UserProfile)),
-            given,
-            before,
-            sources=self._asked(recipe),
+            complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
+            fragments,
+            continuity,
+            sources=self._recipe_sources[request.recipe or NOVEL.name],
             gatherer=self._gatherer,
-            limits=self._settings.limits,
-            dry=dry,
+            limits=limits,
+            dry_run=dry_run,
         )
         try:
-            return run.result(measure, profile, warnings)
+            return assembly.run(measure, profile, warnings)
         except TokenizerError as failure:
-            warnings.append(measure.words.warn(Code.BUDGET_FALLBACK, why=failure))
+            warnings.append(measure.phrases.format_warning(Code.BUDGET_FALLBACK, why=failure))
             log.warning("%s", failure)
-            fallback = Measure(Cautious(), measure.words, measure.model)
-            return run.result(fallback, Profile(), warnings)
+            fallback = Measure(ByteTokenizer(), measure.phrases, measure.model)
+            return assembly.run(fallback, BudgetProfile(), warnings)
 
-    def _recipe(self, name: str) -> Recipe:
+    def _find_recipe(self, name: str) -> Recipe:
         recipe = self._recipes.get(name or NOVEL.name)
         if recipe is None:
             raise FabulaError(
@@ -143,59 +152,78 @@ class Engine:
             )
         return recipe
 
-    def _measure(self, request: Request, language: Language, warnings: list[str]) -> Measure:
+    def _find_measure(self, request: Request, language: Language, warnings: list[str]) -> Measure:
+        """The measure of a model and language; where the tokenizer fails, a cautious one and a warning (bud-6)."""
         key = (request.model, request.window, request.encoding, language)
-        known = self._measures.get(key)
-        if known is not None:
-            return known
-        model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        measure = self._measures.get(key)
+        if measure is not None:
+            return measure
+        model, phrases = (
+            find_model(request.model, window=request.window, encoding_name=request.encoding),
+            PHRASES[language],
+        )
         try:
             tokenizer = self._tokenizer_for(model)
-            if not isinstance(tokenizer, Encoding | Scaled | Cautious):
-                tokenizer = Guarded(tokenizer)
-            known = Measure(tokenizer, WORDS[language], model)
+            if not isinstance(tokenizer, Encoding | ScaledTokenizer | ByteTokenizer):
+                tokenizer = GuardedTokenizer(tokenizer)
+            measure = Measure(tokenizer, phrases, model)
         except FabulaError:
             raise
         except Exception as error:
-            failed = f"the tokenizer failed ({type(error).__name__})"
-            log.warning("%s", failed)
-            warnings.append(WORDS[language].warn(Code.BUDGET_FALLBACK, why=failed))
-            return Measure(Cautious(), WORDS[language], model)
-        if len(self._measures) > 8:
+            failure = f"the tokenizer failed ({type(error).__name__})"
+            log.warning("%s", failure)
+            warnings.append(phrases.format_warning(Code.BUDGET_FALLBACK, why=failure))
+            return Measure(ByteTokenizer(), phrases, model)
+        if len(self._measures) >= _MAX_MEASURES:
             self._measures.clear()
-        self._measures[key] = known
-        return known
+        self._measures[key] = measure
+        return measure
 
-    def _asked(self, recipe: Recipe) -> tuple[Line, Line]:
-        """The sources of a recipe: those asked ahead, and the rest."""
-        known = self._order.get(recipe.name)
-        if known is None:
-            found = [self._sources[name] for name in recipe.sources if name in self._sources]
-            ahead, rest = ([one for one in found if one.ahead is first] for first in (True, False))
-            known = self._order[recipe.name] = Line.of(ahead), Line.of(rest)
-        return known
+    def _find_sources(self, recipe: Recipe) -> RecipeSources:
+        sources = [self._sources[name] for name in recipe.sources if name in self._sources]
+        return RecipeSources(
+            SourceGroup.from_sources(source for source in sources if source.runs_first),
+            SourceGroup.from_sources(source for source in sources if not source.runs_first),
+        )
 
-    def _preset(self, recipe: Recipe, own: Preset | None, about: UserProfile | None) -> Preset:
-        key = (recipe.name, own, about)
-        known = self._presets.get(key)
-        if known is None:
-            known = prepare(own or recipe.preset, recipe.preset, about)
-            if len(self._presets) > 64:
-                self._presets.clear()
-            self._presets[key] = known
-        return known
+    def _warn_of_sources(self, recipe: Recipe, phrases: Phrases) -> list[str]:
+        """Warn of sources that no recipe names, and of names in the recipe that no source has (ctx-14).
+
+        The built-in recipes name every source of the project; an engine may have some of these only.
+        """
+        warnings = [
+            phrases.format_warning(Code.SOURCE_NOT_IN_RECIPE, name=name, near=_nearest(name, self._named, phrases))
+            for name in self._unnamed
+        ]
+        if self._sources and recipe is not RECIPES.get(recipe.name):
+            for name in recipe.sources:
+                if name not in self._sources:
+                    near = _nearest(name, self._sources, phrases)
+                    warnings.append(
+                        phrases.format_warning(Code.RECIPE_SOURCE_MISSING, recipe=recipe.name, name=name, near=near)
+                    )
+        return warnings
 
 
-def _sound(profile: Profile) -> tuple[Profile, list[str]]:
+def _nearest(name: str, names: Iterable[str], phrases: Phrases) -> str:
+    """The question whether another name was meant, if one is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(names), n=1)
+    return phrases.nearest.format(near=near[0]) if near else ""
+
+
+def _check_profile(profile: BudgetProfile) -> tuple[BudgetProfile, list[str]]:
     """The profile, or the default one and a warning."""
     try:
         profile.check()
     except FabulaError as error:
-        return Profile(), [f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used."]
+        return BudgetProfile(), [f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used."]
     return profile, []
 
 
-def _view_of(request: Request, view: View | None) -> View:
+def _check_view(request: Request, view: View | None) -> View:
+    """The view of the request's project; an empty one where none is given."""
     if not request.project_id:
         raise FabulaError(Code.REQUEST_INVALID, "A request must name its project.")
     if view is None:

@@ -1,10 +1,11 @@
-"""Fit: choose what enters the prompt.
+"""Fit: select what enters the prompt, within the token budget (bud-3, bud-5), by windows that step (pre-3, cnv-2).
 
-Every fragment gets a verdict, the losers too. Counting happened before: here are only sums.
+Every fragment gets an outcome, also those left out. Everything was counted before; here are only
+sums.
 
-Over budget, things give way in one order: retrieved, settings, then of the immediate layer the
+Over budget, layers are trimmed in one order: retrieved, settings, then of the immediate layer the
 conversation, the text after the cursor and the text furthest before it. Rules are never cut as
-text. A window that must move moves by a step, so that the next requests need not move it again.
+text. A window that must move moves by a step, so that the next requests need not move it (pre-3).
 """
 
 from __future__ import annotations
@@ -15,402 +16,427 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from fabula.context.budget import Budget
-from fabula.context.candidates import Offer
-from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.measure import Measure, Piece
+from fabula.context.candidates import Candidates
+from fabula.context.continuity import Continuity
+from fabula.context.measure import Measure, MeasuredFragment, TextBlock
 from fabula.context.recipes.model import Recipe
-from fabula.context.rules_line import fit_rules
-from fabula.context.trace import Outcome, Reason
+from fabula.context.rules_limit import fit_rules
+from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
 from fabula.core.relevance import NEEDED
-from fabula.text.tokens.paragraphs import NEVER
-from fabula.text.windows import Cut, shorten
+from fabula.text.tokens.paragraphs import NEVER_FITS
+from fabula.text.truncation import truncate_to_tokens
+from fabula.text.windows import WindowCut
 
 
-class Fitting(Struct):
-    """What stays, what it costs, and what became of the rest."""
+class Selection(Struct):
+    """What enters the prompt, and what became of the rest."""
 
-    constraints: list[Piece] = field(default_factory=list)
-    rules: list[Piece] = field(default_factory=list)
-    settings: list[Piece] = field(default_factory=list)
-    retrieved: list[Piece] = field(default_factory=list)
-    desk: list[Piece] = field(default_factory=list)
-    history: list[Piece] = field(default_factory=list)
-    after: list[Piece] = field(default_factory=list)
-    cut: Cut | None = None
-    window_room: int = 0
-    stepped: bool = False
-    crowded: bool = False
-    truncated: set[Layer] = field(default_factory=set)
-    kept: list[Sequence[Piece]] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    rules: list[TextBlock] = field(default_factory=list)
+    settings: list[MeasuredFragment] = field(default_factory=list)
+    retrieved: list[MeasuredFragment] = field(default_factory=list)
+    editor_state: list[MeasuredFragment] = field(default_factory=list)
+    history: list[MeasuredFragment] = field(default_factory=list)
+    after: list[MeasuredFragment] = field(default_factory=list)
+    window_cut: WindowCut | None = None
+    window_budget: int = 0
+    window_stepped: bool = False
+    retrieved_crowded: bool = False  # the retrieved layer dropped something to have tokens to spare
+    truncated_layers: set[Layer] = field(default_factory=set)
+    included: list[Sequence[MeasuredFragment]] = field(default_factory=list)  # whole fragments, in any order
+    outcomes: list[FragmentOutcome] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     rules_left_out: tuple[str, ...] = ()
 
+    def record(self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: str = "") -> None:
+        """Record what became of a fragment."""
+        self.outcomes.append((piece.fragment, reason, piece.tokens if tokens is None else tokens, detail))
+
 
 def fit(
-    offer: Offer, budget: Budget, measure: Measure, recipe: Recipe, before: Continuity, *, same_place: bool, fresh: bool
-) -> Fitting:
-    """Choose, within the budget."""
-    fitting = Fitting()
-    fixed = _fixed(offer, measure)
-    room = budget.layers - fixed
-    if room < 0:
-        raise _too_much(fixed, budget)
-    room -= fit_rules(offer, fitting, budget, measure, room, before if same_place else None)
+    candidates: Candidates,
+    budget: Budget,
+    measure: Measure,
+    recipe: Recipe,
+    before: Continuity,
+    *,
+    same_place: bool,
+    reselect: bool,
+) -> Selection:
+    """Select within the budget. `same_place`: the last request was of the same document or conversation."""
+    selection = Selection()
+    fixed = _count_fixed(candidates, measure)
+    available = budget.layer_tokens - fixed
+    if available < 0:
+        raise FabulaError(
+            Code.INPUT_TOO_LARGE,
+            f"The instruction and the selection need {fixed} tokens, and this window leaves "
+            f"{max(budget.layer_tokens, 0)}. "
+            "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+            tokens=fixed,
+        )
+    available -= _fit_rules(candidates, budget, measure, available, before if same_place else None, selection)
 
     minimum = budget.profile.immediate.minimum
-    settings = _Heap(offer.settings, measure.settings_line if offer.settings else 0)
-    desk = _Heap(offer.desk, measure.headings["desk"].tokens if offer.desk else 0)
-    after = _After(offer.after, measure)
-    history = _History(offer.history, recipe)
-    window = _Window(offer, measure)
+    settings = _DroppableList(candidates.settings, measure.settings_tokens)
+    editor_state = _DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)
+    after = _TextAfter(candidates.after, measure)
+    history = _History(candidates.history, recipe)
 
-    # What the immediate layer is sure to be offered: its share, and its minimum at the least.
-    sure = max(budget.shares[Layer.IMMEDIATE] - fixed - desk.tokens - after.tokens, minimum)
-    talk = sure if offer.window is None else sure // 4
-    history.reserve(talk if recipe.history_tokens is None else min(talk, recipe.history_tokens))
-    core = min(window.full, max(sure - history.reserved, minimum))
+    # What the immediate layer is sure to get: its share, and its minimum at the least.
+    sure = max(budget.shares[Layer.IMMEDIATE] - fixed - editor_state.tokens - after.tokens, minimum)
+    for_history = sure if candidates.window is None else sure // 4
+    history.reserve(for_history if recipe.history_tokens is None else min(for_history, recipe.history_tokens))
+    window = min(candidates.window_tokens, max(sure - history.reserved, minimum))
 
-    over = settings.tokens + desk.tokens + after.tokens + history.reserved + core - room
-    if over > 0:
-        over -= settings.shed(over, budget.profile.settings.minimum)
-        immediate = fixed + desk.tokens + history.reserved + after.tokens + core
-        for least in (minimum, 0):  # first as far as the immediate layer's minimum, then as far as need be
-            give = min(over, max(immediate - least, 0))
-            given = 0
-            for part in (desk, history, after):
-                given += part.shed(give - given)
-            taken = min(max(give - given, 0), core)
-            core -= taken
-            immediate, over = immediate - given - taken, over - given - taken
-            if least:
-                over -= settings.shed(over, 0)
-    left = room - (settings.tokens + desk.tokens + after.tokens + history.reserved + core)
+    excess = settings.tokens + editor_state.tokens + after.tokens + history.reserved + window - available
+    if excess > 0:
+        excess -= settings.drop(excess, budget.profile.settings.minimum)
+        immediate = fixed + editor_state.tokens + history.reserved + after.tokens + window
+        for floor in (minimum, 0):  # first down to the minimum of the immediate layer, then as far as needed
+            wanted = min(excess, max(immediate - floor, 0))
+            freed = 0
+            for part in (editor_state, history, after):
+                freed += part.drop(wanted - freed)
+            from_window = min(max(wanted - freed, 0), window)
+            window -= from_window
+            immediate, excess = immediate - freed - from_window, excess - freed - from_window
+            if floor:
+                excess -= settings.drop(excess, 0)
+    left = available - (settings.tokens + editor_state.tokens + after.tokens + history.reserved + window)
 
     headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
-    spare = int(budget.layers * recipe.spare) if before is not NOTHING else 0
-    taken = _fit_retrieved(offer.retrieved, max(left, 0) - headings, spare, before, fitting, fresh=fresh)
-    left -= taken + headings if taken else 0
-    # What the whole text would leave is the conversation's, under its own cap.
-    unasked = max(core + max(left, 0) - window.full, 0)
-    left -= _settle_history(fitting, history, unasked, recipe, before, same_place=same_place)
-    _drop_repeated(fitting)
-    if offer.window is not None:
-        _settle_window(fitting, window, core + max(left, 0), minimum, recipe, before, offer, same_place=same_place)
-    fitting.settings = settings.settle(fitting, Layer.SETTINGS)
-    fitting.desk = desk.settle(fitting, Layer.IMMEDIATE)
-    after.settle(fitting)
-    fitting.kept += (offer.scene, offer.mark, offer.closing)
-    return fitting
+    spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
+    spent = _fit_retrieved(candidates.retrieved, max(left, 0) - headings, spare, before, selection, reselect=reselect)
+    left -= spent + headings if spent else 0
+    # The conversation may use what the whole text would leave, under its own cap.
+    unused = max(window + max(left, 0) - candidates.window_tokens, 0)
+    left -= history.select(unused, recipe, before, selection, same_place=same_place)
+    _drop_shown_messages(selection)
+    _fit_window(candidates, window + max(left, 0), minimum, recipe, before, measure, selection, same_place=same_place)
+    selection.settings = settings.select(Layer.SETTINGS, selection)
+    selection.editor_state = editor_state.select(Layer.IMMEDIATE, selection)
+    selection.after = after.select(selection)
+    selection.included += (candidates.scene, candidates.cursor, candidates.instruction)
+    return selection
 
 
-def _fixed(offer: Offer, measure: Measure) -> int:
-    """What the immediate layer cannot do without."""
-    fixed = sum([piece.tokens for piece in (*offer.scene, *offer.mark, *offer.closing)])
-    if offer.window is not None:
+def _count_fixed(candidates: Candidates, measure: Measure) -> int:
+    """The tokens of what the immediate layer always holds."""
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
         fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     return fixed
 
 
-def _too_much(fixed: int, budget: Budget) -> FabulaError:
-    return FabulaError(
-        Code.INPUT_TOO_LARGE,
-        f"The instruction and the selection need {fixed} tokens, and this window leaves {max(budget.layers, 0)}. "
-        "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
-        tokens=fixed,
-    )
+def _fit_rules(
+    candidates: Candidates,
+    budget: Budget,
+    measure: Measure,
+    available: int,
+    before: Continuity | None,
+    selection: Selection,
+) -> int:
+    """Select the rules; return their tokens."""
+    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, before)
+    selection.rules = rules.blocks
+    selection.included += (rules.constraints, rules.rules)
+    selection.warnings += rules.warnings
+    if rules.dropped:
+        selection.truncated_layers.add(Layer.RULES)
+        selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
+        for piece in rules.dropped:
+            selection.record(piece, Reason.RULES_OVERBUDGET)
+    return rules.tokens
 
 
 def _fit_retrieved(
-    pieces: Sequence[Piece], room: int, spare: int, before: Continuity, fitting: Fitting, *, fresh: bool
+    pieces: Sequence[MeasuredFragment],
+    available: int,
+    spare: int,
+    before: Continuity,
+    selection: Selection,
+    *,
+    reselect: bool,
 ) -> int:
-    """Choose, and leave some room to spare where the layer must give something up anyway.
+    """Select retrieved fragments; return their tokens.
 
-    The text grows with every request. Without that room the layer would lose a piece, and the prompt
-    its cached prefix, every time; with it, only now and then. What is needed now never makes way for it.
+    Where the layer must drop something anyway, it leaves `spare` tokens free. The text grows with every request;
+    without spare tokens the layer would lose a fragment, and the prompt its cached prefix, every time. A fragment
+    that is needed now is never dropped for that.
     """
-    whole = sum([piece.tokens for piece in pieces])
-    if whole <= room or not pieces:
-        fitting.retrieved = list(pieces)
-        return whole
-    kept, refused = _choose(pieces, room, room)
-    if refused and spare:
-        told = {*before.retrieved, *before.late}
-        lost = any(piece.fragment.source in told for _, piece in refused)
-        if fresh or lost:
-            kept, refused = _choose(pieces, room, room - spare)
-            fitting.crowded = True
-    last = kept[-1][0] if kept else -1
-    outcomes = fitting.outcomes
-    for rank, piece in refused:
-        reason = Reason.PASSED_OVER if rank < last else Reason.NO_ROOM
-        outcomes.append((piece.fragment, Reason.TOO_LARGE if piece.tokens > room else reason, piece.tokens, ""))
-    fitting.truncated.add(Layer.RETRIEVED)
-    stays = {id(piece) for _, piece in kept}
-    fitting.retrieved = [piece for piece in pieces if id(piece) in stays]
-    return sum([piece.tokens for piece in fitting.retrieved])
+    total = sum([piece.tokens for piece in pieces])
+    if total <= available or not pieces:
+        selection.retrieved = list(pieces)
+        return total
+    kept, dropped = _choose(pieces, available, available)
+    if dropped and spare:
+        known = {*before.retrieved, *before.late}
+        if reselect or any(pieces[index].fragment.source in known for _, index in dropped):
+            kept, dropped = _choose(pieces, available, available - spare)
+            selection.retrieved_crowded = True
+    last_rank = kept[-1][0] if kept else -1
+    for rank, index in dropped:
+        reason = Reason.PASSED_OVER if rank < last_rank else Reason.NO_ROOM
+        selection.record(pieces[index], Reason.TOO_LARGE if pieces[index].tokens > available else reason)
+    selection.truncated_layers.add(Layer.RETRIEVED)
+    selection.retrieved = [pieces[index] for index in sorted(index for _, index in kept)]
+    return sum([piece.tokens for piece in selection.retrieved])
 
 
-_Ranked = list[tuple[int, Piece]]
+_Ranked = list[tuple[int, int]]  # rank and index
 
 
-def _choose(pieces: Sequence[Piece], room: int, welcome: int) -> tuple[_Ranked, _Ranked]:
-    """The best first, whole or not at all; one that is too large is passed over, not fatal.
+def _choose(pieces: Sequence[MeasuredFragment], available: int, unneeded: int) -> tuple[_Ranked, _Ranked]:
+    """Choose whole fragments, the highest score first; one that is too large is passed over.
 
-    `room` is for what is needed now, `welcome` for what is merely welcome.
+    `available` tokens are for fragments that are needed now, `unneeded` for the others.
     """
     spent = 0
     kept: _Ranked = []
-    refused: _Ranked = []
+    dropped: _Ranked = []
     scores = [piece.fragment.score for piece in pieces]
-    ranked = sorted(range(len(pieces)), key=scores.__getitem__, reverse=True)
-    for rank, at in enumerate(ranked):
-        piece = pieces[at]
-        after = spent + piece.tokens
-        if after <= welcome or (after <= room and scores[at] >= NEEDED):
-            spent = after
-            kept.append((rank, piece))
+    for rank, index in enumerate(sorted(range(len(pieces)), key=scores.__getitem__, reverse=True)):
+        total = spent + pieces[index].tokens
+        if total <= unneeded or (total <= available and scores[index] >= NEEDED):
+            spent = total
+            kept.append((rank, index))
         else:
-            refused.append((rank, piece))
-    return kept, refused
+            dropped.append((rank, index))
+    return kept, dropped
 
 
-class _Heap:
-    """Pieces that go one by one, the lowest ranked first."""
+class _DroppableList:
+    """Fragments under one heading, dropped one by one, the lowest score first."""
 
-    __slots__ = ("_heading", "gone", "kept", "tokens")
+    __slots__ = ("_dropped", "_heading", "_kept", "tokens")
 
-    def __init__(self, pieces: list[Piece], heading: int) -> None:
-        self.kept = pieces
-        self.gone: list[Piece] = []
-        self._heading = heading
-        self.tokens = sum([piece.tokens for piece in pieces]) + heading if pieces else 0
+    def __init__(self, pieces: list[MeasuredFragment], heading_tokens: int) -> None:
+        self._kept = pieces
+        self._dropped: list[MeasuredFragment] = []
+        self._heading = heading_tokens
+        self.tokens = sum([piece.tokens for piece in pieces]) + heading_tokens if pieces else 0
 
-    def shed(self, over: int, down_to: int = 0) -> int:
-        """Give up to `over` tokens, without falling below `down_to` by the last one given."""
+    def drop(self, excess: int, floor: int = 0) -> int:
+        """Drop fragments until `excess` tokens are freed, and none that would leave less than `floor`."""
         before = self.tokens
-        if over <= 0 or before <= down_to:
+        if excess <= 0 or before <= floor:
             return 0
-        order = sorted(range(len(self.kept)), key=lambda at: (self.kept[at].fragment.score, -at))
+        order = sorted(range(len(self._kept)), key=lambda index: (self._kept[index].fragment.score, -index))
         now = before
-        gone: set[int] = set()
-        for at in order:
-            if now <= max(before - over, 0):
+        dropped: list[int] = []
+        for index in order:
+            if now <= max(before - excess, 0):
                 break
-            size = self.kept[at].tokens + (self._heading if len(gone) == len(self.kept) - 1 else 0)
-            if now - size < down_to:
+            size = self._kept[index].tokens + (self._heading if len(dropped) == len(self._kept) - 1 else 0)
+            if now - size < floor:
                 break
             now -= size
-            gone.add(at)
-        self.gone += [self.kept[at] for at in order if at in gone]
-        self.kept = [piece for at, piece in enumerate(self.kept) if at not in gone]
+            dropped.append(index)
+        self._dropped += [self._kept[index] for index in dropped]
+        gone = set(dropped)
+        self._kept = [piece for index, piece in enumerate(self._kept) if index not in gone]
         self.tokens = now
         return before - now
 
-    def settle(self, fitting: Fitting, layer: Layer) -> list[Piece]:
-        fitting.kept.append(self.kept)
-        if self.gone:
-            fitting.truncated.add(layer)
-            fitting.outcomes += [(piece.fragment, Reason.NO_ROOM, piece.tokens, "") for piece in self.gone]
-        return self.kept
+    def select(self, layer: Layer, selection: Selection) -> list[MeasuredFragment]:
+        """Record what became of the fragments; return those that stay."""
+        selection.included.append(self._kept)
+        if self._dropped:
+            selection.truncated_layers.add(layer)
+            for piece in self._dropped:
+                selection.record(piece, Reason.NO_ROOM)
+        return self._kept
 
 
-class _After:
-    """Text behind the cursor: what is nearest to the cursor stays longest."""
+class _TextAfter:
+    """The text after the cursor, shortened from its end."""
 
-    __slots__ = ("_kept", "_measure", "_offered", "tokens")
+    __slots__ = ("_heading", "_kept", "_measure", "_offered", "tokens")
 
-    def __init__(self, pieces: Sequence[Piece], measure: Measure) -> None:
+    def __init__(self, pieces: list[MeasuredFragment], measure: Measure) -> None:
         self._offered = pieces
-        self._kept = list(pieces)
+        self._kept = pieces
         self._measure = measure
-        self.tokens = self._sum()
+        self._heading = measure.headings["after"].tokens
+        self.tokens = self._count()
 
-    def _sum(self) -> int:
-        return sum([piece.tokens for piece in self._kept]) + self._measure.headings["after"].tokens if self._kept else 0
+    def _count(self) -> int:
+        return sum([piece.tokens for piece in self._kept]) + self._heading if self._kept else 0
 
-    def shed(self, over: int) -> int:
+    def drop(self, excess: int) -> int:
+        """Shorten the text by at least `excess` tokens, if it has so many; return how many were freed."""
         before = self.tokens
-        if over <= 0 or not self._kept:
+        if excess <= 0 or not self._kept:
             return 0
-        room, kept = before - over - self._measure.headings["after"].tokens, []
+        left, kept = before - excess - self._heading, []
         for piece in self._kept:
-            text = shorten(piece.text, self._measure.tokenizer, room)
+            text = truncate_to_tokens(piece.text, self._measure.tokenizer, left)
             if text:
-                unit = self._measure.unit(text)
-                piece = Piece(piece.fragment, text, unit.tokens, piece.seat, unit)
-                room -= piece.tokens
-                kept.append(piece)
+                block = self._measure.make_block(text)
+                left -= block.tokens
+                kept.append(MeasuredFragment(piece.fragment, text, block.tokens, piece.section, block))
         self._kept = kept
-        self.tokens = self._sum()
+        self.tokens = self._count()
         return before - self.tokens
 
-    def settle(self, fitting: Fitting) -> None:
+    def select(self, selection: Selection) -> list[MeasuredFragment]:
+        """Record what became of the text; return what stays of it."""
         kept = {id(piece.fragment): piece for piece in self._kept}
         for piece in self._offered:
-            stays = kept.get(id(piece.fragment))
-            reason = Reason.NO_ROOM if stays is None else Reason.KEPT if stays.text == piece.text else Reason.SHORTENED
+            rest = kept.get(id(piece.fragment))
+            reason = Reason.NO_ROOM if rest is None else Reason.KEPT if rest.text == piece.text else Reason.SHORTENED
             if reason is not Reason.KEPT:
-                fitting.truncated.add(Layer.IMMEDIATE)
-            fitting.outcomes.append((piece.fragment, reason, stays.tokens if stays else piece.tokens, ""))
-        fitting.after = self._kept
-
-
-class _Window:
-    """The text before the cursor, measured."""
-
-    def __init__(self, offer: Offer, measure: Measure) -> None:
-        self._stretch = offer.window
-        self._tokenizer = measure.tokenizer
-        self.full = offer.window_tokens
-
-    def cost(self, start: int) -> int:
-        return self._stretch.cost(self._tokenizer, start) if self._stretch is not None else 0
-
-    def fit(self, room: int) -> Cut | None:
-        return self._stretch.fit(self._tokenizer, room) if self._stretch is not None else None
-
-
-def _settle_window(
-    fitting: Fitting,
-    window: _Window,
-    room: int,
-    minimum: int,
-    recipe: Recipe,
-    before: Continuity,
-    offer: Offer,
-    *,
-    same_place: bool,
-) -> None:
-    stretch = offer.window
-    assert stretch is not None
-    fitting.window_room = room
-    # With nothing to follow on from there is no prefix to keep: fill the room.
-    given_up = recipe.window_step if before is not NOTHING else 0.0
-    stepped_to = max(min(minimum, room), int(room * (1 - given_up)))
-    start = before.window_start if same_place else None
-    holds = start is not None and stretch.begins(start, before.window_words) and window.cost(start) <= room
-    # A window that stepped goes back to the beginning only where it need not step again soon.
-    if window.full <= (stepped_to if holds else room):
-        cut: Cut | None = Cut(stretch.begin, window.full)
-    elif holds and start is not None:
-        cut = Cut(start, window.cost(start))
-    else:
-        cut = window.fit(stepped_to) or window.fit(room)
-    fitting.stepped |= start is not None and cut is not None and cut.start != start
-    fitting.cut = cut
-    if cut is None:
-        fitting.outcomes.append((stretch, Reason.NO_ROOM, 0, ""))
-        fitting.truncated.add(Layer.IMMEDIATE)
-    elif cut.start > stretch.begin:
-        left_out = _left_out(window.full - cut.tokens, more=stretch.begin > stretch.paragraphs.starts[0])
-        fitting.outcomes.append((stretch, Reason.SHORTENED, cut.tokens, left_out))
-        fitting.truncated.add(Layer.IMMEDIATE)
-    else:
-        fitting.outcomes.append((stretch, Reason.KEPT, cut.tokens, ""))
-
-
-def _left_out(tokens: int, *, more: bool) -> str:
-    """In words; `more` where the text goes further back than anybody counted."""
-    return f"{'at least ' if more else ''}{tokens} tokens left out" if tokens < NEVER else "far more than fits"
-
-
-def _drop_repeated(fitting: Fitting) -> None:
-    """A message that the conversation shows is not told a second time because it was found."""
-    if not fitting.history:
-        return
-    found = [piece for piece in fitting.retrieved if piece.fragment.source.startswith("history:")]
-    shown = {piece.fragment.source for piece in fitting.history}
-    repeated = {id(piece) for piece in found if piece.fragment.source in shown}
-    if repeated:
-        again = [piece for piece in found if id(piece) in repeated]
-        fitting.retrieved = [piece for piece in fitting.retrieved if id(piece) not in repeated]
-        fitting.outcomes += [(one.fragment, Reason.DUPLICATE, one.tokens, one.fragment.source) for one in again]
+                selection.truncated_layers.add(Layer.IMMEDIATE)
+            selection.record(piece, reason, rest.tokens if rest else piece.tokens)
+        return self._kept
 
 
 class _History:
-    """Messages of the conversation, oldest first; the oldest give way first.
+    """The messages of the conversation, oldest first; the oldest are dropped first (cnv-2).
 
-    `reserved` is the room kept for them; where in it they begin is settled at the end.
+    `reserved` tokens are kept for them; where in these the history begins is decided at the end.
     """
 
-    __slots__ = ("_sums", "capped", "pieces", "reserved")
+    __slots__ = ("_capped", "_pieces", "_sums", "reserved")
 
-    def __init__(self, pieces: list[Piece], recipe: Recipe) -> None:
-        self.pieces = pieces
-        self._sums = [0]
+    def __init__(self, pieces: list[MeasuredFragment], recipe: Recipe) -> None:
+        self._pieces = pieces
+        self._sums = [0]  # tokens of the newest 0, 1, 2 … messages
         for piece in reversed(pieces):
             self._sums.append(self._sums[-1] + piece.tokens)
-        self.capped = self._caps(recipe)
+        self._capped = self._apply_caps(recipe)
         self.reserved = 0
 
-    def _caps(self, recipe: Recipe) -> int:
-        """The oldest message that caps other than tokens let in."""
+    def _apply_caps(self, recipe: Recipe) -> int:
+        """The index of the oldest message within the caps on messages and characters."""
         first = 0
         if recipe.history_messages is not None:
-            first = max(first, len(self.pieces) - recipe.history_messages)
+            first = max(first, len(self._pieces) - recipe.history_messages)
         if recipe.history_characters is not None:
             characters = 0
-            for at in range(len(self.pieces) - 1, -1, -1):
-                characters += len(self.pieces[at].text)
+            for index in range(len(self._pieces) - 1, -1, -1):
+                characters += len(self._pieces[index].text)
                 if characters > recipe.history_characters:
-                    return max(first, at + 1)
+                    return max(first, index + 1)
         return first
 
-    def cost(self, first: int) -> int:
-        """What the messages from `first` on cost."""
-        return self._sums[len(self.pieces) - first]
+    def _count_from(self, first: int) -> int:
+        return self._sums[len(self._pieces) - first]
 
-    def reach(self, room: int) -> int:
-        """The oldest message from which all fit."""
-        return max(len(self.pieces) - (bisect_right(self._sums, max(room, 0)) - 1), self.capped)
+    def _find_first(self, available: int) -> int:
+        """The index of the oldest message from which all fit."""
+        return max(len(self._pieces) - (bisect_right(self._sums, max(available, 0)) - 1), self._capped)
 
-    def reserve(self, room: int) -> None:
-        self.reserved = min(self.cost(self.capped), max(room, 0))
+    def reserve(self, tokens: int) -> None:
+        """Reserve tokens for the history, as many as it needs of these."""
+        self.reserved = min(self._count_from(self._capped), max(tokens, 0))
 
-    def shed(self, over: int) -> int:
-        given = min(max(over, 0), self.reserved)
-        self.reserved -= given
-        return given
+    def drop(self, excess: int) -> int:
+        """Give up reserved tokens; return how many."""
+        freed = min(max(excess, 0), self.reserved)
+        self.reserved -= freed
+        return freed
 
-    def step(self, room: int, given_up: float) -> int:
-        """Where the window begins after a step: well inside the room, so that it need not move again soon."""
-        spare = int((len(self.pieces) - self.capped) * given_up) if self.capped else 0
-        first = max(self.reach(int(room * (1 - given_up))), self.capped + spare)
-        best = self.reach(room)
-        return first if first < len(self.pieces) or best == len(self.pieces) else len(self.pieces) - 1
+    def select(self, unused: int, recipe: Recipe, before: Continuity, selection: Selection, *, same_place: bool) -> int:
+        """Decide where the history begins; return the tokens it takes beyond the reserved ones."""
+        pieces = self._pieces
+        if not pieces:
+            return 0
+        available, cap = self.reserved + unused, recipe.history_tokens
+        is_capped = cap is not None and cap <= available
+        if cap is not None:
+            available = min(available, cap)
+        start = before.history_start if same_place else None
+        known = next((index for index, piece in enumerate(pieces) if piece.fragment.source == start), None)
+        if self._capped == 0 and self._count_from(0) <= available:
+            first = 0
+        elif known is not None and known >= self._capped and self._count_from(known) <= available:
+            first = known
+        else:
+            first = self._step(available, 0.0 if before.is_empty else recipe.history_step)
+            selection.window_stepped |= start is not None
+        selection.history = pieces[first:]
+        selection.included.append(selection.history)
+        best = self._find_first(available)
+        for index, piece in enumerate(pieces[:first]):
+            beyond = Reason.HISTORY_CAP if is_capped or index < self._capped else Reason.NO_ROOM
+            selection.record(piece, Reason.WINDOW_STEP if index >= best else beyond)
+        if first:
+            selection.truncated_layers.add(Layer.IMMEDIATE)
+        return max(self._count_from(first) - self.reserved, 0)
+
+    def _step(self, available: int, step: float) -> int:
+        """Where the history begins after a step: with tokens to spare, so that it need not move again soon."""
+        pieces = self._pieces
+        spare = int((len(pieces) - self._capped) * step) if self._capped else 0
+        first = max(self._find_first(int(available * (1 - step))), self._capped + spare)
+        best = self._find_first(available)
+        return first if first < len(pieces) or best == len(pieces) else len(pieces) - 1
 
 
-def _settle_history(
-    fitting: Fitting, history: _History, unasked: int, recipe: Recipe, before: Continuity, *, same_place: bool
-) -> int:
-    """Where the conversation begins; what it then costs beyond its reserve."""
-    if not history.pieces:
-        return 0
-    room, cap = history.reserved + unasked, recipe.history_tokens
-    by_cap = cap is not None and cap <= room
-    if cap is not None:
-        room = min(room, cap)
-    start = before.history_start if same_place else None
-    known = next((at for at, piece in enumerate(history.pieces) if piece.fragment.source == start), None)
-    stepped = False
-    if history.capped == 0 and history.cost(0) <= room:
-        first = 0
-    elif known is not None and known >= history.capped and history.cost(known) <= room:
-        first = known
+def _drop_shown_messages(selection: Selection) -> None:
+    """Drop retrieved messages that the history shows."""
+    if not selection.history:
+        return
+    shown = {piece.fragment.source for piece in selection.history}
+    repeated = [
+        piece
+        for piece in selection.retrieved
+        if piece.fragment.source.startswith("history:") and piece.fragment.source in shown
+    ]
+    if repeated:
+        dropped = set(map(id, repeated))
+        selection.retrieved = [piece for piece in selection.retrieved if id(piece) not in dropped]
+        for piece in repeated:
+            selection.record(piece, Reason.DUPLICATE, detail=piece.fragment.source)
+
+
+def _fit_window(
+    candidates: Candidates,
+    available: int,
+    minimum: int,
+    recipe: Recipe,
+    before: Continuity,
+    measure: Measure,
+    selection: Selection,
+    *,
+    same_place: bool,
+) -> None:
+    """Decide where the text before the cursor begins: where it began in the last request, or after a step."""
+    window, window_tokens, tokenizer = candidates.window, candidates.window_tokens, measure.tokenizer
+    if window is None:
+        return
+    selection.window_budget = available
+    start = before.window_start if same_place else None
+    # A first request has no cached prefix to preserve: it fills all tokens.
+    step = 0.0 if before.is_empty else recipe.window_step
+    stepped = max(min(minimum, available), int(available * (1 - step)))
+    cut: WindowCut | None = None
+    if start is not None and window.still_begins_at(start, before.window_checksum):
+        tokens = window.count_tokens_from(tokenizer, start)
+        cut = WindowCut(start, tokens) if tokens <= available else None
+    # A window that stepped returns to the beginning only where it need not step again soon.
+    if window_tokens <= (available if cut is None else stepped):
+        cut = WindowCut(window.begin, window_tokens)
+    elif cut is None:
+        cut = window.fit(tokenizer, stepped) or window.fit(tokenizer, available)
+    selection.window_stepped |= start is not None and cut is not None and cut.start != start
+    selection.window_cut = cut
+    if cut is None:
+        selection.outcomes.append((window, Reason.NO_ROOM, 0, ""))
+        selection.truncated_layers.add(Layer.IMMEDIATE)
+    elif cut.start > window.begin:
+        is_partly_counted = window.begin > window.paragraphs.starts[0]
+        detail = _describe_left_out(window_tokens - cut.tokens, is_partly_counted=is_partly_counted)
+        selection.outcomes.append((window, Reason.SHORTENED, cut.tokens, detail))
+        selection.truncated_layers.add(Layer.IMMEDIATE)
     else:
-        first = history.step(room, recipe.history_step if before is not NOTHING else 0.0)
-        stepped = start is not None
-    fitting.stepped |= stepped
-    fitting.history = history.pieces[first:]
-    fitting.kept.append(fitting.history)
-    best = history.reach(room)
-    for at, piece in enumerate(history.pieces[:first]):
-        beyond = Reason.HISTORY_CAP if by_cap or at < history.capped else Reason.NO_ROOM
-        reason = Reason.WINDOW_STEP if at >= best else beyond
-        fitting.outcomes.append((piece.fragment, reason, piece.tokens, ""))
-    if first:
-        fitting.truncated.add(Layer.IMMEDIATE)
-    return max(history.cost(first) - history.reserved, 0)
+        selection.outcomes.append((window, Reason.KEPT, cut.tokens, ""))
+
+
+def _describe_left_out(tokens: int, *, is_partly_counted: bool) -> str:
+    if tokens >= NEVER_FITS:
+        return "far more than fits"
+    return f"{'at least ' if is_partly_counted else ''}{tokens} tokens left out"

@@ -1,8 +1,9 @@
-"""Gate: the only place that decides what may be known here and now.
+"""Gate: decides what a request may know, for every fragment and in this place only (ctx-5, ctx-12).
 
-No source filters for itself. A fragment passes when the story has come to it, it still holds, and
-whoever's eyes we look through may know it by now; text that was made from other text passes only
-where all it was made from would. The author knows everything, and is told what must not be revealed.
+No source filters for itself. A fragment passes when the story has reached it, it still holds, and
+the perspective of the request may know it by now. Text derived from other text passes only where
+everything it was derived from passes. The author may know everything; what the story has not
+revealed yet is marked so. A fragment of another project refuses the whole assembly (ctx-5).
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ from msgspec import Struct
 
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Fragment, Terms
-from fabula.core.story import Eyes, Timeline, Vantage
+from fabula.core.fragment import Fragment, Visibility
+from fabula.core.story import Perspective, Timeline, Vantage
 
 log = logging.getLogger("fabula.context")
 
-READER = Eyes.READER.value  # may stand among the characters in `known_to`
+READER = Perspective.READER.value  # may be listed in `known_to` beside characters
 
 
 class Gate(Struct, frozen=True):
-    """The gate of one request. Nothing of another project comes even near it."""
+    """The gate of one request: its project, its vantage and the timeline of the story."""
 
     project_id: str
     vantage: Vantage
     timeline: Timeline
 
-    def word(self, fragment: Fragment) -> Reason | None:
-        """What is held against a fragment. One that is merely not revealed yet passes, and must be marked."""
+    def judge(self, fragment: Fragment) -> Reason | None:
+        """Why a fragment does not pass; None where it does. `NOT_REVEALED` passes too, and must be marked."""
         if fragment.project_id != self.project_id:
-            raise self._stranger(fragment)
-        return None if fragment.open else judge(fragment, self.vantage, self.timeline)
+            raise self._scope_violation(fragment)
+        return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
 
-    def _stranger(self, fragment: Fragment) -> FabulaError:
+    def _scope_violation(self, fragment: Fragment) -> FabulaError:
         log.error(
             "security: project %s was offered %s of project %s", self.project_id, fragment.source, fragment.project_id
         )
@@ -46,42 +47,45 @@ class Gate(Struct, frozen=True):
         )
 
 
-def judge(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
-    """The strictest word on a fragment and on all it was made from; None when nothing is held against it."""
-    strictest = judge_terms(fragment, vantage, timeline)
+def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+    """The strictest reason against a fragment and everything it was derived from; None where there is none."""
+    strictest = judge_visibility(fragment, vantage, timeline)
     if strictest is not None and strictest is not Reason.NOT_REVEALED:
         return strictest
-    unlearnt = False
-    for terms in fragment.derived_from:
-        reason = judge_terms(terms, vantage, timeline)
+    is_known = True
+    for visibility in fragment.derived_from:
+        reason = judge_visibility(visibility, vantage, timeline)
         if reason is Reason.NOT_REVEALED:
             strictest = reason
         elif reason is not None:
             return reason
-        unlearnt = unlearnt or (bool(terms.learnt) and not _learnt(terms, vantage, timeline))
-    return Reason.NOT_KNOWN if unlearnt else strictest
+        is_known = is_known and _has_learned(visibility, vantage, timeline)
+    return strictest if is_known else Reason.NOT_KNOWN
 
 
-def judge_terms(terms: Terms | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
-    """The word on one set of terms; a source whose material calls up other material asks here beforehand."""
-    here = vantage.position
-    if terms.until is not None and timeline.reached(terms.until, here):
+def judge_visibility(visibility: Visibility | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
+    """The reason against one visibility alone; for sources whose material brings other material along."""
+    here, is_author = vantage.position, vantage.perspective is Perspective.AUTHOR
+    if visibility.until is not None and timeline.has_reached(visibility.until, here):
         return Reason.NO_LONGER
-    if terms.known_to is not None and vantage.eyes is not Eyes.AUTHOR and _knower(vantage) not in terms.known_to:
+    if visibility.known_to is not None and not is_author and _knower(vantage) not in visibility.known_to:
         return Reason.NOT_KNOWN
-    if terms.since is not None and not timeline.reached(terms.since, here):
-        return Reason.NOT_REVEALED if vantage.eyes is Eyes.AUTHOR else Reason.NOT_YET
+    if visibility.since is not None and not timeline.has_reached(visibility.since, here):
+        return Reason.NOT_REVEALED if is_author else Reason.NOT_YET
     return None
 
 
-def _learnt(terms: Terms, vantage: Vantage, timeline: Timeline) -> bool:
-    """Whoever learns it at some point of the story has learnt it by now."""
-    if vantage.eyes is Eyes.AUTHOR:
+def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -> bool:
+    """Whether a perspective that learns it somewhere in the story has learned it by now."""
+    if not visibility.learned_at or vantage.perspective is Perspective.AUTHOR:
         return True
     knower = _knower(vantage)
-    return all(who != knower or timeline.reached(since, vantage.position) for who, since in terms.learnt)
+    return all(
+        character != knower or timeline.has_reached(position, vantage.position)
+        for character, position in visibility.learned_at
+    )
 
 
 def _knower(vantage: Vantage) -> str | None:
-    """A fact that only some may know is none of the reader's business either, unless it says so."""
-    return vantage.character if vantage.eyes is Eyes.CHARACTER else READER
+    """Whom `known_to` must list: the character, or the reader, who does not know what only some may know."""
+    return vantage.character if vantage.perspective is Perspective.CHARACTER else READER

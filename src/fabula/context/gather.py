@@ -1,25 +1,29 @@
-"""Gather: ask every source, and survive each of them.
+"""Gather: ask every source for fragments, and survive each of them (ctx-6, ctx-10).
 
-A source in memory is a plain call. One that waits on something (a remote index, an embedding
-endpoint, a plug-in nobody vouches for) says so, and then runs beside the others under a deadline.
-A source that raises, hangs or answers rubbish costs its own fragments and a warning, never the
-assembly.
+A source in memory is a plain call. A source that waits for something outside (a remote index, an
+embedding endpoint, code nobody vouches for) is `blocking`, or its `fragments` is a coroutine
+function: it runs in a thread beside the others, under a deadline. A source that raises, hangs or
+answers rubbish costs its own fragments and a warning, never the assembly. The log holds where it
+failed, but not the message of the exception, which may quote the story (ctx-10).
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from itertools import islice
-from typing import Protocol, cast
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
 from fabula.context.budget import Limits
-from fabula.context.phrases import Words
-from fabula.context.request import Ask
+from fabula.context.phrases import Phrases
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
@@ -27,182 +31,202 @@ from fabula.core.view import View
 
 log = logging.getLogger("fabula.context")
 
-# Refusals that a source may decide: they are about the request, not about the source.
+# Errors that a source may raise about the request: they refuse it.
 _REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
-_VETTED = 1000  # snapshots' groups already looked through
-_STUCK = 8  # calls of one source that may hang before it is no longer asked
+_MAX_HANGING = 8  # calls of one source that may hang before it is not asked any more
+
+SourceAnswer = Iterable[Fragment] | Awaitable[Iterable[Fragment]] | AsyncIterable[Fragment]
 
 
 class Source(Protocol):
-    """Something that knows fragments.
+    """Offers fragments for a request.
 
-    `ahead` sources are asked first: what they offer (the text, the conversation) decides whether a
-    window steps, and the others are told.
+    Sources that run first offer the text and the conversation; what they offer decides whether a window steps,
+    and the other sources are told. A source that also has `renders_input = True` puts the input of the request
+    into one of its fragments; where no source does, the engine renders the input as the last user message.
     """
 
     @property
     def name(self) -> str: ...
     @property
-    def failing(self) -> Code: ...
+    def unavailable_code(self) -> Code: ...
     @property
-    def waits(self) -> bool: ...
+    def blocking(self) -> bool: ...
     @property
-    def ahead(self) -> bool: ...
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]: ...
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
+    def runs_first(self) -> bool: ...
+    def fragments(self, source_request: SourceRequest, view: View, /) -> SourceAnswer: ...
+    def explain_omitted(self, source_request: SourceRequest, view: View, /) -> Iterable[Verdict]:
         """For a dry run: what was not offered, and why."""
         ...
 
 
-class Leaving(Source, Protocol):
-    """A source that has something to remember: what it leaves behind is in `ask.left` of the next request."""
+class StatefulSource(Source, Protocol):
+    """A source with state: what it saves is in `source_state` of the next request."""
 
-    def leaves(self, ask: Ask, view: View) -> bytes: ...
-
-
-class Line(Struct, frozen=True):
-    """Sources in the order they are asked, and which of them wait on something or leave something behind."""
-
-    sources: tuple[Source, ...]
-    waiting: tuple[Source, ...]
-    leaving: tuple[Leaving, ...]
-
-    @classmethod
-    def of(cls, sources: Iterable[Source]) -> Line:
-        """A line of these sources."""
-        found = tuple(sources)
-        leaving = [cast("Leaving", source) for source in found if hasattr(source, "leaves") and not source.waits]
-        return cls(found, tuple(source for source in found if source.waits), tuple(leaving))
+    def save_state(self, source_request: SourceRequest, view: View, /) -> bytes: ...
 
 
-def left_by(sources: Iterable[Leaving], ask: Ask, view: View) -> dict[str, bytes]:
-    """What sources leave behind for the next request. One that fails is told again what it was told."""
-    left: dict[str, bytes] = {}
-    for source in sources:
-        try:
-            found = source.leaves(ask, view)
-        except Exception as error:
-            log.warning("source %s could not leave anything behind: %s", source.name, type(error).__name__)
-            found = ask.left.get(source.name, b"")
-        if found:
-            left[source.name] = found
-    return left
-
-
-class Called(Struct, frozen=True, kw_only=True):
-    """A plain function as a source. Nobody vouches for it, so it runs under the deadline."""
+class FunctionSource(Struct, frozen=True, kw_only=True):
+    """A function as a source, plain or a coroutine function. By default it runs under the deadline."""
 
     name: str
-    call: Callable[[Ask, View], Iterable[Fragment]]
-    failing: Code = Code.SOURCE_UNAVAILABLE
-    waits: bool = True
-    ahead: bool = False
+    function: Callable[[SourceRequest, View], SourceAnswer]
+    unavailable_code: Code = Code.SOURCE_UNAVAILABLE
+    blocking: bool = True
+    runs_first: bool = False
+    renders_input: bool = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
+    def fragments(self, source_request: SourceRequest, view: View) -> SourceAnswer:
         """Whatever the function answers."""
-        return self.call(ask, view)
+        return self.function(source_request, view)
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """A function cannot say what it left out."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Nothing: a function cannot say what it left out."""
         return ()
 
 
-class Gathered(Struct):
-    """What the sources offered, a group each, in the order of the recipe, and who failed.
+class SourceGroup(Struct, frozen=True):
+    """Sources in the order in which they are asked, and which of them block or have state."""
 
-    A group that is a tuple belongs to a snapshot and comes again unchanged; work done on it is kept.
+    sources: tuple[Source, ...]
+    blocking: tuple[Source, ...]
+    stateful: tuple[StatefulSource, ...]
+
+    @classmethod
+    def from_sources(cls, sources: Iterable[Source]) -> SourceGroup:
+        """A group of these sources."""
+        asked = tuple(sources)
+        blocking = tuple(source for source in asked if source.blocking or _is_async(source))
+        stateful = [source for source in asked if hasattr(source, "save_state") and source not in blocking]
+        return cls(asked, blocking, tuple(cast("list[StatefulSource]", stateful)))
+
+
+def _is_async(source: Source) -> bool:
+    call: object = source.function if isinstance(source, FunctionSource) else source.fragments
+    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
+def collect_source_state(
+    sources: Iterable[StatefulSource], source_request: SourceRequest, view: View
+) -> dict[str, bytes]:
+    """The state that sources save for the next request. One that fails keeps the state it had."""
+    states: dict[str, bytes] = {}
+    for source in sources:
+        try:
+            state = source.save_state(source_request, view)
+        except Exception as error:
+            log.warning("source %s could not save its state: %s", source.name, describe_failure(error))
+            state = source_request.source_state.get(source.name, b"")
+        if state:
+            states[source.name] = state
+    return states
+
+
+class GatheredFragments(Struct):
+    """The fragments of each source that answered, in the order of the group, and warnings about the others.
+
+    A group that is a tuple belongs to a snapshot and comes again unchanged with the next request.
     """
 
     groups: list[Sequence[Fragment]]
     warnings: list[str]
+    input_rendered: bool = False  # by a source that says so
 
 
 class Gatherer:
-    """Asks sources; remembers which of them are hanging, and which groups it has looked through."""
+    """Asks sources for fragments, and remembers which of them hang."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._hanging: dict[str, int] = {}
-        self._vetted: dict[int, Sequence[Fragment]] = {}
         self._lock = threading.Lock()
 
-    def gather(self, line: Line, ask: Ask, view: View, words: Words) -> Gathered:
-        """Every source's fragments, or a warning in their place."""
-        waiting = {source.name: self._start(source, ask, view) for source in line.waiting}
-        deadline = time.monotonic() + self._limits.source_seconds if waiting else 0.0
-        found, vetted = Gathered([], []), self._vetted
-        answer: Sequence[Fragment]
-        for source in line.sources:
+    def gather(
+        self, group: SourceGroup, source_request: SourceRequest, view: View, phrases: Phrases
+    ) -> GatheredFragments:
+        """The fragments of every source, or a warning in their place."""
+        calls = {source.name: self._start(source, source_request, view) for source in group.blocking}
+        deadline = time.monotonic() + self._limits.source_seconds if calls else 0.0
+        gathered = GatheredFragments([], [])
+        for source in group.sources:
             try:
-                if waiting and source.name in waiting:
-                    answer = self._wait(source, waiting[source.name], deadline)
+                if source.name in calls:
+                    fragments = self._wait(source, calls[source.name], deadline)
                 else:
-                    offered = source.fragments(ask, view)
-                    if type(offered) is tuple and (not offered or vetted.get(id(offered)) is offered):
-                        answer = offered
-                    else:
-                        answer = self._listed(offered)
-            except FabulaError as error:
-                if error.code in _REFUSALS:
-                    raise
-                found.warnings.append(_warning(source, error.sentence, words))
-            except _HangingError:
-                found.warnings.append(_warning(source, f"no answer in {self._limits.source_seconds:g} s", words))
+                    fragments = self._check(source.fragments(source_request, view))
             except Exception as error:
-                found.warnings.append(_warning(source, type(error).__name__, words))
-            else:
-                if answer:
-                    found.groups.append(answer)
-        return found
+                if isinstance(error, FabulaError) and error.code in _REFUSALS:
+                    raise
+                log.warning("source %s left out: %s", source.name, describe_failure(error))
+                gathered.warnings.append(phrases.format_unavailable(source.unavailable_code, source.name))
+                continue
+            if fragments:
+                gathered.groups.append(fragments)
+            gathered.input_rendered |= getattr(source, "renders_input", False)
+        return gathered
 
-    def _listed(self, offered: Iterable[Fragment]) -> Sequence[Fragment]:
-        most = self._limits.source_fragments
-        answer = offered if type(offered) is tuple else list(islice(offered, most + 1))
-        if len(answer) > most:
-            raise FabulaError(Code.FRAGMENT_INVALID, f"more than {most} fragments")
-        for kind in set(map(type, answer)):
+    def _check(self, answer: Any) -> Sequence[Fragment]:
+        """The answer of a source as a sequence of fragments, of which there may be only so many."""
+        limit = self._limits.source_fragments
+        fragments = answer if type(answer) is tuple else list(islice(answer, limit + 1))
+        if len(fragments) > limit:
+            raise FabulaError(Code.FRAGMENT_INVALID, f"more than {limit} fragments")
+        for kind in set(map(type, fragments)):
             if not issubclass(kind, Fragment):
                 raise FabulaError(Code.FRAGMENT_INVALID, f"a {kind.__name__} where a fragment belongs")
-        if answer and type(answer) is tuple:
-            if len(self._vetted) >= _VETTED:
-                self._vetted.clear()
-            self._vetted[id(answer)] = answer
-        return answer
+        return fragments
 
-    def _start(self, source: Source, ask: Ask, view: View) -> _Call:
+    def _start(self, source: Source, source_request: SourceRequest, view: View) -> _Call:
+        """Call a source in a thread of its own."""
         call = _Call()
         with self._lock:
-            if self._hanging.get(source.name, 0) >= _STUCK:
-                call.error = _HangingError()
+            if self._hanging.get(source.name, 0) >= _MAX_HANGING:
+                call.error = _HangingError("too many calls hang")
                 call.done.set()
                 return call
 
         def run() -> None:
             try:
-                call.answer = self._listed(source.fragments(ask, view))
+                answer = source.fragments(source_request, view)
+                if isinstance(answer, Awaitable | AsyncIterable):
+                    answer = _run_coroutine(answer, self._limits.source_seconds)
+                call.fragments = self._check(answer)
             except Exception as error:
                 call.error = error
-            except BaseException as error:  # an exit is the source's own affair, not the caller's
+            except BaseException as error:  # an exit of the source must not end the caller
                 call.error = RuntimeError(type(error).__name__)
             with self._lock:
                 call.done.set()
-                if call.hung:
+                if call.hangs:
                     self._hanging[source.name] -= 1
 
         threading.Thread(target=run, name=f"source-{source.name}", daemon=True).start()
         return call
 
     def _wait(self, source: Source, call: _Call, deadline: float) -> Sequence[Fragment]:
-        """The answer of a call, if it comes in time; a call that does not counts as hanging until it ends."""
+        """The answer of a call before the deadline; a call that misses it counts as hanging until it ends."""
         if not call.done.wait(max(0.0, deadline - time.monotonic())):
             with self._lock:
                 if not call.done.is_set():
-                    call.hung = True
+                    call.hangs = True
                     self._hanging[source.name] = self._hanging.get(source.name, 0) + 1
-                    raise _HangingError
+                    raise _HangingError("no answer in time")
         if call.error is not None:
             raise call.error
-        return call.answer
+        return call.fragments
+
+
+def _run_coroutine(
+    answer: Awaitable[Iterable[Fragment]] | AsyncIterable[Fragment], seconds: float
+) -> Iterable[Fragment]:
+    """Run a coroutine, or an async generator, to its end in this thread."""
+    import asyncio  # takes a quarter of the import time of the engine
+
+    async def collect() -> Iterable[Fragment]:
+        async with asyncio.timeout(seconds):
+            return [one async for one in answer] if isinstance(answer, AsyncIterable) else await answer
+
+    return asyncio.run(collect())
 
 
 class _HangingError(Exception):
@@ -210,18 +234,17 @@ class _HangingError(Exception):
 
 
 class _Call:
-    __slots__ = ("answer", "done", "error", "hung")
+    __slots__ = ("done", "error", "fragments", "hangs")
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.answer: Sequence[Fragment] = ()
+        self.fragments: Sequence[Fragment] = ()
         self.error: Exception | None = None
-        self.hung = False
+        self.hangs = False
 
 
-def _warning(source: Source, why: str, words: Words) -> str:
-    log.warning("source %s left out: %s", source.name, why)
-    code = source.failing
-    if code in words.warnings:
-        return words.warn(code, name=source.name)
-    return f"{code.value}: {words.warnings[Code.SOURCE_UNAVAILABLE].format(name=source.name)}"
+def describe_failure(error: BaseException) -> str:
+    """The type of an exception and its stack as file:line:function, without its message."""
+    name = f"{type(error).__name__} {error.code.value}" if isinstance(error, FabulaError) else type(error).__name__
+    frames = [f"{Path(frame.filename).name}:{frame.lineno}:{frame.name}" for frame in extract_tb(error.__traceback__)]
+    return " < ".join((name, *reversed(frames)))

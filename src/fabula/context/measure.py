@@ -1,201 +1,201 @@
-"""Measure: how a piece of text will look, and what it costs, for one tokenizer and one language.
+"""Measure: how a fragment is rendered and how many tokens it takes, for one model and language (ctx-13).
 
-Every piece ends with its own line break, so the count of a message is the sum of the counts of its
-pieces: wrappers, headings and numbering are part of the pieces, and nothing is added afterwards.
+Every block ends with its own line break, so the tokens of a message are the sum of the tokens of
+its blocks: headings, numbering and separators are part of a block, and nothing is added later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from fabula.context.budget import Budget
-from fabula.context.phrases import Words
+from fabula.context.phrases import Phrases
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.text.bounded_cache import Generations
+from fabula.text.bounded_cache import BoundedCache
 from fabula.text.tokens.models import Model
 from fabula.text.tokens.tokenizer import Tokenizer
-from fabula.text.windows import GAP
+from fabula.text.windows import BLOCK_SEPARATOR
 
-if TYPE_CHECKING:
-    from fabula.context.gate_cache import Known
-    from fabula.context.render import Joined
-    from fabula.context.static_fragments import Standing
-
-_BLOCKS = 256  # rendered lists kept
-SHAPED = 2_000_000  # characters of shaped fragments kept in a generation
+MAX_LISTS = 256  # rendered lists in the cache
+MAX_GROUPS = 1000  # groups of fragments in the cache
+CACHED_CHARACTERS = 2_000_000  # of measured fragments, in one generation of the cache
 
 
-class Unit(Struct, frozen=True, eq=False, gc=False):
-    """Text as it will stand, its line break included.
+class TextBlock(Struct, frozen=True, eq=False, gc=False):
+    """A text as it is rendered, its line break included.
 
-    `bare` is its cost at the end of a message, where that is known; its last paragraph begins at `tail`.
+    `tokens_at_end` is its count at the end of a message, where that is known. `last_paragraph` is an offset.
     """
 
     text: str
     tokens: int
-    bare: int | None = None
-    tail: int = 0
+    tokens_at_end: int | None = None
+    last_paragraph: int = 0
 
 
-class Piece(Struct, eq=False, gc=False):
-    """A fragment as it will stand in the prompt, and what having it there costs.
+class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
+    """A fragment as it is rendered, the section it belongs to, and the tokens it adds to the prompt.
 
-    `unit` is the same as text to be laid out; pieces that become lines of a list have none. `free` is the project in
-    which nothing can be held against it, wherever the story is.
+    A fragment that becomes a line of a list has an empty block.
     """
 
     fragment: Fragment
     text: str
     tokens: int
-    seat: str = ""
-    unit: Unit = Unit("", 0)
-    free: str = ""
+    section: str = ""
+    block: TextBlock = TextBlock("", 0)
+
+
+class MeasuredGroup(Struct, frozen=True, eq=False):
+    """A tuple of fragments that hold everywhere and for everybody, measured; without pieces where some do not."""
+
+    fragments: tuple[Fragment, ...]
+    project_ids: frozenset[str]
+    pieces: list[MeasuredFragment] | None
+    is_stable: bool  # only rules and settings, none with a placement of its own
 
 
 class Measure:
-    """Measures text for one tokenizer and one language; remembers what it measured."""
+    """Measures fragments for one tokenizer and one language, and caches what it measured."""
 
-    __slots__ = (
-        "_blocks",
-        "_units",
-        "budgets",
-        "groups",
-        "headings",
-        "messages",
-        "model",
-        "settings_line",
-        "shaped",
-        "standings",
-        "tokenizer",
-        "words",
-    )
+    __slots__ = ("_fragments", "_groups", "_lists", "headings", "model", "phrases", "settings_tokens", "tokenizer")
 
-    def __init__(self, tokenizer: Tokenizer, words: Words, model: Model) -> None:
+    def __init__(self, tokenizer: Tokenizer, phrases: Phrases, model: Model) -> None:
         self.tokenizer = tokenizer
-        self.words = words
+        self.phrases = phrases
         self.model = model
-        self.shaped = Generations[int, Piece](SHAPED)
-        self.groups: dict[int, Known] = {}
-        self.standings: dict[tuple[int, ...], Standing] = {}
-        self.budgets: dict[object, Budget] = {}
-        self.messages: dict[tuple[int, ...], Joined] = {}
-        self._units: dict[str, Unit] = {}
-        self._blocks: dict[tuple[str, tuple[str, ...]], Unit] = {}
-        self.settings_line = self.piece(words.settings) + 1  # what a list of settings costs beside its items
-        self.headings = {name: Unit(text + "\n", self.line(text)) for name, text in _headings(words)}
+        self._fragments = BoundedCache[int, MeasuredFragment](CACHED_CHARACTERS)
+        self._groups: dict[int, MeasuredGroup] = {}
+        self._lists: dict[tuple[str, tuple[str, ...]], TextBlock] = {}
+        self.settings_tokens = self.count_block(phrases.settings) + 1  # what a list of settings takes beside its items
+        headings = {
+            "rules": phrases.rules,
+            "retrieved": phrases.retrieved,
+            "late": phrases.late,
+            "window": phrases.window,
+            "left_out": phrases.left_out,
+            "after": phrases.after,
+            "editor_state": phrases.editor_state,
+        }
+        self.headings = {name: TextBlock(text + "\n", self._count_line(text)) for name, text in headings.items()}
 
-    def piece(self, text: str) -> int:
-        """What a text costs with the blank line behind it."""
-        return self.tokenizer.count(text + GAP)
+    def count_block(self, text: str) -> int:
+        """The tokens of a text with the blank line behind it."""
+        return self.tokenizer.count(text + BLOCK_SEPARATOR)
 
-    def unit(self, text: str) -> Unit:
+    def make_block(self, text: str) -> TextBlock:
         """A text with the blank line behind it."""
-        whole = text + GAP
-        return Unit(whole, self.tokenizer.count(whole))
+        return TextBlock(text + BLOCK_SEPARATOR, self.count_block(text))
 
-    def bare(self, unit: Unit) -> int:
-        """What a unit costs at the end of a message."""
-        if unit.bare is not None:
-            return unit.bare
-        tail, count = unit.text[unit.tail :], self.tokenizer.count
-        return count(tail.rstrip("\n")) + (unit.tokens - count(tail) if unit.tail else 0)
+    def count_at_end(self, block: TextBlock) -> int:
+        """The tokens of a block at the end of a message, where its line breaks are stripped."""
+        if block.tokens_at_end is not None:
+            return block.tokens_at_end
+        tail, count = block.text[block.last_paragraph :], self.tokenizer.count
+        return count(tail.rstrip("\n")) + (block.tokens - count(tail) if block.last_paragraph else 0)
 
-    def kept_unit(self, text: str) -> Unit:
-        """The same for a text that comes again and again: an identity, a preset's message."""
-        known = self._units.get(text)
-        if known is None:
-            if len(self._units) >= _BLOCKS:
-                self._units.clear()
-            known = self._units[text] = self.unit(text)
-        return known
+    def measure_fragment(self, fragment: Fragment, *, not_revealed: bool) -> MeasuredFragment:
+        """A fragment as it is rendered; one that is `not_revealed` is marked so.
 
-    def piece_of(self, fragment: Fragment, *, marked: bool) -> Piece:
-        """A fragment in its shape. Fragments are immutable, so this is remembered by identity."""
-        known = None if marked else self.shaped.older(id(fragment))
+        Fragments are immutable, so the result is cached by identity. It holds the fragment, whose id stays taken.
+        """
+        if not_revealed:
+            return self._measure(fragment, self.phrases.not_revealed)
+        key = id(fragment)
+        known = self._fragments.recent.get(key)
         if known is not None and known.fragment is fragment:
-            self._keep(known)
             return known
-        text, seat, count = fragment.text.strip(), seat_of(fragment), self.tokenizer.count
+        known = self._fragments.get_older(key)
+        measured = known if known is not None and known.fragment is fragment else self._measure(fragment, "")
+        if measured.text and fragment.part is not Part.AFTER:  # which is another fragment in each request
+            self._fragments.store(key, measured, len(measured.text))
+        return measured
+
+    def _measure(self, fragment: Fragment, mark: str) -> MeasuredFragment:
+        text, section, count = fragment.text.strip(), section_of(fragment), self.tokenizer.count
         if not text:
-            return Piece(fragment, "", 0)
-        if marked:
-            mark = self.words.not_yet
-            text = mark + text.replace(GAP, GAP + mark)
-        if seat in ("constraints", "settings"):
+            return MeasuredFragment(fragment, "", 0, section)
+        if mark:
+            text = mark + text.replace(BLOCK_SEPARATOR, BLOCK_SEPARATOR + mark)
+        if section in ("constraints", "settings"):
             text = " ".join(text.split("\n"))
-        own_place = fragment.placement is not None
-        if seat == "constraints":
-            piece = Piece(fragment, text, count(f"100. {text}\n"), seat)
-        elif seat == "settings" and not own_place:
-            piece = Piece(fragment, text, count(f"- {text}\n"), seat)
-        elif seat == "history":
-            bare = count(text)
-            piece = Piece(fragment, text, bare + self.model.per_message, seat, Unit(text + GAP, self.piece(text), bare))
-        elif seat == "closing":
-            unit = Unit(text + GAP, self.piece(text), count(text))
-            piece = Piece(fragment, text, unit.tokens, seat, unit)
-        else:
-            unit = self.unit(text)
-            around = 2 * self.model.per_message if own_place else 0  # it may split a message in two
-            piece = Piece(fragment, text, unit.tokens + around, seat, unit)
-        if not marked:
-            piece.free = fragment.project_id if fragment.open else ""
-            self._keep(piece)
-        return piece
+        per_message = self.model.tokens_per_message
+        if section == "constraints":
+            return MeasuredFragment(fragment, text, count(f"100. {text}\n"), section)
+        if section == "settings" and fragment.placement is None:
+            return MeasuredFragment(fragment, text, count(f"- {text}\n"), section)
+        if section == "history":
+            block = TextBlock(text + BLOCK_SEPARATOR, self.count_block(text), count(text))
+            return MeasuredFragment(fragment, text, count(text) + per_message, section, block)
+        if section == "instruction":
+            block = TextBlock(text + BLOCK_SEPARATOR, self.count_block(text), count(text))
+            return MeasuredFragment(fragment, text, block.tokens, section, block)
+        block = self.make_block(text)
+        around = 2 * per_message if fragment.placement is not None else 0  # it may split a message in two
+        return MeasuredFragment(fragment, text, block.tokens + around, section, block)
 
-    def _keep(self, piece: Piece) -> None:
-        """Remember a shape, unless it cannot come again: what follows the cursor is cut anew each time."""
-        if piece.fragment.part is not Part.AFTER:
-            self.shaped.keep(id(piece.fragment), piece, len(piece.text))  # it holds the fragment: its id stays taken
+    def measure_group(self, fragments: tuple[Fragment, ...]) -> MeasuredGroup:
+        """A tuple of fragments, as snapshots hold them: it comes again with each request, and is measured once."""
+        group = self._groups.get(id(fragments))
+        if group is None or group.fragments is not fragments:
+            pieces = None
+            if all(fragment.is_unrestricted and fragment.part is not Part.WINDOW for fragment in fragments):
+                pieces = [self.measure_fragment(fragment, not_revealed=False) for fragment in fragments]
+                pieces = pieces if all(piece.text for piece in pieces) else None
+            projects = frozenset(fragment.project_id for fragment in fragments)
+            is_stable = pieces is not None and all(map(_is_stable, pieces))
+            if len(self._groups) >= MAX_GROUPS:
+                self._groups.clear()
+            group = self._groups[id(fragments)] = MeasuredGroup(fragments, projects, pieces, is_stable)
+        return group
 
-    def line(self, text: str) -> int:
-        """What a text costs as a line of its own."""
-        return self.tokenizer.count(text + "\n")
-
-    def numbered(self, heading: str, texts: tuple[str, ...]) -> Unit:
+    def numbered_list(self, heading: str, texts: tuple[str, ...]) -> TextBlock:
         """A heading with numbered lines."""
-        return self._block(heading, texts, lambda n, text: f"{n}. {text}")
+        return self._make_list(heading, texts, lambda number, text: f"{number}. {text}")
 
-    def bulleted(self, heading: str, texts: tuple[str, ...]) -> Unit:
-        """A heading with a line an item."""
-        return self._block(heading, texts, lambda n, text: f"- {text}")
+    def bulleted_list(self, heading: str, texts: tuple[str, ...]) -> TextBlock:
+        """A heading with a bullet for each text."""
+        return self._make_list(heading, texts, lambda number, text: f"- {text}")
 
-    def _block(self, heading: str, texts: tuple[str, ...], item: Callable[[int, str], str]) -> Unit:
+    def _make_list(self, heading: str, texts: tuple[str, ...], item: Callable[[int, str], str]) -> TextBlock:
         key = (heading, texts)
-        block = self._blocks.get(key)
+        block = self._lists.get(key)
         if block is None:
-            lines = [heading, *(item(n, text) for n, text in enumerate(texts, start=1))]
-            count = self.tokenizer.count
-            upper = sum(count(line + "\n") for line in lines[:-1])
-            text, last = "\n".join(lines) + GAP, lines[-1]
-            block = Unit(text, upper + count(last + GAP), upper + count(last))
-            if len(self._blocks) >= _BLOCKS:
-                self._blocks.clear()
-            self._blocks[key] = block
+            lines = [heading, *(item(number, text) for number, text in enumerate(texts, start=1))]
+            upper, last = sum(map(self._count_line, lines[:-1])), lines[-1]
+            text = "\n".join(lines) + BLOCK_SEPARATOR
+            block = TextBlock(text, upper + self.count_block(last), upper + self.tokenizer.count(last))
+            if len(self._lists) >= MAX_LISTS:
+                self._lists.clear()
+            self._lists[key] = block
         return block
 
-
-def _headings(words: Words) -> Iterator[tuple[str, str]]:
-    for name in ("rules", "retrieved", "late", "window", "left_out", "after", "desk"):
-        yield name, getattr(words, name)
+    def _count_line(self, text: str) -> int:
+        return self.tokenizer.count(text + "\n")
 
 
-def seat_of(fragment: Fragment) -> str:
-    """The list a fragment goes into, by its layer and the part it plays there."""
+def _is_stable(piece: MeasuredFragment) -> bool:
+    return piece.section in ("constraints", "rules", "settings") and piece.fragment.placement is None
+
+
+SECTIONS = (
+    *("constraints", "rules", "settings", "retrieved"),
+    *("scene", "cursor", "after", "editor_state", "history", "instruction"),
+)
+_SECTIONS_BY_PART = {
+    Part.SCENE: "scene",
+    Part.CURSOR: "cursor",
+    Part.AFTER: "after",
+    Part.HISTORY: "history",
+    Part.INSTRUCTION: "instruction",
+}
+
+
+def section_of(fragment: Fragment) -> str:
+    """The section of the candidates a fragment belongs to, by its layer and part."""
     if fragment.layer is Layer.RULES:
         return "constraints" if fragment.part is Part.CONSTRAINT else "rules"
     if fragment.layer is Layer.IMMEDIATE:
-        return _PARTS.get(fragment.part, "desk")
+        return _SECTIONS_BY_PART.get(fragment.part, "editor_state")
     return fragment.layer.value
-
-
-_PARTS = {
-    Part.SCENE: "scene",
-    Part.MARK: "mark",
-    Part.AFTER: "after",
-    Part.CLOSING: "closing",
-    Part.HISTORY: "history",
-}

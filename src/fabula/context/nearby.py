@@ -1,71 +1,135 @@
-"""Near: the text around the cursor, the selection, the input and the latest talk.
+"""The text near the cursor, in which names and subjects are looked for (cdx-3).
 
-Sources that notice things (names, subjects) look here and nowhere else, so that all of them mean
-the same by "near".
+Nearby text is what stands around the cursor, the selection, the input and the newest messages.
+All sources that detect something search the same nearby text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from fabula.context.request import Nearby, Request
+from msgspec import Struct
+
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.text.windows import Stretch
+from fabula.text.names.mention_cache import FindNames, MentionCache
+from fabula.text.windows import TextWindow
+
+if TYPE_CHECKING:
+    from fabula.text.names.matcher import NameMatch
 
 REACH = 500  # characters each side of the cursor
 MARGIN = 24  # more characters, so that a word at the edge is seen whole
-PARAGRAPH = 3000  # a longer paragraph is looked at no further than this
-TALK = 4  # messages of the conversation
-_ASIDE = frozenset({Part.SCENE, Part.CLOSING, Part.DESK})  # of the desk, but not near the cursor
+MAX_PARAGRAPH = 3000  # characters of the cursor's paragraph
+MESSAGES = 4  # newest messages of the conversation
 
 
-def nearby(request: Request, desk: Sequence[Fragment]) -> tuple[tuple[Nearby, ...], Stretch | None]:
-    """What is near, from what the desk offers, and the text in which the cursor stands."""
-    here: Stretch | None = None
+class Nearby(Struct, frozen=True):
+    """A part of a text that is near the cursor. All fields are offsets in `full_text`.
+
+    A little more is visible at either end than is near, so that a cut word is not taken for a name.
+    """
+
+    full_text: str
+    cursor: int | None = None  # None: all of the text is near
+    near_start: int = 0
+    near_end: int | None = None
+    visible_start: int = 0
+    visible_end: int | None = None
+    mention_cache: MentionCache | None = None  # of the full text
+
+    @property
+    def text(self) -> str:
+        """All that is visible."""
+        return self.full_text[self.visible_start : self.visible_end]
+
+    @property
+    def before(self) -> str:
+        """What is visible before the cursor."""
+        return self.full_text[self.visible_start : self.cursor]
+
+    @property
+    def after(self) -> str:
+        """What is near after the cursor."""
+        return self.full_text[self.cursor : self.near_end]
+
+    def nearest_mentions(self, find: FindNames, accepts: Callable[[NameMatch], bool] | None = None) -> dict[str, float]:
+        """How near the nearest mention of each owner is, from 0 (at the far edge) to 1 (at the cursor).
+
+        Owners stand in the order in which they are mentioned. `accepts` may reject a match.
+        """
+        size, cursor = len(self.full_text), self.cursor
+        start, end = self.near_start, size if self.near_end is None else self.near_end
+        here = end if cursor is None else cursor
+        before: dict[str, int] = {}  # where the last mention before the cursor ends
+        after: dict[str, int] = {}  # where the first mention after the cursor begins
+        for offset, match in self._find_mentions(find, start, end):
+            match_end = offset + match.end - match.start
+            if offset < start or match_end > end or (accepts is not None and not accepts(match)):
+                continue
+            if match_end <= here:
+                before[match.owner] = match_end
+            else:
+                after.setdefault(match.owner, offset)
+        if cursor is None:
+            return dict.fromkeys(before, 1.0)
+        furthest = max(cursor - self.visible_start, (self.visible_end or size) - cursor, 1)
+        nearness = {owner: 1.0 - (cursor - offset) / furthest for owner, offset in before.items()}
+        for owner, offset in after.items():
+            nearness[owner] = max(1.0 - max(offset - cursor, 0) / furthest, nearness.get(owner, -1.0))
+        return nearness
+
+    def _find_mentions(self, find: FindNames, start: int, end: int) -> Sequence[tuple[int, NameMatch]]:
+        known = None if self.mention_cache is None else self.mention_cache.find_between(find, start, end)
+        return [(self.visible_start + match.start, match) for match in find(self.text)] if known is None else known
+
+
+def find_nearby(fragments: Sequence[Fragment], user_input: str) -> tuple[tuple[Nearby, ...], TextWindow | None]:
+    """The nearby texts among what sources that run first offer, and the text window in which the cursor is."""
+    window: TextWindow | None = None
     before = after = ""
-    found: list[Nearby] = []
-    talk: list[str] = []
-    for fragment in desk:
+    nearby: list[Nearby] = []
+    messages: list[str] = []
+    for fragment in fragments:
         part = fragment.part
-        if part in _ASIDE or fragment.layer is not Layer.IMMEDIATE:
+        if fragment.layer is not Layer.IMMEDIATE:
             continue
         if part is Part.WINDOW:
-            if isinstance(fragment, Stretch):
-                here = here or fragment
+            if isinstance(fragment, TextWindow):
+                window = window or fragment
             else:
                 before = fragment.text
         elif part is Part.AFTER:
             after = after or fragment.text
         elif part is Part.HISTORY:
-            talk.append(fragment.text)
+            messages.append(fragment.text)
         elif fragment.source == "editor:selection":
-            found.append(Nearby(fragment.text))
-    if here is not None and (here.paragraphs.text or after):
-        found.insert(0, _around(here, after))
+            nearby.append(Nearby(fragment.text))
+    if window is not None and (window.paragraphs.text or after):
+        nearby.insert(0, _around_cursor(window, after))
     elif before or after:
-        found.insert(0, _between(before, after))
-    if talk:
-        found += map(Nearby, talk[-TALK:])
-    if request.additional_input:
-        found.append(Nearby(request.additional_input))
-    return tuple(found), here
+        nearby.insert(0, _between(before, after))
+    nearby += map(Nearby, messages[-MESSAGES:])
+    if user_input:
+        nearby.append(Nearby(user_input))
+    return tuple(nearby), window
 
 
-def _around(here: Stretch, after: str) -> Nearby:
-    """Around a place in a text. What is said to follow counts only where the text is over."""
-    text, cursor = here.paragraphs.text, here.end
+def _around_cursor(window: TextWindow, after: str) -> Nearby:
+    """Around a cursor in a text. `after` counts only where the text ends at the cursor."""
+    text, cursor = window.paragraphs.text, window.end
     size = len(text)
-    first = max(min(cursor - REACH, max(here.tail_start(), cursor - PARAGRAPH)), here.begin)
-    begin = max(first - MARGIN, 0)
+    paragraph = max(window.cursor_paragraph_start(), cursor - MAX_PARAGRAPH)
+    start = max(min(cursor - REACH, paragraph), window.begin)
+    visible_start = max(start - MARGIN, 0)
     if after and cursor >= size:
-        return _between(text[begin:], after, cursor - first)
-    last = min(cursor + REACH, size)
-    end = min(last + MARGIN, size)
-    return Nearby(text, cursor, first, last, begin, end, here.paragraphs.readings)
+        return _between(text[visible_start:], after, cursor - start)
+    end = min(cursor + REACH, size)
+    return Nearby(text, cursor, start, end, visible_start, min(end + MARGIN, size), window.paragraphs.mention_cache)
 
 
 def _between(before: str, after: str, reach: int = REACH) -> Nearby:
-    """Around the place between two texts, of which the first is near for so many characters."""
+    """Around a cursor between two texts; `reach` characters of the first are near."""
     before, after = before[-reach - MARGIN :], after[: REACH + MARGIN]
     cursor = len(before)
     return Nearby(before + after, cursor, max(cursor - reach, 0), cursor + min(len(after), REACH))

@@ -1,10 +1,10 @@
-"""Order: the retrieved layer keeps its place from one request to the next.
+"""Order of the retrieved layer: fragments keep their place from one request to the next (ctx-1, pre-3).
 
-What was told last time stays where it stood. What is new joins at the end of the layer, or, with
-late joiners on, in a small block behind the window, so that the window before it does not move;
-once that block has cost as much as moving the window would, it is folded in. When a window steps or
-the chapter changes, the layer is chosen anew: kinds that change seldom stand before kinds that
-change often; of the former what was there before stands first, of the latter within its kind.
+Fragments of the last prompt keep their position. New ones are added at the end of the layer or,
+with late joiners (ctx-1), in a small block behind the text window, so that the cached prefix
+before it stays valid. Once that block has cost as many tokens as resending the window would, it
+joins the layer. When a window steps or the chapter changes, the layer is selected anew: kinds that
+seldom change come first, in the order of the last prompt; then kinds that often change.
 """
 
 from __future__ import annotations
@@ -13,87 +13,86 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from fabula.context.continuity import NOTHING, Continuity
-from fabula.context.measure import Piece
-from fabula.context.trace import Outcome, Reason
+from fabula.context.continuity import Continuity
+from fabula.context.measure import MeasuredFragment
+from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.relevance import NEEDED
 
-OFTEN = frozenset({"relevant", "search", "history"})  # kinds that change with every choice
+OFTEN_CHANGING = frozenset({"relevant", "search", "history"})  # kinds of sources
 
 
-class Order(Struct):
-    """The retrieved layer in the order it will stand, and what stands behind the window."""
+class RetrievedOrder(Struct):
+    """The retrieved layer in its order, and the late joiners behind the text window."""
 
-    settled: list[Piece] = field(default_factory=list)
-    late: list[Piece] = field(default_factory=list)
+    main: list[MeasuredFragment] = field(default_factory=list)
+    late: list[MeasuredFragment] = field(default_factory=list)
 
-    @property
-    def all(self) -> list[Piece]:
-        """Everything of the layer that is in the prompt."""
-        return [*self.settled, *self.late]
-
-    def settle(self, kept: list[Sequence[Piece]], outcomes: list[Outcome], unanchored: set[str]) -> None:
-        """Note what became of each of them."""
-        if unanchored:
-            lost = [piece for piece in self.settled if piece.fragment.source in unanchored]
-            outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
-            kept.append([piece for piece in self.settled if piece not in lost])
-        else:
-            kept.append(self.settled)
+    def record_outcomes(
+        self,
+        included: list[Sequence[MeasuredFragment]],
+        outcomes: list[FragmentOutcome],
+        without_anchor: set[str],
+    ) -> None:
+        """Record what became of each fragment; `without_anchor` are sources whose anchor is missing."""
+        lost = [piece for piece in self.main if piece.fragment.source in without_anchor] if without_anchor else []
+        outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
         outcomes += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in self.late]
+        included.append([piece for piece in self.main if piece not in lost] if lost else self.main)
 
 
-def arrange(kept: Sequence[Piece], before: Continuity, *, fresh: bool, late: bool) -> Order:
-    """Put what was chosen into its order. `kept` comes in the order of the recipe's sources."""
-    if before is NOTHING:
-        return Order(list(kept))
-    if fresh:
-        return Order(_anew(kept, before))
-    by_source = {piece.fragment.source: piece for piece in kept}
-    first = [by_source.pop(source) for source in before.retrieved if source in by_source]
-    second = [by_source.pop(source) for source in before.late if source in by_source]
-    new = [piece for piece in kept if piece.fragment.source in by_source]
-    if not late or before.late_spent > before.resend:
-        return Order([*first, *second, *new])
-    own_place = [piece for piece in new if piece.fragment.placement is not None]
+def order_retrieved(
+    pieces: Sequence[MeasuredFragment], before: Continuity, *, reselect: bool, late_joiners: bool
+) -> RetrievedOrder:
+    """Order the selected fragments, which come in the order of the recipe's sources."""
+    if before.is_empty:
+        return RetrievedOrder(list(pieces))
+    if reselect:
+        return RetrievedOrder(_order_anew(pieces, before))
+    by_source = {piece.fragment.source: piece for piece in pieces}
+    main = [by_source.pop(source) for source in before.retrieved if source in by_source]
+    late = [by_source.pop(source) for source in before.late if source in by_source]
+    new = [piece for piece in pieces if piece.fragment.source in by_source]
+    if not late_joiners or before.late_tokens_spent > before.resend_tokens:
+        return RetrievedOrder([*main, *late, *new])
+    placed = [piece for piece in new if piece.fragment.placement is not None]
     joining = [piece for piece in new if piece.fragment.placement is None]
-    return Order([*first, *own_place], [*second, *joining])
+    return RetrievedOrder([*main, *placed], [*late, *joining])
 
 
-def _anew(kept: Sequence[Piece], before: Continuity) -> list[Piece]:
+def _order_anew(pieces: Sequence[MeasuredFragment], before: Continuity) -> list[MeasuredFragment]:
     places = {source: place for place, source in enumerate((*before.retrieved, *before.late))}
     kinds: dict[str, int] = {}
-    for piece in kept:
+    for piece in pieces:
         kinds.setdefault(_kind(piece), len(kinds))
-    nowhere = len(places)
+    new = len(places)
 
-    def key(piece: Piece) -> tuple[bool, int, int]:
-        kind, place = _kind(piece), places.get(piece.fragment.source, nowhere)
-        if kind in OFTEN:
+    def key(piece: MeasuredFragment) -> tuple[bool, int, int]:
+        kind, place = _kind(piece), places.get(piece.fragment.source, new)
+        if kind in OFTEN_CHANGING:
             return True, kinds[kind], place
         return False, place, kinds[kind]
 
-    return sorted(kept, key=key)
+    return sorted(pieces, key=key)
 
 
-def _kind(piece: Piece) -> str:
+def _kind(piece: MeasuredFragment) -> str:
     return piece.fragment.source.partition(":")[0]
 
 
-def held_over(before: Continuity, *, tidy: bool, patience: int) -> tuple[str, ...]:
-    """What sources should offer again: all that was told, or, when tidying up, what was called for lately."""
-    held = (*before.retrieved, *before.late)
-    if not tidy:
-        return held
-    return tuple(source for source in held if before.idle.get(source, 0) <= patience)
+def select_previously_included(before: Continuity, *, only_recent: bool, unused_limit: int) -> tuple[str, ...]:
+    """The sources to offer again: all of the last prompt or, `only_recent`, those needed lately."""
+    sources = (*before.retrieved, *before.late)
+    if not only_recent:
+        return sources
+    return tuple(source for source in sources if before.unused_requests.get(source, 0) <= unused_limit)
 
 
-def next_idle(told: Sequence[Piece], before: Continuity) -> dict[str, int]:
-    """For how many requests each thing told has not been called for."""
-    idle = before.idle
-    if not idle:
-        return dict.fromkeys([piece.fragment.source for piece in told], 0)
+def count_unused_requests(order: RetrievedOrder, before: Continuity) -> dict[str, int]:
+    """For how many requests each fragment of the layer has not been needed."""
+    pieces, counts = (*order.main, *order.late), before.unused_requests
+    if not counts:
+        return dict.fromkeys([piece.fragment.source for piece in pieces], 0)
     return {
-        piece.fragment.source: 0 if piece.fragment.score >= NEEDED else idle.get(piece.fragment.source, -1) + 1
-        for piece in told
+        piece.fragment.source: 0 if piece.fragment.score >= NEEDED else counts.get(piece.fragment.source, -1) + 1
+        for piece in pieces
     }

@@ -1,237 +1,244 @@
-"""Place: everything that was chosen, each in its place.
+"""Place: put the selected fragments and the preset's messages into their order (ctx-4, inj-2 … inj-4).
 
-Depth and anchor injection happen here and nowhere else. Depth N means that N messages of the
-conversation follow, the current input counting as one. At one spot a higher `order` comes first,
-and equals keep the order of the list.
+Injection by depth and by anchor happens here and nowhere else. Depth N means that N messages of
+the conversation follow, the current input counting as one. At one place a higher `order` comes
+first, and equal ones keep the order of the list. A message whose anchor is missing stays where it
+is listed, with a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from fabula.context.candidates import Offer
-from fabula.context.fit import Fitting
-from fabula.context.measure import Measure, Piece, Unit
-from fabula.context.recipes.preset import Node, Preset
-from fabula.context.static_fragments import units_of_rules, units_of_settings
+from fabula.context.candidates import Candidates
+from fabula.context.fit import Selection
+from fabula.context.measure import Measure, MeasuredFragment, TextBlock
+from fabula.context.recipes.preset import Node, Preset, node_name
+from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment, Placement, Role
-from fabula.text.windows import GAP
+from fabula.core.fragment import Placement, Role
+from fabula.text.windows import BLOCK_SEPARATOR
+
+UNNAMED = "a preset message"
 
 
 class Slot(Struct, gc=False):
-    """Units that stand together under one role. `owner` says whose tokens they are."""
+    """Blocks that stand together under one role. `owner` is the layer, or what else, that their tokens belong to."""
 
     role: Role
     owner: str
-    units: list[Unit]
-    stable: bool = False
+    blocks: list[TextBlock]
+    is_stable: bool = False
 
 
-class Placed(Struct):
-    """The slots in order, and what could not be placed as it wished."""
+class PlacedPrompt(Struct):
+    """The slots in their order, the warnings, and the names of messages whose anchor is missing."""
 
-    slots: list[Slot]
+    slots: list[Slot] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    unanchored: set[str] = field(default_factory=set)
-
-
-class _Injected(Struct):
-    """A message that wants a place of its own."""
-
-    slot: Slot
-    order: int
-    at: int
-
-
-UNNAMED = "a preset message"
-_Inject = Callable[[Slot, Placement | None, int, str], bool]
+    without_anchor: set[str] = field(default_factory=set)
 
 
 def place(
     preset: Preset,
-    offer: Offer,
-    fitting: Fitting,
-    late: Sequence[Piece],
+    candidates: Candidates,
+    selection: Selection,
+    late: Sequence[MeasuredFragment],
     measure: Measure,
     identity: str,
-) -> Placed:
-    """Lay out identity, layers, preset messages and conversation."""
-    placed = Placed([])
-    layout = _layout(preset)
-    depths: dict[int, list[_Injected]] = {}
-    beside: dict[tuple[str, str], list[_Injected]] = {}
-
-    def inject(slot: Slot, wish: Placement | None, at: int, name: str) -> bool:
-        """Keep a message for its depth or anchor; False when it stays where it is listed."""
-        if wish is None:
-            return False
-        if wish.depth is not None:
-            depths.setdefault(wish.depth, []).append(_Injected(slot, wish.order, at))
-            return True
-        if wish.anchor is None:
-            return False
-        if wish.anchor not in layout.anchors:
-            placed.warnings.append(measure.words.warn(Code.PRESET_ANCHOR_MISSING, name=name, anchor=wish.anchor))
-            placed.unanchored.add(name)
-            return False
-        beside.setdefault((wish.anchor, wish.side), []).append(_Injected(slot, wish.order, at))
-        return True
-
-    lost = [(at, node) for at, node in layout.wishing if not _wished(node, at, measure, inject)]
-    listed: Sequence[_Listed] = layout.listed
-    if lost:
-        listed = sorted((*listed, *(_listed(at, node) for at, node in lost)), key=lambda one: one.at)
-
-    def staying(pieces: list[Piece], owner: str) -> list[Piece]:
-        """Those that stand in their layer, once those with a place of their own have been taken out."""
-        own = [piece for piece in pieces if piece.fragment.placement is not None]
-        for at, piece in enumerate(own, start=len(preset.nodes)):
-            slot = Slot(piece.fragment.role or "system", owner, [piece.unit])
-            if inject(slot, piece.fragment.placement, at, piece.fragment.source):
-                pieces = [other for other in pieces if other is not piece]
-        return pieces
-
-    retrieved, firm = staying(fitting.retrieved, "retrieved"), offer.standing
-    if firm is not None and fitting.rules is firm.rules and fitting.constraints is firm.constraints:
-        rules = firm.rules_units
-    else:
-        rules = units_of_rules(fitting.constraints, fitting.rules, measure)
-    if firm is not None and fitting.settings is firm.settings:
-        settings = firm.settings_units
-    else:
-        settings = units_of_settings(staying(fitting.settings, "settings"), measure)
-
+) -> PlacedPrompt:
+    """Place identity, layers, preset messages and conversation."""
+    placed = PlacedPrompt()
+    injector = _Injector(preset, measure, placed)
+    nodes = injector.take_nodes(preset)
+    retrieved = injector.take_fragments(selection.retrieved, "retrieved")
+    settings = injector.take_fragments(selection.settings, "settings")
     layers = {
-        "rules": rules,
-        "settings": settings,
-        "retrieved": _headed(measure.headings["retrieved"], retrieved),
-        "immediate": _immediate(offer, fitting, measure),
+        "rules": selection.rules,
+        "settings": _render_settings(settings, measure),
+        "retrieved": _with_heading(measure.headings["retrieved"], retrieved),
+        "immediate": _render_immediate(candidates, selection, measure),
     }
     slots = placed.slots
-    slots.append(Slot("system", "identity", [measure.kept_unit(identity.strip())], stable=True))
-    for node in listed:
-        anchor = node.anchor
-        if beside:
-            _extend(slots, beside.get((anchor, "before"), ()))
-        units = layers.get(anchor)
-        if units:
-            slots.append(Slot(node.role, anchor, units))
+    slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
+    for node in nodes:
+        anchor = node.anchor or ""
+        slots += injector.at_anchor(anchor, "before")
+        if layers.get(anchor):
+            slots.append(Slot(node.role, anchor, layers[anchor]))
         elif anchor == "chat_history":
-            slots += _conversation(offer, fitting, late, depths, measure, node.role)
-        elif node.text:
-            slots.append(Slot(node.role, "preset", [measure.kept_unit(node.text)]))
-        if beside:
-            _extend(slots, beside.get((anchor, "after"), ()))
-        if anchor == "settings":
+            slots += _place_conversation(candidates, selection, late, injector, measure, node.role)
+        elif node.content.strip():
+            slots.append(Slot(node.role, "preset", [measure.make_block(node.content.strip())]))
+        slots += injector.at_anchor(anchor, "after")
+        if anchor == "settings":  # the stable prefix ends here (pre-1)
             for slot in slots:
-                slot.stable = True
+                slot.is_stable = True
     return placed
 
 
-class _Listed(Struct, frozen=True):
-    """A node that stands where it is listed: its number, its role, the name of the place if it is one, what it says."""
+class _Injected(Struct, frozen=True):
+    """A slot that is injected; `index` is its place in the list."""
 
-    at: int
-    role: Role
-    anchor: str
-    text: str
-
-
-def _listed(at: int, node: Node) -> _Listed:
-    return _Listed(at, node.role, node.anchor or "", node.content.strip())
+    slot: Slot
+    order: int
+    index: int
 
 
-class _Layout(Struct, frozen=True):
-    """A preset looked through once: its anchors, what stands where it is listed, what wishes to stand elsewhere."""
+class _Injector:
+    """Takes messages and fragments with a placement of their own, and gives them back where they belong."""
 
-    anchors: frozenset[str]
-    listed: tuple[_Listed, ...]
-    wishing: tuple[tuple[int, Node], ...]
+    def __init__(self, preset: Preset, measure: Measure, placed: PlacedPrompt) -> None:
+        self._anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
+        self._measure = measure
+        self._placed = placed
+        self._first_fragment_index = len(preset.nodes)
+        self._by_anchor: dict[tuple[str, str], list[_Injected]] = {}
+        self.by_depth: dict[int, list[_Injected]] = {}
+
+    def take_nodes(self, preset: Preset) -> list[Node]:
+        """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
+        staying: list[Node] = []
+        for index, node in enumerate(preset.nodes):
+            strategy = node.injection_strategy
+            if node.type != "message" or strategy is None:
+                staying.append(node)
+            elif node.content.strip():
+                placement = Placement(strategy.depth, strategy.anchor_target, strategy.anchor_position, strategy.order)
+                slot = Slot(node.role, "preset", [self._measure.make_block(node.content.strip())])
+                if not self._take(slot, placement, index, node.id or UNNAMED):
+                    staying.append(node)
+        return staying
+
+    def take_fragments(self, pieces: list[MeasuredFragment], owner: str) -> list[MeasuredFragment]:
+        """Take the fragments with a placement; return those that stay in their layer."""
+        staying = pieces
+        for index, piece in enumerate([one for one in pieces if one.fragment.placement is not None]):
+            fragment = piece.fragment
+            slot = Slot(fragment.role or "system", owner, [piece.block])
+            if self._take(slot, fragment.placement, self._first_fragment_index + index, fragment.source):
+                staying = [other for other in staying if other is not piece]
+        return staying
+
+    def _take(self, slot: Slot, placement: Placement | None, index: int, name: str) -> bool:
+        """Keep a slot for its depth or anchor; False when it stays where it is listed."""
+        if placement is None:
+            return False
+        if placement.depth is not None:
+            self.by_depth.setdefault(placement.depth, []).append(_Injected(slot, placement.order, index))
+            return True
+        anchor = placement.anchor
+        if anchor is None:
+            return False
+        if anchor not in self._anchors:
+            warning = self._measure.phrases.format_warning(Code.PRESET_ANCHOR_MISSING, name=name, anchor=anchor)
+            self._placed.warnings.append(warning)
+            self._placed.without_anchor.add(name)
+            return False
+        self._by_anchor.setdefault((anchor, placement.side), []).append(_Injected(slot, placement.order, index))
+        return True
+
+    def at_anchor(self, anchor: str, side: str) -> list[Slot]:
+        """The slots beside an anchor."""
+        return _in_order(self._by_anchor.get((anchor, side), ())) if self._by_anchor else []
+
+    def at_depth(self, following: int, *, is_oldest: bool) -> list[Slot]:
+        """The slots that so many messages follow; before the oldest message, also those of greater depth."""
+        depths = [depth for depth in self.by_depth if depth == following or (is_oldest and depth > following)]
+        return [slot for depth in sorted(depths, reverse=True) for slot in _in_order(self.by_depth[depth])]
 
 
-@lru_cache(maxsize=64)
-def _layout(preset: Preset) -> _Layout:
-    said = [(at, node) for at, node in enumerate(preset.nodes) if node.type != "message" or node.content.strip()]
-    wishing = tuple((at, node) for at, node in said if node.type == "message" and node.injection_strategy is not None)
-    listed = tuple(_listed(at, node) for at, node in said if (at, node) not in wishing)
-    anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
-    return _Layout(anchors, listed, wishing)
+def _in_order(injected: Iterable[_Injected]) -> list[Slot]:
+    return [one.slot for one in sorted(injected, key=lambda one: (-one.order, one.index))]
 
 
-def _wished(node: Node, at: int, measure: Measure, inject: _Inject) -> bool:
-    wish = node.injection_strategy
-    if wish is None:
-        return False
-    slot = Slot(node.role, "preset", [measure.kept_unit(node.content.strip())])
-    placement = Placement(wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
-    return inject(slot, placement, at, node.id or UNNAMED)
+def _with_heading(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> list[TextBlock]:
+    return [heading, *[piece.block for piece in pieces]] if pieces else []
 
 
-def _extend(slots: list[Slot], injected: Iterable[_Injected]) -> None:
-    slots.extend(one.slot for one in sorted(injected, key=lambda one: (-one.order, one.at)))
+def _render_settings(settings: Sequence[MeasuredFragment], measure: Measure) -> list[TextBlock]:
+    if not settings:
+        return []
+    return [measure.bulleted_list(measure.phrases.settings, tuple([piece.text for piece in settings]))]
 
 
-def _headed(heading: Unit, pieces: Sequence[Piece]) -> list[Unit]:
-    return [heading, *[piece.unit for piece in pieces]] if pieces else []
-
-
-def _immediate(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
-    """Scene, window, mark, text after the cursor, desk: what changes least stands first."""
+def _render_immediate(candidates: Candidates, selection: Selection, measure: Measure) -> list[TextBlock]:
+    """Scene, text window, cursor, text after the cursor, editor state: what changes least comes first."""
     return [
-        *[piece.unit for piece in offer.scene],
-        *_window(offer, fitting, measure),
-        *[piece.unit for piece in offer.mark],
-        *_headed(measure.headings["after"], fitting.after),
-        *_headed(measure.headings["desk"], fitting.desk),
+        *[piece.block for piece in candidates.scene],
+        *_render_window(candidates, selection, measure),
+        *[piece.block for piece in candidates.cursor],
+        *_with_heading(measure.headings["after"], selection.after),
+        *_with_heading(measure.headings["editor_state"], selection.editor_state),
     ]
 
 
-def _window(offer: Offer, fitting: Fitting, measure: Measure) -> list[Unit]:
-    stretch, cut = offer.window, fitting.cut
-    if stretch is None or cut is None:
+def _render_window(candidates: Candidates, selection: Selection, measure: Measure) -> list[TextBlock]:
+    window, cut = candidates.window, selection.window_cut
+    if window is None or cut is None:
         return []
-    units = [measure.headings["window"]]
-    if cut.start > stretch.begin:
-        units.append(measure.headings["left_out"])
-    text = stretch.since_start(cut.start)
-    units.append(Unit(text + GAP, cut.tokens, tail=max(stretch.tail_start() - cut.start, 0)))
-    return units
+    blocks = [measure.headings["window"]]
+    if cut.start > window.begin:
+        blocks.append(measure.headings["left_out"])
+    last_paragraph = max(window.cursor_paragraph_start() - cut.start, 0)
+    blocks.append(TextBlock(window.text_from(cut.start) + BLOCK_SEPARATOR, cut.tokens, last_paragraph=last_paragraph))
+    return blocks
 
 
-def _conversation(
-    offer: Offer,
-    fitting: Fitting,
-    late: Sequence[Piece],
-    depths: dict[int, list[_Injected]],
+def _place_conversation(
+    candidates: Candidates,
+    selection: Selection,
+    late: Sequence[MeasuredFragment],
+    injector: _Injector,
     measure: Measure,
     role: Role,
 ) -> list[Slot]:
-    """The history with what is injected into it; late joiners and the current input at its end."""
-    messages = [Slot(_speaker(piece.fragment), "immediate", [piece.unit]) for piece in fitting.history]
-    closing = [piece.unit for piece in offer.closing]
-    if closing:
-        messages.append(Slot(role, "immediate", closing))
-    if not depths and not late:
+    """The history with injected messages in it; late joiners and the instruction at its end."""
+    messages = [Slot(piece.fragment.role or "user", "immediate", [piece.block]) for piece in selection.history]
+    if candidates.instruction:
+        messages.append(Slot(role, "immediate", [piece.block for piece in candidates.instruction]))
+    if not injector.by_depth and not late:
         return messages
     slots: list[Slot] = []
-    for at in range(len(messages) + 1):
-        following = len(messages) - at
-        here = sorted(
-            (depth for depth in depths if depth == following or (at == 0 and depth > following)), reverse=True
-        )
-        for depth in here:
-            _extend(slots, depths[depth])
-        if at == len(messages) - (1 if closing else 0) and late:
-            units = _headed(measure.headings["late"], late)
-            slots.append(Slot(role, "retrieved", units))
-        if at < len(messages):
-            slots.append(messages[at])
+    late_index = len(messages) - (1 if candidates.instruction else 0)
+    for index in range(len(messages) + 1):
+        slots += injector.at_depth(len(messages) - index, is_oldest=index == 0)
+        if index == late_index and late:
+            slots.append(Slot(role, "retrieved", _with_heading(measure.headings["late"], late)))
+        if index < len(messages):
+            slots.append(messages[index])
     return slots
 
 
-def _speaker(fragment: Fragment) -> Role:
-    return fragment.role or "user"
+def trace_preset(
+    preset: Preset, unmet: Mapping[str, str], without_anchor: Collection[str], measure: Measure
+) -> list[Verdict]:
+    """A verdict for every node with content; `unmet` says why conditions do not hold, by the node's name.
+
+    The nodes belong to no layer: their tokens are taken from the budget before any layer.
+    """
+    verdicts: list[Verdict] = []
+    for index, node in enumerate(preset.nodes):
+        content, name = node.content.strip(), node_name(node, index)
+        if not content:
+            continue
+        reason, tokens, detail = Reason.KEPT, measure.count_block(content), _describe_place(node)
+        strategy = node.injection_strategy
+        anchor = strategy.anchor_target if strategy is not None and strategy.depth is None else None
+        if node.condition is not None and name in unmet:
+            reason, tokens, detail = Reason.CONDITION_UNMET, 0, unmet[name]
+        elif anchor and (node.id or UNNAMED) in without_anchor:
+            reason, detail = Reason.ANCHOR_MISSING, anchor
+        verdicts.append(Verdict(f"preset:{name}", node.id, None, reason, tokens, 1.0, detail, node.content))
+    return verdicts
+
+
+def _describe_place(node: Node) -> str:
+    strategy = node.injection_strategy
+    if node.type != "message" or strategy is None or (strategy.depth is None and strategy.anchor_target is None):
+        return "a message of the preset, where it is listed"
+    if strategy.depth is not None:
+        return f"a message of the preset, at depth {strategy.depth}"
+    return f"a message of the preset, {strategy.anchor_position} {strategy.anchor_target}"

@@ -1,31 +1,29 @@
-"""Render: messages for the wire, one text for people, a hash of what did not move.
+"""Render: join slots into the messages as sent, count them, hash the stable prefix (pre-1, inj-5).
 
-Post-processing is a step of its own and happens on slots, before anything is joined, so the sums
-stay those of the messages as sent.
+Post-processing (merging roles, alternation) works on slots, before anything is joined, so the
+token counts are those of the messages as sent.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 
 from msgspec import Struct
 
-from fabula.context.measure import Measure, Unit
+from fabula.context.measure import Measure, TextBlock
 from fabula.context.place import Slot
 from fabula.context.recipes.model import Recipe
 from fabula.core.fragment import Role
 from fabula.text.tokens.tokenizer import Tokenizer
-from fabula.text.windows import GAP
+from fabula.text.windows import BLOCK_SEPARATOR
 
-_MESSAGES = 64  # beginnings kept
-_ROLE, _STABLE = attrgetter("role"), attrgetter("stable")
+_ROLE = attrgetter("role")
 
 
-class Message(Struct, frozen=True, gc=False):
+class PromptMessage(Struct, frozen=True, gc=False):
     """One message as sent. The first `stable` characters belong to the stable prefix."""
 
     role: Role
@@ -34,37 +32,72 @@ class Message(Struct, frozen=True, gc=False):
     attachments: tuple[str, ...] = ()
 
 
-class Rendered(Struct):
-    """The prompt, its sums and its hash."""
+class RenderedPrompt(Struct):
+    """The messages as sent, their tokens and the hash of the stable prefix."""
 
-    messages: list[Message]
+    messages: list[PromptMessage]
     tokens: int
-    owed: list[tuple[str, int]]  # to whom tokens belong, slot by slot
+    tokens_by_owner: list[tuple[str, int]]  # slot by slot
     overhead: int
-    attachments: int
+    attachment_tokens: int
     prefix_hash: str
     _prompt: str | None = None
 
     def tokens_of(self, owner: str) -> int:
-        """What belongs to one owner: a layer, the identity, the preset."""
-        return max(sum([tokens for name, tokens in self.owed if name == owner]), 0)
+        """The tokens of one owner: a layer, the identity, the preset."""
+        return max(sum([tokens for name, tokens in self.tokens_by_owner if name == owner]), 0)
 
     @property
     def prompt(self) -> str:
         """The whole prompt as one text."""
         if self._prompt is None:
-            self._prompt = GAP.join(message.content for message in self.messages)
+            self._prompt = BLOCK_SEPARATOR.join(message.content for message in self.messages)
         return self._prompt
 
 
-def tidy(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[Slot]]:
-    """Which slots become one message: merged by role, or made to take turns, as the recipe asks."""
-    if recipe.merge_system or recipe.alternate:
-        first = [slot for slot in slots if slot.role == "system"] if recipe.merge_system else []
-        rest = [slot for slot in slots if slot not in first] if first else list(slots)
-        slots = [*first, *rest]
+def render(
+    slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], attachment_tokens: int
+) -> RenderedPrompt:
+    """Join slots into messages and count everything."""
+    model = measure.model
+    tokens_by_owner: list[tuple[str, int]] = []
+    messages: list[PromptMessage] = []
+    hashes: list[str] = []
+    total = 0
+    is_prefix = True  # everything so far belongs to the stable prefix
+    for group in group_slots(slots, recipe, measure):
+        joined = _join(group, is_prefix, measure)
+        messages.append(joined.message)
+        tokens_by_owner += joined.tokens_by_owner
+        total += sum([tokens for _, tokens in joined.tokens_by_owner])
+        if joined.prefix:
+            hashes.append(prefix_hash((joined.message.role, joined.prefix)))
+        is_prefix = joined.is_prefix
+    if attachments and messages:
+        last = messages[-1]
+        messages[-1] = PromptMessage(last.role, last.content, last.stable, attachments)
+    overhead = model.tokens_per_message * len(messages) + model.tokens_per_reply
+    # Some vocabularies join a slash at the beginning of a line to the line break before it.
+    if not measure.tokenizer.additive or any(_has_slash_line(message.content) for message in messages):
+        counted = count_whole(messages, measure.tokenizer)
+        tokens_by_owner.append(("immediate", counted - total))
+        total = counted
+    total += attachment_tokens + overhead
+    digest = hashes[0] if len(hashes) == 1 else prefix_hash(hashes)
+    return RenderedPrompt(messages, total, tokens_by_owner, overhead, attachment_tokens, digest)
+
+
+def _has_slash_line(text: str) -> bool:
+    return "/" in text and "\n/" in text  # searching for one character is much faster
+
+
+def group_slots(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[Slot]]:
+    """The slots of each message: merged by role, or made to alternate, as the recipe asks."""
+    if recipe.merge_system:
+        system = [slot for slot in slots if slot.role == "system"]
+        slots = [*system, *(slot for slot in slots if slot.role != "system")]
     if recipe.alternate:
-        slots = _take_turns(slots, measure)
+        slots = _alternate(slots, measure)
     if recipe.merge_same_role or recipe.alternate:
         return [[*group] for _, group in groupby(slots, _ROLE)]
     groups: list[list[Slot]] = []
@@ -76,108 +109,53 @@ def tidy(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list[list[S
     return groups
 
 
-def _take_turns(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
-    """System messages only at the head; the first to speak is the user."""
+def _alternate(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
+    """System slots at the head only, the others under the user's role; the user speaks first."""
     head = 0
     while head < len(slots) and slots[head].role == "system":
         head += 1
     turns = [*slots[:head]]
     if head < len(slots) and slots[head].role == "assistant":
-        text = measure.words.first_turn
-        turns.append(Slot("user", "preset", [Unit(text + GAP, measure.piece(text))]))
+        turns.append(Slot("user", "preset", [measure.make_block(measure.phrases.first_turn)]))
     turns += [
-        Slot("user", slot.owner, slot.units, slot.stable) if slot.role == "system" else slot for slot in slots[head:]
+        Slot("user", slot.owner, slot.blocks, slot.is_stable) if slot.role == "system" else slot
+        for slot in slots[head:]
     ]
     return turns
 
 
-class Joined(Struct, frozen=True):
-    """One message, whose its tokens are, and the hash of as much of it as belongs to the stable prefix."""
-
-    message: Message
-    owed: list[tuple[str, int]]
-    tokens: int
-    digest: str
-    units: list[Unit]  # held, so that their ids stay taken
+class _JoinedMessage(Struct, frozen=True):
+    message: PromptMessage
+    tokens_by_owner: list[tuple[str, int]]
+    prefix: str  # what of it belongs to the stable prefix
+    is_prefix: bool  # all of it does
 
 
-def render(
-    slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], extra: int
-) -> Rendered:
-    """Join slots into messages and add everything up."""
-    owed: list[tuple[str, int]] = []
-    messages: list[Message] = []
-    digests: list[str] = []
-    total = extra + measure.model.per_reply
-    additive = measure.tokenizer.additive
-    untouched = True  # so far, everything belongs to the stable prefix
-    for group in tidy(slots, recipe, measure):
-        whole = untouched and all(map(_STABLE, group))
-        joined = _kept(group, measure) if whole else _joined(group, untouched, measure)
-        untouched = whole
-        message = joined.message
-        owed += joined.owed
-        total += joined.tokens + measure.model.per_message
-        if joined.digest:
-            digests.append(joined.digest)
-        if "/" in message.content and "\n/" in message.content:
-            additive = False  # the one beginning that some vocabularies join to the line break before it
-        messages.append(message)
-    if attachments and messages:
-        closing = messages[-1]
-        messages[-1] = Message(closing.role, closing.content, closing.stable, attachments)
-    overhead = measure.model.per_message * len(messages) + measure.model.per_reply
-    if not additive:
-        counted = extra + overhead + recount(messages, measure.tokenizer)
-        owed.append(("immediate", counted - total))
-        total = counted
-    return Rendered(messages, total, owed, overhead, extra, digests[0] if len(digests) == 1 else prefix_hash(digests))
-
-
-def _joined(group: Sequence[Slot], untouched: bool, measure: Measure) -> Joined:
-    """Slots as one message. `untouched`: all before it belongs to the stable prefix."""
-    units: list[Unit] = []
-    owed: list[tuple[str, int]] = []
-    stable = tokens = 0
+def _join(group: Sequence[Slot], is_prefix: bool, measure: Measure) -> _JoinedMessage:
+    """Join slots into one message. `is_prefix`: everything before it belongs to the stable prefix."""
+    blocks: list[TextBlock] = []
+    tokens_by_owner: list[tuple[str, int]] = []
+    stable_blocks = 0
     for slot in group:
-        subtotal = sum([unit.tokens for unit in slot.units])
-        units += slot.units
-        tokens += subtotal
-        owed.append((slot.owner, subtotal))
-        untouched = untouched and slot.stable
-        if untouched:
-            stable = len(units)
-    saved = units[-1].tokens - measure.bare(units[-1])
-    owed.append((group[-1].owner, -saved))
-    role, texts = group[0].role, [unit.text for unit in units]
-    head = "".join(texts[:stable])
+        blocks += slot.blocks
+        tokens_by_owner.append((slot.owner, sum([block.tokens for block in slot.blocks])))
+        is_prefix = is_prefix and slot.is_stable
+        if is_prefix:
+            stable_blocks = len(blocks)
+    tokens_by_owner.append((group[-1].owner, measure.count_at_end(blocks[-1]) - blocks[-1].tokens))
+    texts = [block.text for block in blocks]
+    prefix = "".join(texts[:stable_blocks])
     texts[-1] = texts[-1].rstrip("\n")
     content = "".join(texts)
-    digest = _digest(role, head) if stable else ""
-    return Joined(Message(role, content, min(len(head), len(content))), owed, tokens - saved, digest, units)
-
-
-def _kept(group: Sequence[Slot], measure: Measure) -> Joined:
-    """The same for a message that belongs to the stable prefix: its units come again, and so does the message."""
-    key = tuple([id(unit) for slot in group for unit in slot.units])
-    known = measure.messages.get(key)
-    if known is None or known.message.role != group[0].role:
-        if len(measure.messages) >= _MESSAGES:
-            measure.messages.clear()
-        known = measure.messages[key] = _joined(group, True, measure)
-    return known
-
-
-@lru_cache(maxsize=_MESSAGES)
-def _digest(role: Role, head: str) -> str:
-    return prefix_hash((role, head))
+    message = PromptMessage(group[0].role, content, min(len(prefix), len(content)))
+    return _JoinedMessage(message, tokens_by_owner, prefix, is_prefix)
 
 
 def prefix_hash(texts: Sequence[str]) -> str:
-    """SHA-256 of the stable prefix: every byte of it and nothing else, so free of times, ids and nonces."""
+    """SHA-256 of the stable prefix: of its bytes and of nothing else."""
     return hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
 
 
-def recount(messages: Sequence[Message], tokenizer: Tokenizer) -> int:
-    """The plain way to count: every message whole. For tokenizers whose counts do not add up."""
+def count_whole(messages: Sequence[PromptMessage], tokenizer: Tokenizer) -> int:
+    """The tokens of the messages, each counted whole; for tokenizers whose counts do not add up."""
     return sum(tokenizer.count(message.content) for message in messages)

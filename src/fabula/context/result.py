@@ -1,4 +1,4 @@
-"""The result: the prompt, its sums, and everything needed to explain or continue it."""
+"""The result of an assembly: the prompt, its sums, its trace and the continuity (ctx-2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fabula.context.budget import Budget
 from fabula.context.continuity import Continuity
-from fabula.context.render import Message, Rendered
+from fabula.context.render import PromptMessage, RenderedPrompt
 from fabula.context.trace import Trace, Verdict
 from fabula.core.fragment import LAYERS, Layer
 from fabula.core.story import Vantage
@@ -16,7 +16,7 @@ from fabula.text.tokens.models import Model
 
 
 class LayerReport(Struct, frozen=True):
-    """One layer's part in the prompt."""
+    """The tokens of one layer, whether it was truncated and, for the retrieved layer, how many fragments it has."""
 
     tokens: int
     truncated: bool
@@ -24,28 +24,29 @@ class LayerReport(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What one assembly gives back."""
+    """The result of one assembly."""
 
-    rendered: Rendered
+    rendered: RenderedPrompt
     stable_prefix_unchanged: bool
-    truncated: Set[Layer]
-    chunks: int  # things in the retrieved layer
+    truncated_layers: Set[Layer]
+    retrieved_count: int  # fragments in the retrieved layer
     warnings: tuple[str, ...]
     trace: Trace
     continuity: Continuity
     budget: Budget
     vantage: Vantage
     model: Model
-    exact: bool
+    exact: bool  # counted with the model's own tokenizer
+    assembly_id: str = ""  # under which the answer is reported, where a workspace keeps the continuity
 
     @property
     def layers(self) -> Mapping[Layer, LayerReport]:
-        """What each layer costs, and whether something of it had to go."""
+        """The report of each of the four layers."""
         return {
             layer: LayerReport(
                 self.rendered.tokens_of(layer),
-                layer in self.truncated,
-                self.chunks if layer is Layer.RETRIEVED else None,
+                layer in self.truncated_layers,
+                self.retrieved_count if layer is Layer.RETRIEVED else None,
             )
             for layer in LAYERS
         }
@@ -56,13 +57,13 @@ class Result(Struct, frozen=True, kw_only=True):
         return self.rendered.prompt
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[PromptMessage]:
         """The messages as sent."""
         return self.rendered.messages
 
     @property
     def token_count(self) -> int:
-        """Tokens of the messages as sent."""
+        """The tokens of the messages as sent."""
         return self.rendered.tokens
 
     @property
@@ -72,14 +73,14 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def identity_tokens(self) -> int:
-        """What the identity prompt costs."""
+        """The tokens of the identity prompt."""
         return self.rendered.tokens_of("identity")
 
     @property
     def preset_tokens(self) -> int:
-        """What preset messages cost, beside the layers."""
+        """The tokens of the preset's messages, which belong to no layer."""
         return self.rendered.tokens_of("preset")
 
-    def why(self, name: str) -> list[Verdict]:
-        """Why something of that name is, or is not, in the prompt."""
+    def explain(self, name: str) -> list[Verdict]:
+        """Why something of that name is in the prompt, or is not."""
         return self.trace.find(name)

@@ -1,8 +1,7 @@
-"""Trace: why each thing is in the prompt or out of it.
+"""Trace: why each fragment is in the prompt or left out (ctx-9).
 
-A writer's first question is "why does it not know that?". So every fragment that was offered gets
-a verdict, the losers too, and a dry run adds what was never offered. If it is not in the trace, it
-did not happen.
+Every fragment that was offered gets a verdict, also those left out, because a writer's first
+question is "why does it not know that?". A dry run adds what sources did not offer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from fabula.core.fragment import Fragment, Layer
 
 
 class Reason(StrEnum):
-    """Why a fragment is where it is. The words are in `EXPLAINED`."""
+    """Why a fragment is in the prompt or left out; `EXPLANATIONS` has a sentence for each."""
 
     KEPT = "KEPT"
     LATE = "LATE"
@@ -48,7 +47,7 @@ class Reason(StrEnum):
     BOOK_RULES = "BOOK_RULES"
 
 
-EXPLAINED: dict[Reason, str] = {
+EXPLANATIONS: dict[Reason, str] = {
     Reason.KEPT: "it fits",
     Reason.LATE: "noticed in this request: it stands behind the window until the window next steps",
     Reason.SHORTENED: "the part furthest from the cursor was left out",
@@ -76,9 +75,9 @@ EXPLAINED: dict[Reason, str] = {
     Reason.BOOK_RULES: "its lorebook's own rules left it out",
 }
 
-IN = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
+INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.CHUNK_LIMIT})
-OVERRODE = "our budget overrode the lorebook, whose own rules had let it in"
+BOOK_OVERRIDDEN = "our budget overrode the lorebook, whose own rules had let it in"
 
 
 class Verdict(Struct, frozen=True):
@@ -86,7 +85,7 @@ class Verdict(Struct, frozen=True):
 
     source: str
     title: str
-    layer: Layer | None  # none: a message of the preset
+    layer: Layer | None  # None: a message of the preset
     reason: Reason
     tokens: int
     score: float
@@ -95,21 +94,21 @@ class Verdict(Struct, frozen=True):
 
     @property
     def included(self) -> bool:
-        """Is it in the prompt, whole or in part?"""
-        return self.reason in IN
+        """Whether it is in the prompt, all of it or a part."""
+        return self.reason in INCLUDED_REASONS
 
     @property
     def sentence(self) -> str:
-        """The reason in words."""
-        words = EXPLAINED[self.reason]
+        """The reason as a sentence."""
+        words = EXPLANATIONS[self.reason]
         return f"{words} ({self.detail})" if self.detail else words
 
 
-Outcome = tuple[Fragment, Reason, int, str]  # what became of a fragment, before anybody asks
+FragmentOutcome = tuple[Fragment, Reason, int, str]  # fragment, reason, tokens, detail
 
 
-class Shown(Protocol):
-    """A fragment that is in the prompt, and its cost."""
+class IncludedFragment(Protocol):
+    """A fragment that is in the prompt, and its tokens."""
 
     @property
     def fragment(self) -> Fragment: ...
@@ -118,56 +117,53 @@ class Shown(Protocol):
 
 
 class Trace:
-    """All outcomes of one assembly; verdicts are written out when somebody reads them."""
+    """The verdicts of one assembly. They are made when somebody reads them."""
 
-    __slots__ = ("_beside", "_kept", "_outcomes", "_unrevealed", "_verdicts")
+    __slots__ = ("_included", "_more", "_not_revealed", "_outcomes", "_verdicts")
 
     def __init__(
         self,
-        outcomes: Sequence[Outcome],
-        kept: Sequence[Sequence[Shown]] = (),
-        unrevealed: Set[int] = frozenset(),
-        beside: Callable[[], Iterable[Verdict]] = tuple,
+        outcomes: Sequence[FragmentOutcome],
+        included: Sequence[Sequence[IncludedFragment]] = (),
+        not_revealed: Set[int] = frozenset(),
+        more: Callable[[], Iterable[Verdict]] = tuple,
     ) -> None:
-        """`beside` tells what is no fragment of this request: messages of the preset, and what was never offered."""
+        """`more` makes the verdicts of what is no fragment: preset messages, and what was never offered."""
         self._outcomes = outcomes
-        self._kept = kept
-        self._unrevealed = unrevealed
-        self._beside = beside
+        self._included = included
+        self._not_revealed = not_revealed
+        self._more = more
         self._verdicts: list[Verdict] | None = None
 
     def __iter__(self) -> Iterator[Verdict]:
         if self._verdicts is None:
-            hidden = self._unrevealed
-            kept: list[Outcome] = [(p.fragment, Reason.KEPT, p.tokens, "") for pieces in self._kept for p in pieces]
-            found = [
-                _verdict(fragment, Reason.NOT_REVEALED if id(fragment) in hidden and why in IN else why, tokens, detail)
-                for fragment, why, tokens, detail in (*kept, *self._outcomes)
+            included = [
+                self._make_verdict(piece.fragment, Reason.KEPT, piece.tokens, "")
+                for pieces in self._included
+                for piece in pieces
             ]
-            self._verdicts = [*found, *self._beside()]
-            self._outcomes, self._kept, self._beside = (), (), tuple
+            others = [self._make_verdict(*outcome) for outcome in self._outcomes]
+            self._verdicts = [*included, *others, *self._more()]
+            self._outcomes, self._included, self._more = (), (), tuple
         return iter(self._verdicts)
 
-    def of_layer(self, layer: Layer | None) -> list[Verdict]:
-        """The verdicts of one layer, or of the preset, those that are in first."""
+    def layer_verdicts(self, layer: Layer | None) -> list[Verdict]:
+        """The verdicts of one layer, or (None) of the preset, those that are in the prompt first."""
         return sorted((v for v in self if v.layer is layer), key=lambda v: not v.included)
 
     def find(self, name: str) -> list[Verdict]:
-        """What is called so; else what has it in its name; else what says it, as rules do that have no name."""
+        """The verdicts of a name: equal to it, else containing it, else of fragments whose text contains it."""
         wanted = name.casefold()
         exact = [v for v in self if wanted in (v.source.casefold(), v.title.casefold())]
         alike = exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
         return alike or [v for v in self if wanted and wanted in v.text.casefold()]
 
-
-def _verdict(fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Verdict:
-    return Verdict(
-        fragment.source,
-        fragment.title,
-        fragment.layer,
-        reason,
-        tokens,
-        fragment.score,
-        detail or (OVERRODE if fragment.fitted and reason in _FORCED else str(fragment.because)),
-        fragment.text,
-    )
+    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Verdict:
+        if reason in INCLUDED_REASONS and id(fragment) in self._not_revealed:
+            reason = Reason.NOT_REVEALED
+        if not detail:
+            is_overridden = fragment.prefitted and reason in _FORCED
+            detail = BOOK_OVERRIDDEN if is_overridden else str(fragment.explanation)
+        return Verdict(
+            fragment.source, fragment.title, fragment.layer, reason, tokens, fragment.score, detail, fragment.text
+        )

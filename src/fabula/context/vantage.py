@@ -1,7 +1,7 @@
-"""Vantage: whose eyes a request looks through, and where in the story they are.
+"""The vantage of a request: whose knowledge the prompt may hold, and where in the story (ctx-12).
 
-A position is a place in the text as stored. What is being edited may already differ from it, so the
-cursor is carried back once the desk has shown the text.
+A position refers to the stored text. The text being edited may differ from it, so the position is
+corrected once the editor source has offered the text window.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
-from fabula.text.windows import Stretch
+from fabula.text.windows import TextWindow
 
-_END = 1 << 62  # a cursor nobody gave stands at the end of its document
+_END = 1 << 62  # the cursor of a request without one: the end of its document
 
 
-def vantage_of(request: Request, view: View) -> Vantage:
-    """Whose eyes, and where: as asked, else the point-of-view character's, else the reader's."""
+def resolve_vantage(request: Request, view: View) -> Vantage:
+    """The perspective as requested, else the point-of-view character's, else the reader's; at the cursor."""
     position = None
     if request.document_id:
         position = Position(request.document_id, _END if request.cursor is None else request.cursor)
-    moment = view.timeline.moment(request.document_id)
-    character = request.character or request.speaker_id or (moment.pov if moment is not None else None)
-    eyes = request.eyes or (Eyes.CHARACTER if character else Eyes.READER)
-    if eyes is Eyes.CHARACTER and not character:
+    entry = view.timeline.entry(request.document_id)
+    character = request.character or request.speaker_id or (entry.pov if entry is not None else None)
+    perspective = request.perspective or (Perspective.CHARACTER if character else Perspective.READER)
+    if perspective is Perspective.CHARACTER and not character:
         raise FabulaError(Code.REQUEST_INVALID, "To look through a character's eyes, name the character.")
-    return Vantage(eyes, position, character if eyes is Eyes.CHARACTER else None)
+    return Vantage(perspective, position, character if perspective is Perspective.CHARACTER else None)
 
 
-def placed(vantage: Vantage, shown: Stretch | None) -> Vantage:
-    """Our position in the stored text, once the desk has shown which text is being edited."""
+def at_stored_position(vantage: Vantage, window: TextWindow | None) -> Vantage:
+    """The vantage with its position in the stored text, given the text window of the edited one."""
     here = vantage.position
-    if here is None or shown is None:
+    if here is None or window is None:
         return vantage
-    offset = shown.end if shown.stored_end is None else shown.stored_end
+    offset = window.end if window.stored_end is None else window.stored_end
     return vantage if offset == here.offset else replace(vantage, position=Position(here.document, offset))

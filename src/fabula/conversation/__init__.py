@@ -1,1 +1,1 @@
-"""Conversations: what was said, and by whom."""
+"""Conversations: messages in a tree, participants, recent conversations and recaps (cnv-1…7)."""

@@ -1,8 +1,8 @@
-"""Messages, and a conversation as a path of them.
+"""Messages and the snapshot of conversations (cnv-1, cnv-3).
 
-Messages of a conversation form a tree; the path from the first to the active leaf is its history. What is
-said has a stable id; the hash of a path covers its content and its parent's hash, so that forks and equal
-beginnings are seen at once. It is derived, never kept.
+The messages of a conversation form a tree. The path from the first message to the active leaf is the
+history. A message has a stable id. The hash of a path covers the content of each message and the hash of
+its parent, so that branches and equal beginnings can be compared; it is derived and never stored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
 
-MOST = 1000  # messages of one conversation that a snapshot holds: the newest
+MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
 
 
-class Kind(StrEnum):
-    """What a message is: said to somebody, or a step on the way to an answer."""
+class MessageKind(StrEnum):
+    """The kind of a message: part of the conversation, or a step on the way to a reply."""
 
     USER = "user"
     PLAN = "plan"
@@ -31,45 +31,45 @@ class Kind(StrEnum):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One thing said. What the store adds has defaults: who says something need not know it."""
+    """A message of a conversation. Fields that the store sets have defaults."""
 
     id: str
     role: Role
     content: str
     speaker: str = ""
     timestamp: str = ""
-    kind: Kind | None = None  # None: what its role suggests
-    final: bool = True  # only final ones are history
+    kind: MessageKind | None = None  # None: derived from the role
+    final: bool = True  # only final messages are history
     parent_id: str | None = None
     number: int | None = None
     audience: tuple[str, ...] | None = None  # None: everybody present
     skill_id: str = ""
     extra: Mapping[str, Any] = {}
-    before: str | None = None  # what it said before it was corrected
+    previous_content: str | None = None  # the text before a correction
     version: int = 1
 
 
-class Mark(Struct, frozen=True):
-    """How a conversation stood when its messages were read."""
+class ConversationState(Struct, frozen=True):
+    """The state of a conversation when its messages were read; equal states mean equal messages."""
 
-    made: str
-    version: int  # moves with every change other than something being said
-    said: int
-    leaf: str | None
+    created_at: str
+    version: int  # changes with everything except new messages
+    message_count: int
+    leaf_id: str | None
     mode: str = ""
 
 
 class Conversations:
-    """A snapshot of a project's conversations: the newest messages of each, oldest first, and their fragments."""
+    """A snapshot of conversations: the newest messages of each, oldest first, and their history fragments."""
 
     def __init__(self, project_id: str, conversations: Mapping[str, Sequence[Message]]) -> None:
         self.messages = {name: tuple(messages) for name, messages in conversations.items()}
-        self.fragments = {name: fragments_of(project_id, said) for name, said in self.messages.items()}
-        self.marks: dict[str, Mark] = {}
+        self.fragments = {name: make_history_fragments(project_id, path) for name, path in self.messages.items()}
+        self.states: dict[str, ConversationState] = {}
 
 
-def fragments_of(project_id: str, messages: Iterable[Message]) -> tuple[Fragment, ...]:
-    """The history that messages make: the final ones among them."""
+def make_history_fragments(project_id: str, messages: Iterable[Message]) -> tuple[Fragment, ...]:
+    """Make a fragment of each final message."""
     return tuple(
         Fragment(
             source=f"history:{message.id}",
@@ -86,20 +86,20 @@ def fragments_of(project_id: str, messages: Iterable[Message]) -> tuple[Fragment
     )
 
 
-def kind_of(message: Message) -> Kind:
-    """What a message is, where it does not say so itself."""
-    return message.kind or (Kind.USER if message.role == "user" else Kind.REPLY)
+def get_kind(message: Message) -> MessageKind:
+    """Return the kind of a message; if it has none, the kind that its role implies."""
+    return message.kind or (MessageKind.USER if message.role == "user" else MessageKind.REPLY)
 
 
-def content_hash(content: str) -> str:
-    """By which a message's content is known again."""
+def hash_content(content: str) -> str:
+    """Return the hash of a message's content."""
     return sha256(content.encode()).hexdigest()
 
 
-def path_hashes(messages: Iterable[Message], parent: str = "") -> list[str]:
-    """The hash of the path up to each message; `parent` is that of the message before the first of them."""
+def hash_path(messages: Iterable[Message], parent: str = "") -> list[str]:
+    """Return the hash of the path up to each message; `parent` is the hash of the path before the first."""
     hashes = []
     for message in messages:
-        parent = sha256(f"{parent}{content_hash(message.content)}".encode()).hexdigest()
+        parent = sha256(f"{parent}{hash_content(message.content)}".encode()).hexdigest()
         hashes.append(parent)
     return hashes

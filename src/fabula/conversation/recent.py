@@ -1,8 +1,8 @@
-"""Light summaries: of other recent conversations a prompt holds a title and a snippet or two (mem-4).
+"""Recent conversations: the title and one or two snippets of other conversations, for the prompt (mem-4).
 
-Who took part in a conversation, and was there for what the snippets say, may know of it; nobody else. The
-writer's own talk with the assistant has no participants: beside a story it is planning, so only the
-author's eyes see it, and where there is no story there is nothing to reveal.
+Only participants who were present when the snippets were said may know them. The writer's own
+conversations with the assistant have no participants. In a project with a story they count as planning,
+so only the author's vantage sees them. In a project without a story everyone may know them.
 """
 
 from __future__ import annotations
@@ -13,119 +13,124 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row, desc
 
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
-from fabula.conversation.model import Mark, Message
-from fabula.conversation.snapshot import newest
+from fabula.conversation.model import ConversationState, Message
+from fabula.conversation.snapshot import load_newest_messages, read_state
 from fabula.conversation.tables import conversations, presence
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.relevance import EPISODE, within
+from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.view import Language, Project, View
-from fabula.store.transaction import Reading
-from fabula.text.shorten import short
+from fabula.store.transaction import ReadTransaction
+from fabula.text.truncation import shorten_to_line
 
-MOST = 3  # in one prompt
-TITLE, SNIPPET = 60, 160  # characters
-_BACK = 8  # messages looked through for something said to everybody
-_SAYS: dict[Language, str] = {
+MAX_RECENT = 3  # conversations in one prompt
+TITLE_CHARS, SNIPPET_CHARS = 60, 160
+_SEARCHED_MESSAGES = 8  # the newest messages, searched for public ones
+_TEMPLATES: dict[Language, str] = {
     "en": "[Another recent conversation: {title}] {said}",
     "zh": "[最近的另一场对话：{title}] {said}",
 }
 
 
-class Glimpse(Struct, frozen=True):
-    """One conversation, from afar."""
+class RecentConversation(Struct, frozen=True):
+    """The title and snippets of a conversation, and who may know them."""
 
     id: str
-    mark: Mark
+    state: ConversationState
     title: str
     snippets: tuple[str, ...]
-    known_to: frozenset[str] | None  # None: the writer's own talk
+    known_to: frozenset[str] | None  # None: the writer's own conversation
 
 
-class Glimpses:
-    """The latest conversations of a project, the latest first, and what prompts may hold of them."""
+class RecentConversations:
+    """A snapshot of the latest conversations of a project, latest first, and their fragments."""
 
-    def __init__(self, project: Project, glimpses: Sequence[Glimpse]) -> None:
+    def __init__(self, project: Project, conversations: Sequence[RecentConversation]) -> None:
         self.language = project.language
-        self.all = tuple(glimpses)
+        self.all = tuple(conversations)
         shown = [one for one in self.all if one.snippets]
-        self.beside_a_story = tuple(_fragment(project, n, one, frozenset()) for n, one in enumerate(shown))
-        self.alone = tuple(_fragment(project, n, one, None) for n, one in enumerate(shown))
+        # The two differ in who may know the writer's own conversations: only the author, or everyone.
+        self.story_fragments = tuple(_make_fragment(project, n, one, frozenset()) for n, one in enumerate(shown))
+        self.chat_fragments = tuple(_make_fragment(project, n, one, None) for n, one in enumerate(shown))
 
 
-def load(reading: Reading, project: Project, before: Glimpses | None = None) -> Glimpses:
-    """The latest conversations as they stand; what did not move is shared."""
-    alike = before if before is not None and before.language == project.language else None
-    known = {one.id: one for one in alike.all} if alike is not None else {}
-    # One more than a prompt holds: the conversation under way is none of the others.
-    rows = reading.rows(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MOST + 1)
+def load_recent_conversations(
+    reading: ReadTransaction, project: Project, before: RecentConversations | None = None
+) -> RecentConversations:
+    """Load the latest conversations; those that did not change are shared with `before`."""
+    previous = before if before is not None and before.language == project.language else None
+    known = {one.id: one for one in previous.all} if previous is not None else {}
+    # One more than a prompt holds, because the current conversation is left out.
+    rows = reading.rows(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MAX_RECENT + 1)
     found = []
     for row in rows:
-        old, mark = known.get(row.id), Mark(row.made, row.version, row.said, row.leaf_id)
-        found.append(old if old is not None and old.mark == mark else _glimpse(reading, row, mark))
-    return alike if alike is not None and alike.all == tuple(found) else Glimpses(project, found)
+        old, state = known.get(row.id), read_state(row)
+        found.append(old if old is not None and old.state == state else _load_one(reading, row, state))
+    return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
-class TalksSource:
-    """Other recent conversations, in a line or two each."""
+class RecentConversationSource:
+    """A source of other recent conversations, one or two lines each."""
 
     name = "talks"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The latest ones that are not under way here."""
-        glimpses = view.room(Glimpses)
-        if glimpses is None or not glimpses.all:
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the latest conversations except the current one."""
+        recent = view.snapshot(RecentConversations)
+        if recent is None or not recent.all:
             return ()
-        found = glimpses.beside_a_story if view.timeline.moments else glimpses.alone
-        here = f"talk:{ask.request.conversation_id}"
-        return [fragment for fragment in found if fragment.source != here][:MOST]
+        fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
+        current = f"talk:{source_request.request.conversation_id}"
+        return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Older ones are simply older."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Explain nothing: omitted conversations are older."""
         return ()
 
 
-def _glimpse(reading: Reading, row: Row[Any], mark: Mark) -> Glimpse:
-    path = [one for one in newest(reading, row.id, row.leaf_id, most=_BACK) if one.final and one.audience is None]
-    asked = next((one for one in reversed(path) if one.role == "user"), None)
-    answered = next((one for one in reversed(path) if one.role == "assistant"), None)
-    said = sorted((one for one in (asked, answered) if one is not None), key=lambda one: one.number or 0)
-    first = said[0].content if said else ""
-    title = short(row.title or first, TITLE)
-    snippets = tuple(text for one in said if (text := short(one.content, SNIPPET)))
-    return Glimpse(row.id, mark, title, snippets, _heard(reading, row.id, said))
+def _load_one(reading: ReadTransaction, row: Row[Any], state: ConversationState) -> RecentConversation:
+    newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
+    public = [message for message in reversed(newest) if message.final and message.audience is None]
+    question = next((message for message in public if message.role == "user"), None)
+    reply = next((message for message in public if message.role == "assistant"), None)
+    quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
+    title = shorten_to_line(row.title or (quoted[0].content if quoted else ""), TITLE_CHARS)
+    snippets = tuple(text for one in quoted if (text := shorten_to_line(one.content, SNIPPET_CHARS)))
+    return RecentConversation(row.id, state, title, snippets, _find_listeners(reading, row.id, quoted))
 
 
-def _heard(reading: Reading, conversation_id: str, said: Sequence[Message]) -> frozenset[str] | None:
-    """Who was there for all of it; None where nobody takes part by name."""
-    seats = reading.rows(presence, presence.c.conversation_id == conversation_id)
-    if not seats:
+def _find_listeners(reading: ReadTransaction, conversation_id: str, quoted: Sequence[Message]) -> frozenset[str] | None:
+    """Return the participants who heard all these messages; None if the conversation has no participants."""
+    ranges = reading.rows(presence, presence.c.conversation_id == conversation_id)
+    if not ranges:
         return None
 
-    def there(number: int) -> set[str]:
+    def list_present(number: int) -> set[str]:
         return {
-            seat.participant_id
-            for seat in seats
-            if seat.since_number <= number and (seat.until_number is None or number < seat.until_number)
+            one.participant_id
+            for one in ranges
+            if one.since_number <= number and (one.until_number is None or number < one.until_number)
         }
 
-    heard = [there(one.number or 0) for one in said]
-    return frozenset(set.intersection(*heard)) if heard else frozenset()
+    listeners = [list_present(message.number or 0) for message in quoted]
+    return frozenset(set.intersection(*listeners)) if listeners else frozenset()
 
 
-def _fragment(project: Project, place: int, one: Glimpse, own: frozenset[str] | None) -> Fragment:
-    gap = " / "
+def _make_fragment(
+    project: Project, age: int, one: RecentConversation, own_known_to: frozenset[str] | None
+) -> Fragment:
+    """Make the fragment of a conversation; `own_known_to` is who may know the writer's own conversations."""
     return Fragment(
         source=f"talk:{one.id}",
         layer=Layer.RETRIEVED,
-        text=_SAYS[project.language].format(title=one.title, said=gap.join(one.snippets)),
+        text=_TEMPLATES[project.language].format(title=one.title, said=" / ".join(one.snippets)),
         project_id=project.id,
         title=one.title,
-        score=within(EPISODE, 0.5 - 0.15 * place),
-        known_to=own if one.known_to is None else one.known_to,
+        score=score_in_range(EPISODE, 0.5 - 0.15 * age),
+        known_to=own_known_to if one.known_to is None else one.known_to,
     )

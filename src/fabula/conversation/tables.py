@@ -1,7 +1,7 @@
-"""Tables of conversations: who takes part, what was said, and what was made of it.
+"""The tables of conversations, participants, messages, summaries and recaps.
 
-Messages form a tree of stable ids. The hash of a message's content is a column; the hash of a path is
-derived from it and from the parent's, never stored.
+Messages form a tree by `parent_id`. The hash of a message's content is a column. The hash of a path is
+derived from it and never stored.
 """
 
 from __future__ import annotations
@@ -10,134 +10,143 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
 
-from fabula.conversation.model import Kind
+from fabula.conversation.model import MessageKind
 from fabula.core.fragment import Role
-from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
+from fabula.store.schema import (
+    TableInfo,
+    integer_column,
+    json_column,
+    project_foreign_key,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
-ROOM = "conversation"
-PEOPLE = "people"
+AREA = "conversation"
+PARTICIPANT_AREA = "people"
 
-Origin = Literal["model", "hand"]  # who wrote a summary or a recap
+TextOrigin = Literal["model", "hand"]  # who wrote a summary or a recap
 
 participants = project_table(
     "participants",
-    About(room=PEOPLE, owner="project", item="id"),
+    TableInfo(area=PARTICIPANT_AREA, owner="project", item="id"),
     Column("id", Text, nullable=False),  # namespace:key
-    text("name"),
-    packed("aliases", info={"holds": list[str]}),
-    text("persona"),
-    number("revision", 1),
-    number("gone"),
-    *times(),
-    version(),
+    text_column("name"),
+    json_column("aliases", info={"type": list[str]}),
+    text_column("persona"),
+    integer_column("revision", 1),
+    integer_column("gone"),
+    *timestamp_columns(),
+    version_column(),
 )
 
 conversations = project_table(
     "conversations",
-    About(room=ROOM, owner="project", item="id"),
+    TableInfo(area=AREA, owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text("conv_key"),
-    text("title"),
-    text("mode"),
-    packed("mode_state", "{}", info={"holds": dict[str, Any]}),
-    text("leaf_id", None),  # the newest message of the active path
-    number("said"),  # how many messages were ever said: the next one's number
-    number("rounds"),
-    number("recap_due"),  # the round from which on something may have to be told; 0: nobody has looked
-    *times(),
-    version(),
+    text_column("conv_key"),
+    text_column("title"),
+    text_column("mode"),
+    json_column("mode_state", "{}", info={"type": dict[str, Any]}),
+    text_column("leaf_id", None),  # the newest message of the active path
+    integer_column("said"),  # number of messages ever added; the number of the next message
+    integer_column("rounds"),
+    integer_column("recap_due"),  # the round from which a recap may be due; 0: not known
+    *timestamp_columns(),
+    version_column(),
     Index("ix_conversations_key", "project_id", "conv_key"),
 )
 
 presence = project_table(
     "presence",
-    About(room=ROOM, owner="project", item="conversation_id"),
+    TableInfo(area=AREA, owner="project", item="conversation_id"),
     Column("conversation_id", Text, nullable=False),
     Column("participant_id", Text, nullable=False),
-    Column("since_number", Integer, nullable=False, server_default="0"),  # the first message they could hear
-    number("until_number", None),
-    text("joined"),
-    refers(["conversation_id"], "conversations"),
+    Column("since_number", Integer, nullable=False, server_default="0"),  # the first message that the participant heard
+    integer_column("until_number", None),
+    text_column("joined"),
+    project_foreign_key(["conversation_id"], "conversations"),
     key=("conversation_id", "participant_id", "since_number"),
 )
 
 messages = project_table(
     "messages",
-    About(room=ROOM, owner="project", item="conversation_id"),
+    TableInfo(area=AREA, owner="project", item="conversation_id"),
     Column("id", Text, nullable=False),
     Column("conversation_id", Text, nullable=False),
-    text("parent_id", None, info={"above": True}),
+    text_column("parent_id", None, info={"parent": True}),
     Column("number", Integer, nullable=False),
-    text("kind", "user", info={"holds": Kind}),
-    number("final", 1),
-    text("role", "user", info={"holds": Role}),
-    text("speaker"),
-    text("content"),
-    text("content_hash"),
-    text("before", None),  # what it said before a correction, for undo
-    packed("audience", None, info={"holds": list[str]}),
-    text("at"),
-    text("skill_id"),
-    packed("extra", "{}", info={"holds": dict[str, Any]}),
-    version(),
-    refers(["conversation_id"], "conversations"),
+    text_column("kind", "user", info={"type": MessageKind}),
+    integer_column("final", 1),
+    text_column("role", "user", info={"type": Role}),
+    text_column("speaker"),
+    text_column("content"),
+    text_column("content_hash"),
+    text_column("before", None),  # the text before a correction, for undo
+    json_column("audience", None, info={"type": list[str]}),
+    text_column("at"),
+    text_column("skill_id"),
+    json_column("extra", "{}", info={"type": dict[str, Any]}),
+    version_column(),
+    project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
 )
 
 summaries = project_table(
     "summaries",
-    About(room="recaps", owner="project", item="conversation_id"),
+    TableInfo(area="recaps", owner="project", item="conversation_id"),
     Column("id", Text, nullable=False),
     Column("conversation_id", Text, nullable=False),
-    number("first_round"),
-    number("last_round"),
-    packed("rounds", info={"holds": list[int]}),  # exactly these: between them may be some of other branches
-    text("text"),  # empty: nothing was to be told, or a person took it away
-    text("origin", "model", info={"holds": Origin}),
-    number("stacked"),  # told by a recap, perhaps one that is gone
-    text("made_from"),
-    text("made"),
-    version(),
-    refers(["conversation_id"], "conversations"),
+    integer_column("first_round"),
+    integer_column("last_round"),
+    json_column("rounds", info={"type": list[int]}),  # numbers may be missing: rounds of other branches
+    text_column("text"),  # empty: there was nothing to summarise, or a person removed it
+    text_column("origin", "model", info={"type": TextOrigin}),
+    integer_column("stacked"),  # 1: a recap was made of it, which may be removed by now
+    text_column("made_from"),
+    text_column("made"),
+    version_column(),
+    project_foreign_key(["conversation_id"], "conversations"),
     Index("ix_summaries_conversation", "project_id", "conversation_id"),
 )
 
 recaps = project_table(
     "recaps",
-    About(room="recaps", owner="project", item="conversation_id"),
+    TableInfo(area="recaps", owner="project", item="conversation_id"),
     Column("id", Text, nullable=False),
     Column("conversation_id", Text, nullable=False),
-    number("place"),
-    packed("rounds", info={"holds": list[int]}),
-    text("text"),
-    text("origin", "model", info={"holds": Origin}),
-    text("made_from"),
-    text("made"),
-    version(),
-    refers(["conversation_id"], "conversations"),
+    integer_column("place"),
+    json_column("rounds", info={"type": list[int]}),
+    text_column("text"),
+    text_column("origin", "model", info={"type": TextOrigin}),
+    text_column("made_from"),
+    text_column("made"),
+    version_column(),
+    project_foreign_key(["conversation_id"], "conversations"),
     Index("ix_recaps_conversation", "project_id", "conversation_id"),
 )
 
 fixed_prompts = project_table(
     "fixed_prompts",
-    About(room=PEOPLE, owner="project", item="participant_id"),
+    TableInfo(area=PARTICIPANT_AREA, owner="project", item="participant_id"),
     Column("id", Text, nullable=False),
     Column("participant_id", Text, nullable=False),
-    number("place"),
-    text("text"),
-    version(),
-    refers(["participant_id"], "participants"),
+    integer_column("place"),
+    text_column("text"),
+    version_column(),
+    project_foreign_key(["participant_id"], "participants"),
 )
 
 biographies = project_table(
     "biographies",
-    About(room=PEOPLE, owner="project", item="participant_id"),
+    TableInfo(area=PARTICIPANT_AREA, owner="project", item="participant_id"),
     Column("id", Text, nullable=False),
     Column("participant_id", Text, nullable=False),
-    number("place"),
-    text("text"),
-    text("made_from"),
-    text("made"),
-    version(),
-    refers(["participant_id"], "participants"),
+    integer_column("place"),
+    text_column("text"),
+    text_column("made_from"),
+    text_column("made"),
+    version_column(),
+    project_foreign_key(["participant_id"], "participants"),
 )

@@ -1,8 +1,9 @@
-"""Opening archives that somebody else made.
+"""Open untrusted ZIP archives safely.
 
-A ZIP can lie: about sizes, about names, about how many entries it has. So sizes are counted while
-reading, names that leave the archive are refused before anything is read, and nothing is ever
-unpacked to disk. Whoever opens an archive says which codes its refusals carry.
+The directory of a ZIP may declare false sizes, paths outside the archive or millions of entries.
+`open_zip` checks names and counts before it reads any entry. `Archive.read` counts bytes while it
+decompresses. Nothing is unpacked to disk. The caller chooses the error codes, so that an import and
+a save report the same problem under their own code.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 
-_STEP = 1 << 16
+_READ_SIZE = 1 << 16
 _END = struct.Struct("<4s4H2LH")
 _END64 = struct.Struct("<4sQ2H2L4Q")
-_ENTRY_BYTES = 500  # of the directory, with a generous name
+_DIRECTORY_BYTES_PER_ENTRY = 500  # generous: 46 bytes and a long name
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """How much of an archive is borne."""
+class ArchiveLimits(Struct, frozen=True, kw_only=True):
+    """Upper bounds on what is read from an archive."""
 
-    entries: int = 20_000
-    each: int = 64_000_000
-    total: int = 1_000_000_000
-    file: int = 500_000_000
+    max_entries: int = 20_000
+    max_entry_bytes: int = 64_000_000
+    max_total_bytes: int = 1_000_000_000
+    max_file_bytes: int = 500_000_000
 
 
-class Codes(Struct, frozen=True, kw_only=True):
-    """Which code each kind of refusal carries."""
+class ArchiveErrorCodes(Struct, frozen=True, kw_only=True):
+    """The error code for each kind of problem with an archive."""
 
     unreadable: Code = Code.IMPORT_UNREADABLE
     unsafe: Code = Code.IMPORT_UNSAFE
@@ -44,25 +45,25 @@ class Codes(Struct, frozen=True, kw_only=True):
 
 
 class Archive:
-    """An open archive: the names of its files, and their bytes within the limits."""
+    """An open ZIP archive: the names of its files, and their bytes within the limits."""
 
-    def __init__(self, stream: BinaryIO, label: str, limits: Limits, codes: Codes) -> None:
+    def __init__(self, stream: BinaryIO, label: str, limits: ArchiveLimits, codes: ArchiveErrorCodes) -> None:
         self.label = label
         self._stream = stream
         self._file = zipfile.ZipFile(stream)
         self._limits = limits
         self._codes = codes
-        self._read = 0
+        self._bytes_read = 0
         self._entries: dict[str, zipfile.ZipInfo] = {}
         infos = self._file.infolist()
-        if len(infos) > limits.entries:
-            self._too_large(f"it holds {len(infos)} entries, and at most {limits.entries} are read")
-        if sum(info.file_size for info in infos) > limits.total:
-            self._too_large(f"unpacked it would be more than {limits.total // 1_000_000} MB")
+        if len(infos) > limits.max_entries:
+            self._too_large(f"it holds {len(infos)} entries, and at most {limits.max_entries} are read")
+        if sum(info.file_size for info in infos) > limits.max_total_bytes:
+            self._too_large(f"unpacked it would be more than {limits.max_total_bytes // 1_000_000} MB")
         for info in infos:
-            name = _named(info)
+            name = _decode_name(info)
             self._check(info, name)
-            if not info.is_dir() and not _of_the_system(name):
+            if not info.is_dir() and not _is_system_file(name):
                 self._entries[name] = info
         self.names = tuple(self._entries)
 
@@ -73,12 +74,12 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the underlying file."""
         self._file.close()
         self._stream.close()
 
     def read(self, name: str) -> bytes:
-        """The bytes of one file, counted while they come."""
+        """Decompress one file; its size is checked while reading."""
         info = self._entries.get(name)
         if info is None:
             self._refuse(self._codes.unreadable, f"it has no {name!r}", "Check that the file is whole.")
@@ -86,16 +87,16 @@ class Archive:
         size = 0
         try:
             with self._file.open(info) as stream:
-                while piece := stream.read(_STEP):
+                while piece := stream.read(_READ_SIZE):
                     size += len(piece)
-                    if size > self._limits.each:
-                        self._too_large(f"{name!r} unpacks to more than {self._limits.each // 1_000_000} MB")
-                    if self._read + size > self._limits.total:
-                        self._too_large(f"it unpacks to more than {self._limits.total // 1_000_000} MB")
+                    if size > self._limits.max_entry_bytes:
+                        self._too_large(f"{name!r} unpacks to more than {self._limits.max_entry_bytes // 1_000_000} MB")
+                    if self._bytes_read + size > self._limits.max_total_bytes:
+                        self._too_large(f"it unpacks to more than {self._limits.max_total_bytes // 1_000_000} MB")
                     pieces.append(piece)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError, ValueError):
             self._refuse(self._codes.unreadable, f"{name!r} in it is damaged", "Fetch or save the file again.")
-        self._read += size
+        self._bytes_read += size
         return b"".join(pieces)
 
     def _check(self, info: zipfile.ZipInfo, name: str) -> None:
@@ -118,9 +119,11 @@ class Archive:
         raise FabulaError(code, f"{self.label}: {problem}. Nothing was taken from it. {remedy}")
 
 
-def open_zip(path: Path | bytes, limits: Limits | None = None, codes: Codes | None = None, label: str = "") -> Archive:
-    """An archive on disk or in memory, its names and its directory checked."""
-    limits, codes = limits or Limits(), codes or Codes()
+def open_zip(
+    path: Path | bytes, limits: ArchiveLimits | None = None, codes: ArchiveErrorCodes | None = None, label: str = ""
+) -> Archive:
+    """Open an archive on disk or in memory and check its names and its directory."""
+    limits, codes = limits or ArchiveLimits(), codes or ArchiveErrorCodes()
     label = label or (path.name if isinstance(path, Path) else "The archive")
     try:
         stream: BinaryIO = BytesIO(path) if isinstance(path, bytes) else path.open("rb")
@@ -138,8 +141,8 @@ def open_zip(path: Path | bytes, limits: Limits | None = None, codes: Codes | No
         raise FabulaError(codes.unreadable, sentence) from None
 
 
-def _check_size(stream: BinaryIO, limits: Limits, codes: Codes, label: str) -> None:
-    """Refuse a huge file, or a huge directory, before a line of it is parsed."""
+def _check_size(stream: BinaryIO, limits: ArchiveLimits, codes: ArchiveErrorCodes, label: str) -> None:
+    """Refuse a file or a directory that is too large, before `zipfile` parses it."""
     size = stream.seek(0, 2)
     stream.seek(max(0, size - _END.size - 65_535 - 100))
     tail = stream.read()
@@ -150,17 +153,17 @@ def _check_size(stream: BinaryIO, limits: Limits, codes: Codes, label: str) -> N
     at = tail.rfind(b"PK\6\6")
     if directory == 0xFFFFFFFF and at >= 0 and len(tail) - at >= _END64.size:
         directory = _END64.unpack_from(tail, at)[8]
-    if size > limits.file or min(directory, size) > limits.entries * _ENTRY_BYTES:
+    if size > limits.max_file_bytes or min(directory, size) > limits.max_entries * _DIRECTORY_BYTES_PER_ENTRY:
         raise FabulaError(
             codes.too_large,
-            f"{label}: the archive is larger than {limits.file // 1_000_000} MB or lists more than "
-            f"{limits.entries} entries. Nothing was taken from it. Leave out what is not text, or split it.",
+            f"{label}: the archive is larger than {limits.max_file_bytes // 1_000_000} MB or lists more than "
+            f"{limits.max_entries} entries. Nothing was taken from it. Leave out what is not text, or split it.",
         )
     stream.seek(0)
 
 
-def _named(info: zipfile.ZipInfo) -> str:
-    """The name of an entry; old archives write names in the code page of where they were made."""
+def _decode_name(info: zipfile.ZipInfo) -> str:
+    """Decode the name of an entry; old archives use the code page of the machine that made them."""
     name = info.filename
     if not info.flag_bits & 0x800 and not name.isascii():
         raw = name.encode("cp437", "replace")
@@ -173,5 +176,5 @@ def _named(info: zipfile.ZipInfo) -> str:
     return name.replace("\\", "/")
 
 
-def _of_the_system(name: str) -> bool:
+def _is_system_file(name: str) -> bool:
     return name.startswith("__MACOSX/") or name.rsplit("/", 1)[-1] in (".DS_Store", "Thumbs.db", "desktop.ini")

@@ -1,8 +1,8 @@
-"""One table of codes.
+"""Error and warning codes, in one table, and the exception that carries one.
 
-Everything that can go wrong has one code. The sentence that goes with it is written where it is
-understood, for the person who will read it; what each code means, and whether it refuses a request
-or only warns beside a good answer, is listed in `docs/errors.md`, and a test keeps that list whole.
+Every refusal and every warning has one code. The code that detects a problem writes the sentence
+for the person who will read it. `docs/errors.md` says what each code means; a test keeps that list
+complete.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """Every code a person or a program may meet."""
+    """Every error code and warning code."""
 
     # Requests that are refused
     BUDGET_INVALID_MINIMUM = "CONTEXT_BUDGET_INVALID_MINIMUM"
     BUDGET_INVALID_RATIO = "CONTEXT_BUDGET_INVALID_RATIO"
     BACKPRESSURE = "CONTEXT_BACKPRESSURE"
+    ASSEMBLY_UNKNOWN = "CONTINUITY_ASSEMBLY_UNKNOWN"
     CURSOR_INVALID = "CONTEXT_CURSOR_INVALID"
     DOCUMENT_STALE = "CONTEXT_DOCUMENT_STALE"
     DOCUMENT_UNKNOWN = "CONTEXT_DOCUMENT_UNKNOWN"
@@ -40,6 +41,7 @@ class Code(StrEnum):
     PRESET_LAYER_ORDER = "PRESET_LAYER_ORDER"
     SETTING_INVALID = "SETTING_INVALID"
     PROJECT_INVALID = "PROJECT_INVALID"
+    PROJECT_READ_ONLY = "PROJECT_READ_ONLY"
     PROJECT_NOT_FOUND = "PROJECT_NOT_FOUND"
     IMPORT_UNREADABLE = "IMPORT_UNREADABLE"
     IMPORT_UNSAFE = "IMPORT_UNSAFE"
@@ -101,11 +103,13 @@ class Code(StrEnum):
     RETRIEVAL_CACHE = "RETRIEVAL_CACHE"
     RETRIEVAL_NOT_READY = "RETRIEVAL_NOT_READY"
     RETRIEVAL_UNAVAILABLE = "RETRIEVAL_UNAVAILABLE"
+    SOURCE_NOT_IN_RECIPE = "CONTEXT_SOURCE_NOT_IN_RECIPE"
     SOURCE_UNAVAILABLE = "SOURCE_UNAVAILABLE"
+    RECIPE_SOURCE_MISSING = "CONTEXT_RECIPE_SOURCE_MISSING"
 
 
 class FabulaError(Exception):
-    """A refusal: what happened, what was kept, what to do; and a code for programs."""
+    """A refusal: a code for programs, and a sentence that says what happened, what was kept and what to do."""
 
     def __init__(self, code: Code, sentence: str, **details: object) -> None:
         super().__init__(f"{code.value}: {sentence}")

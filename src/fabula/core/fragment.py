@@ -1,14 +1,14 @@
-"""The fragment: the one currency of the house.
+"""The fragment: a piece of text that may enter the prompt, with its source and its limits (ctx-5).
 
-A codex entry, a constraint, a memory, a passage, a message: all become fragments before the
-engine sees them, and all are treated alike. A fragment checks itself when it is made, so a
-malformed one is the mistake of the source that made it and of nobody else.
+Codex entries, constraints, memories, passages, messages: every source turns its material into
+fragments, and the engine treats all of them alike. A fragment validates itself when it is made
+(`CONTEXT_FRAGMENT_INVALID`), so an invalid one counts as a failure of its source alone.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 class Layer(StrEnum):
-    """The four layers, always in this order."""
+    """The four layers of a prompt, in their fixed order (ctx-1)."""
 
     RULES = "rules"
     SETTINGS = "settings"
@@ -32,21 +32,21 @@ LAYERS = tuple(Layer)
 
 
 class Part(StrEnum):
-    """What a fragment is inside its layer, where that decides how it is shown or cut."""
+    """What a fragment is inside its layer, where that decides how it is rendered or trimmed."""
 
     PLAIN = "plain"
-    CONSTRAINT = "constraint"  # rules: numbered in one block
-    SCENE = "scene"  # immediate: stands before the window, never cut
-    WINDOW = "window"  # immediate: text before the cursor, gives way at its front
-    MARK = "mark"  # immediate: right behind the window (where the cursor stands), never cut
-    AFTER = "after"  # immediate: text after the cursor, gives way at its end
-    DESK = "desk"  # immediate: offered editor state and working memory
+    CONSTRAINT = "constraint"  # rules: a line of the numbered list
+    SCENE = "scene"  # immediate: before the text window, never trimmed
+    WINDOW = "window"  # immediate: the text before the cursor, trimmed from its beginning
+    CURSOR = "cursor"  # immediate: right behind the text window, where the cursor is; never trimmed
+    AFTER = "after"  # immediate: the text after the cursor, trimmed from its end
+    EDITOR_STATE = "editor_state"  # immediate: editor state and working memory, possibly irrelevant
     HISTORY = "history"  # immediate: one message of the conversation
-    CLOSING = "closing"  # immediate: role, instruction and input, last and never cut
+    INSTRUCTION = "instruction"  # immediate: role, instruction and input; last, never trimmed
 
 
 class Tier(IntEnum):
-    """Which rules go first when rules outgrow their line; what a user made never goes."""
+    """The order in which rules are dropped when they exceed their limit; what the user wrote is never dropped."""
 
     ENTRY = 0
     GRAPH = 1
@@ -57,7 +57,7 @@ class Tier(IntEnum):
 
 
 class Placement(Struct, frozen=True, gc=False):
-    """Where an injected message goes: by depth in the history, or beside an anchor."""
+    """Where an injected message goes: at a depth of the history, or beside an anchor."""
 
     depth: int | None = None
     anchor: str | None = None
@@ -65,24 +65,27 @@ class Placement(Struct, frozen=True, gc=False):
     order: int = 100
 
 
-class Terms(Struct, frozen=True, gc=False):
-    """When something holds and who may know it; whoever is among `learnt` knows it only from there on."""
+class Visibility(Struct, frozen=True, gc=False):
+    """From when until when something holds in the story, and who may know it.
+
+    A character listed in `learned_at` knows it only from that position on.
+    """
 
     source: str
     since: Position | None = None
     until: Position | None = None
     known_to: frozenset[str] | None = None
-    learnt: tuple[tuple[str, Position], ...] = ()
+    learned_at: tuple[tuple[str, Position], ...] = ()
 
 
-class Because(Protocol):
-    """A reason that is put into words only when somebody reads it."""
+class LazyText(Protocol):
+    """A text that is composed only when it is read."""
 
     def __str__(self) -> str: ...
 
 
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):
-    """A piece of text that may enter the prompt, with all that decides whether it does."""
+    """A piece of text that may enter the prompt, with everything that decides whether it does."""
 
     source: str
     layer: Layer
@@ -97,13 +100,13 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     since: Position | None = None
     until: Position | None = None
     known_to: frozenset[str] | None = None
-    derived_from: tuple[Terms, ...] = ()
+    derived_from: tuple[Visibility, ...] = ()
     token_count: int | None = None
-    because: str | Because = ""  # what brought it here, where the trace should say so
-    fitted: bool = False  # by rules of its own; where our budget forces it out, the trace says so
+    explanation: str | LazyText = ""  # for the trace: why the source offers it
+    prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
 
     def __post_init__(self) -> None:
-        problem = flaw(self)
+        problem = find_flaw(self)
         if problem:
             raise FabulaError(
                 Code.FRAGMENT_INVALID,
@@ -112,48 +115,23 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
             )
 
     @property
-    def open(self) -> bool:
-        """Does it hold always and for everybody?"""
+    def is_unrestricted(self) -> bool:
+        """Whether it holds everywhere in the story and everybody may know it."""
         return self.since is None and self.until is None and self.known_to is None and not self.derived_from
 
     @property
-    def terms(self) -> tuple[Terms, ...]:
-        """Its own terms and those of all it was made from, for text derived from it."""
-        return (Terms(self.source, self.since, self.until, self.known_to), *self.derived_from)
+    def visibilities(self) -> tuple[Visibility, ...]:
+        """Its own limits and those of everything it was derived from; text derived from it inherits them all."""
+        return (Visibility(self.source, self.since, self.until, self.known_to), *self.derived_from)
 
     @property
-    def name(self) -> str:
-        """What to call it before a person."""
+    def display_name(self) -> str:
+        """The title, or the source where it has none."""
         return self.title or self.source
 
 
-def flaw(fragment: Any) -> str | None:
-    """What is wrong with a fragment, in words; None when it is sound."""
-    # Nearly every fragment is plain, and there are many: one look at all kinds together tells.
-    kinds = (type(fragment.source), type(fragment.text), type(fragment.project_id), type(fragment.title))
-    rest = (fragment.role, fragment.until, fragment.known_to, fragment.derived_from, fragment.placement)
-    if (
-        kinds == _TEXTS
-        and rest == _USUAL
-        and (type(fragment.layer), type(fragment.part), type(fragment.score)) == _PLAIN
-        and 0.0 <= fragment.score < inf
-        and fragment.source
-        and fragment.project_id
-        and type(fragment.tier) in _TIERS
-        and Tier.ENTRY <= fragment.tier <= Tier.USER
-        and fragment.token_count is None
-        and (fragment.since is None or _sound(fragment.since))
-        and whole(fragment.text)
-    ):
-        return None
-    return _flaw(fragment)
-
-
-def _sound(mark: Any) -> bool:
-    return type(mark) is Position and type(mark.document) is str and type(mark.offset) is int
-
-
-def _flaw(fragment: Any) -> str | None:
+def find_flaw(fragment: Any) -> str | None:
+    """Describe what is invalid about a fragment; None when it is valid."""
     if not isinstance(fragment.source, str) or not fragment.source:
         return "it does not say where it comes from"
     if not isinstance(fragment.text, str):
@@ -168,11 +146,12 @@ def _flaw(fragment: Any) -> str | None:
     count = fragment.token_count
     if count is not None and (not isinstance(count, int) or count < 0):
         return f"its token count is {count!r}"
-    return _odd(fragment) or (None if whole(fragment.text) else "its text holds half a character (a lone surrogate)")
+    if not is_encodable(fragment.text):
+        return "its text holds half a character (a lone surrogate)"
+    return _find_type_flaw(fragment)
 
 
-def _odd(fragment: Any) -> str | None:
-    """A field of the wrong kind."""
+def _find_type_flaw(fragment: Any) -> str | None:
     if not isinstance(fragment.title, str):
         return "its title is not a text"
     if type(fragment.part) is not Part:
@@ -181,38 +160,36 @@ def _odd(fragment: Any) -> str | None:
         return f"{fragment.tier!r} is not a tier"
     if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
         return f"{fragment.role!r} is not a role"
-    for mark in (fragment.since, fragment.until):
-        if mark is not None and not (
-            isinstance(mark, Position) and isinstance(mark.document, str) and isinstance(mark.offset, int)
-        ):
-            return f"{mark!r} is not a position in the story"
+    for position in (fragment.since, fragment.until):
+        if position is not None and not _is_position(position):
+            return f"{position!r} is not a position in the story"
     known_to = fragment.known_to
     if known_to is not None and not (isinstance(known_to, frozenset) and all(isinstance(k, str) for k in known_to)):
         return "`known_to` is not a frozenset of ids"
-    if not isinstance(fragment.derived_from, tuple) or not all(isinstance(t, Terms) for t in fragment.derived_from):
-        return "`derived_from` is not a tuple of terms"
-    return None if fragment.placement is None else _misplaced(fragment)
+    derived_from = fragment.derived_from
+    if not isinstance(derived_from, tuple) or not all(isinstance(one, Visibility) for one in derived_from):
+        return "`derived_from` is not a tuple of visibilities"
+    return None if fragment.placement is None else _find_placement_flaw(fragment)
 
 
-def _misplaced(fragment: Any) -> str | None:
-    wish = fragment.placement
-    if not isinstance(wish, Placement) or fragment.layer not in (Layer.SETTINGS, Layer.RETRIEVED):
+def _is_position(value: Any) -> bool:
+    return isinstance(value, Position) and isinstance(value.document, str) and isinstance(value.offset, int)
+
+
+def _find_placement_flaw(fragment: Any) -> str | None:
+    placement = fragment.placement
+    if not isinstance(placement, Placement) or fragment.layer not in (Layer.SETTINGS, Layer.RETRIEVED):
         return "only settings and retrieved things can have a placement of their own"
-    sound = wish.depth is None or (isinstance(wish.depth, int) and wish.depth >= 0)
-    sound = sound and (wish.anchor is None or isinstance(wish.anchor, str))
-    if not sound or wish.side not in ("before", "after") or not isinstance(wish.order, int):
+    depth, anchor = placement.depth, placement.anchor
+    valid = depth is None or (isinstance(depth, int) and depth >= 0)
+    valid = valid and (anchor is None or isinstance(anchor, str))
+    if not valid or placement.side not in ("before", "after") or not isinstance(placement.order, int):
         return "its placement makes no sense: depths count from 0, sides are before and after, orders are whole numbers"
     return None
 
 
-_TEXTS = (str, str, str, str)
-_PLAIN = (Layer, Part, float)
-_TIERS = (Tier, int)
-_USUAL = (None, None, None, (), None)
-
-
-def whole(text: str) -> bool:
-    """Does the text hold no half of a surrogate pair, so that it can be sent at all?"""
+def is_encodable(text: str) -> bool:
+    """Whether a text holds no lone surrogate, so that it can be encoded and sent."""
     if text.isascii():
         return True
     try:

@@ -1,4 +1,4 @@
-"""Ids and times: what a thing is called for good, and when it was made."""
+"""Ids and timestamps: make them, check them, parse them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 from datetime import UTC, datetime
 from uuid import uuid4
 
-_SOUND = re.compile(r"[^\s/\\|\x00-\x1f\x7f]{1,128}")
-
-
-def moment_of(stamp: str) -> datetime | None:
-    """The moment a stamp in ISO 8601 names, in universal time where it says no other; None where it names none."""
-    try:
-        found = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+_VALID = re.compile(r"[^\s/\\|\x00-\x1f\x7f]{1,128}")
 
 
 def new_id() -> str:
-    """An id that nobody else has."""
+    """Make a new unique id."""
     return uuid4().hex[:20]
 
 
-def sound_id(text: str) -> bool:
-    """Could this be an id: short, printable, without spaces, slashes or `|`?"""
-    return _SOUND.fullmatch(text) is not None
+def is_valid_id(text: str) -> bool:
+    """Whether a text can be an id: 1 to 128 printable characters without spaces, slashes or `|`."""
+    return _VALID.fullmatch(text) is not None
 
 
-def now() -> str:
-    """This moment, in UTC, as text that sorts by time."""
+def current_timestamp() -> str:
+    """The current time in UTC, as ISO 8601 text that sorts by time."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_timestamp(text: str) -> datetime | None:
+    """Parse an ISO 8601 timestamp; UTC where it names no zone, None where it is none."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed

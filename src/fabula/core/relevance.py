@@ -1,22 +1,22 @@
-"""One scale for retrieved things of every kind, so that an entry and a passage can be compared.
+"""The scores of retrieved fragments, all on one scale, so that an entry and a passage compare (bud-10).
 
-A range is filled by nearness: to the cursor, in the story, or to the question.
+A range is filled by nearness: to the cursor, in the story, or to the query.
 """
 
 from __future__ import annotations
 
-PULLED_IN = 1.0  # asked for by hand, or pinned
+REQUESTED = 1.0  # pulled in by hand, or pinned
 DETECTED = (0.8, 0.95)  # a name found around the cursor
 RECAP = 0.75  # biography and recaps
 SYNOPSIS = (0.6, 0.75)  # earlier chapters, by nearness in the story
-KEPT = 0.55  # told last time and not called for now: stays while there is room
-PASSAGE = (0.3, 0.7)  # found by search, by fused score
+PREVIOUSLY_INCLUDED = 0.55  # in the last prompt, not needed now: stays while it fits
+PASSAGE = (0.3, 0.7)  # search results, by fused score
 EPISODE = (0.2, 0.5)  # past interactions
 
-NEEDED = DETECTED[0]  # from here on a fragment is wanted now, not merely welcome
+NEEDED = DETECTED[0]  # a fragment with this score or more is needed in this request
 
 
-def within(scale: tuple[float, float], nearness: float) -> float:
-    """A score inside a range, for a nearness from 0 (far) to 1 (here)."""
+def score_in_range(scale: tuple[float, float], nearness: float) -> float:
+    """The score inside a range for a nearness from 0 (far) to 1 (here)."""
     low, high = scale
     return low + (high - low) * min(max(nearness, 0.0), 1.0)

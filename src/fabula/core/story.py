@@ -1,9 +1,9 @@
-"""Where we are in the story, and whose eyes we look through.
+"""Positions in the story, the timeline that orders them, and the vantage of a request (ctx-12).
 
-A story has two orders: the order in which it is read and the order in which it happens. They
-part company in a flashback. Something is safe to tell at a position only when it lies behind
-us in *both*: a secret told in a flashback of chapter 7 is neither known in chapter 3 nor true
-of a scene that happens before it.
+A story has two orders: the order in which it is read and the order in which it happens. A
+flashback makes them differ. Something may be known at a position only when it lies behind that
+position in *both* orders: a secret revealed in a flashback of chapter 7 is neither known in
+chapter 3 nor true in a scene that happens before the flashback.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import Struct
 
 
 class Position(Struct, frozen=True, gc=False):
-    """A place in the manuscript: a document and an offset in code points."""
+    """A position in the manuscript: a document and an offset in code points."""
 
     document: str
     offset: int = 0
 
 
-class Eyes(StrEnum):
-    """Who is looking."""
+class Perspective(StrEnum):
+    """Whose knowledge a prompt may hold."""
 
     AUTHOR = "author"
     READER = "reader"
@@ -30,57 +30,57 @@ class Eyes(StrEnum):
 
 
 class Vantage(Struct, frozen=True):
-    """Whose knowledge a prompt may hold: somebody's, at a position in the story."""
+    """Whose knowledge a prompt may hold, and at which position of the story."""
 
-    eyes: Eyes = Eyes.READER
+    perspective: Perspective = Perspective.READER
     position: Position | None = None
     character: str | None = None
 
     @property
     def name(self) -> str:
-        """A short stable name, used to keep continuities apart."""
-        return f"{self.eyes.value}:{self.character}" if self.character else self.eyes.value
+        """A short stable name without the position; part of the key of a continuity."""
+        return f"{self.perspective.value}:{self.character}" if self.character else self.perspective.value
 
 
-class Moment(Struct, frozen=True):
-    """One document of the story: its id, when it happens (by default, where it is read), whose scene, which chapter."""
+class TimelineEntry(Struct, frozen=True):
+    """One document of the story: when it happens, its point-of-view character, its title and chapter."""
 
     document: str
-    when: float | None = None
+    when: float | None = None  # by default, its number in reading order
     pov: str | None = None
     title: str = ""
     chapter: int | None = None  # by default, its number in reading order
 
 
 class Timeline:
-    """The documents in reading order, each with the time it happens."""
+    """The documents of a story in reading order, each with the time at which it happens."""
 
-    __slots__ = ("_places", "moments")
+    __slots__ = ("_places", "entries")
 
-    def __init__(self, moments: Sequence[Moment] = ()) -> None:
-        self.moments = tuple(moments)
+    def __init__(self, entries: Sequence[TimelineEntry] = ()) -> None:
+        self.entries = tuple(entries)
         self._places: dict[str, tuple[int, float]] = {
-            moment.document: (place, float(place) if moment.when is None else moment.when)
-            for place, moment in enumerate(self.moments, start=1)
+            entry.document: (number, float(number) if entry.when is None else entry.when)
+            for number, entry in enumerate(self.entries, start=1)
         }
 
     def __contains__(self, document: object) -> bool:
         return document in self._places
 
-    def moment(self, document: str) -> Moment | None:
-        """The document's own record, if it is part of the story."""
+    def entry(self, document: str) -> TimelineEntry | None:
+        """The entry of a document; None when it is not part of the story."""
         place = self._places.get(document)
-        return None if place is None else self.moments[place[0] - 1]
+        return None if place is None else self.entries[place[0] - 1]
 
-    def chapter(self, document: str) -> int | None:
-        """The number of its chapter, counted from 1."""
+    def chapter_number(self, document: str) -> int | None:
+        """The number of the chapter a document belongs to, from 1; None when it is not part of the story."""
         place = self._places.get(document)
         if place is None:
             return None
-        return self.moments[place[0] - 1].chapter or place[0]
+        return self.entries[place[0] - 1].chapter or place[0]
 
-    def reached(self, mark: Position, here: Position | None) -> bool:
-        """Is `mark` behind us, read *and* happened? What cannot be placed is never reached."""
+    def has_reached(self, mark: Position, here: Position | None) -> bool:
+        """Whether `mark` lies behind `here` in both orders; never, where one of them is not part of the story."""
         if here is None:
             return False
         if mark.document == here.document:

@@ -1,7 +1,7 @@
-"""A view: everything known about a project, as it stood at one moment.
+"""A view: an immutable snapshot of everything known about one project.
 
-A view is a set of snapshots, one a room, found by their type. It never changes; a newer one
-shares what did not move. Rooms do not know each other, so nobody here imports any of them.
+A view holds one snapshot per material package, by its type. A newer view shares the snapshots
+that did not change. This module imports no material package, and they do not import each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Project(Struct, frozen=True, kw_only=True):
-    """What the whole house needs to know about a project."""
+    """What every package needs to know about a project."""
 
     id: str
     title: str = ""
@@ -27,13 +27,13 @@ class Project(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True):
-    """A project's snapshots, with the order of its story."""
+    """A project, the timeline of its story, and the snapshots of its material."""
 
     project: Project
     timeline: Timeline = field(default_factory=Timeline)
-    rooms: Mapping[type, Any] = field(default_factory=dict)
+    snapshots: Mapping[type, Any] = field(default_factory=dict)
 
-    def room(self, kind: type[T]) -> T | None:
-        """The snapshot of one room, or None when the project has nothing of it."""
-        found: T | None = self.rooms.get(kind)
-        return found
+    def snapshot(self, kind: type[T]) -> T | None:
+        """The snapshot of one type; None when the project has no such material."""
+        snapshot: T | None = self.snapshots.get(kind)
+        return snapshot

@@ -1,1 +1,1 @@
-"""Background work that survives a crash."""
+"""Jobs: background work in a queue in the store, with leases, retries and a monthly budget."""

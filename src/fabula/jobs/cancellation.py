@@ -1,7 +1,7 @@
-"""Stop: how a job that is running learns that it should end, and says what it has spent.
+"""Cancellation tokens: how a running job learns that it should end, and reports what it has cost.
 
-Nobody can end a thread from outside, so a handler looks at its token between steps, or hands `wait` to whatever
-waits for it. Money is reported as it is spent: it is counted whatever becomes of the job.
+A thread cannot be ended from outside, so a handler checks its token between steps, or passes `wait` to whatever waits
+for it. A handler reports costs as they arise: they are counted however the job ends.
 """
 
 from __future__ import annotations
@@ -13,58 +13,58 @@ from fabula.core.errors import Code, FabulaError
 
 _SENTENCES = {
     Code.JOB_CANCELLED: "The job was cancelled.",
-    Code.JOB_STOPPED: "The program that runs the job ends; the job is queued again.",
-    Code.JOB_TIMEOUT: "The job took longer than it may.",
-    Code.JOB_LEASE_LOST: "The job is held by somebody else by now.",
+    Code.JOB_STOPPED: "The program that runs the job is ending; the job is queued again.",
+    Code.JOB_TIMEOUT: "The job took longer than allowed.",
+    Code.JOB_LEASE_LOST: "The job's lease has passed to another worker.",
 }
 
 
-class Stop:
-    """The token that a handler is given beside its job."""
+class CancellationToken:
+    """The token that a handler gets with its job."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
-        self._until = time.monotonic() + seconds
-        self._asked = threading.Event()
+        self._deadline = time.monotonic() + seconds
+        self._event = threading.Event()
         self._lock = threading.Lock()
-        self._spent = 0
-        self.why: Code | None = None
+        self._cost_micros = 0
+        self.reason: Code | None = None
 
     @property
-    def asked(self) -> bool:
-        """Should the job end?"""
-        return self._asked.is_set()
+    def is_cancelled(self) -> bool:
+        """Whether the job should end."""
+        return self._event.is_set()
 
     @property
-    def left(self) -> float:
-        """Seconds until its time is up."""
-        return max(self._until - time.monotonic(), 0.0)
+    def remaining_seconds(self) -> float:
+        """Seconds until the job's timeout."""
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, but no longer than until the job should end; says whether it should."""
-        return self._asked.wait(seconds)
+        """Sleep, at most until the job should end; return whether it should."""
+        return self._event.wait(seconds)
 
-    def check(self) -> None:
-        """Raise where the job should end: the plainest way for a handler to obey."""
-        if self.asked:
-            why = self.why or Code.JOB_STOPPED
-            raise FabulaError(why, _SENTENCES[why])
+    def raise_if_cancelled(self) -> None:
+        """Raise if the job should end: the simplest check for a handler."""
+        if self.is_cancelled:
+            reason = self.reason or Code.JOB_STOPPED
+            raise FabulaError(reason, _SENTENCES[reason])
 
-    def ask(self, why: Code) -> None:
-        """Ask the job to end; the first reason stays."""
+    def cancel(self, reason: Code) -> None:
+        """Tell the job to end; the first reason counts."""
         with self._lock:
-            if not self._asked.is_set():
-                self.why = why
-                self._asked.set()
+            if not self._event.is_set():
+                self.reason = reason
+                self._event.set()
 
-    def spend(self, micros: int) -> None:
-        """Report money that was just spent, in millionths."""
+    def add_cost(self, micros: int) -> None:
+        """Report a cost, in millionths of the currency."""
         if not isinstance(micros, int) or isinstance(micros, bool) or micros < 0:
-            raise FabulaError(Code.JOB_ANSWER_INVALID, "Money is reported as a whole number of millionths, from 0 up.")
+            raise FabulaError(Code.JOB_ANSWER_INVALID, "A cost is a whole number of millionths, from 0 up.")
         with self._lock:
-            self._spent += micros
+            self._cost_micros += micros
 
     @property
-    def spent(self) -> int:
-        """What was reported so far."""
+    def cost_micros(self) -> int:
+        """The cost that was reported so far."""
         with self._lock:
-            return self._spent
+            return self._cost_micros

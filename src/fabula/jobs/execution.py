@@ -1,7 +1,7 @@
-"""Ending a job: call its handler and survive it, then keep the result or say what went wrong.
+"""Running a job: call its handler, then store the result or record the failure.
 
-Whatever a handler does (raises, returns rubbish, comes back too late), its job ends in one of the known states, and
-the money it spent is counted.
+Whatever a handler does (it raises, returns something invalid, or returns too late), its job ends in one of the known
+states, and its cost is counted.
 """
 
 from __future__ import annotations
@@ -13,116 +13,116 @@ from msgspec import Struct, field
 
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import guards, leases
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Kind, Lease, Outcome
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import JobKind, JobOutcome, Lease
 from fabula.store.store import Store
 from fabula.store.tables import projects
 
 log = logging.getLogger("fabula.jobs")
 
 
-class Trouble(Struct, frozen=True):
-    """Why a try came to nothing. Only our own refusals are kept in words: others might hold anything."""
+class JobFailure(Struct, frozen=True):
+    """Why a try failed. Only the sentences of coded errors are kept: other messages could hold story text."""
 
     code: Code
     note: str = ""
 
 
-class Run(Struct, kw_only=True, eq=False):
-    """A job that is running here."""
+class JobRun(Struct, kw_only=True, eq=False):
+    """A job that this process is running."""
 
     lease: Lease
-    kind: Kind
-    stop: Stop
+    kind: JobKind
+    token: CancellationToken
     thread: int
-    renewed: float = field(default_factory=time.monotonic)
-    told: int = 0  # what the store knows of the money it has spent
-    ending: bool = False  # its handler is back
-    left: bool = False  # it took too long: its thread is on its own
+    renewed_at: float = field(default_factory=time.monotonic)
+    booked_cost: int = 0  # the part of its cost that the store has counted
+    has_returned: bool = False  # the handler has returned
+    is_abandoned: bool = False  # it took too long, and nobody waits for its thread
 
 
-def called(run: Run) -> Outcome | Trouble:
-    """What the handler made of the job."""
+def call_handler(run: JobRun) -> JobOutcome | JobFailure:
+    """Call the handler of a job; an exception becomes a failure."""
     try:
-        made: object = run.kind.handler(run.lease.job, run.stop)
-        return _checked(made, run.stop)
+        result: object = run.kind.handler(run.lease.job, run.token)
+        return _check_outcome(result, run.token)
     except BaseException as error:
-        return _trouble(error)
+        return _make_failure(error)
 
 
-def settle(store: Store, run: Run, made: Outcome | Trouble) -> bool:
-    """Keep what was made and that the job is done, as one; says whether the breaker of its kind closed."""
-    if isinstance(made, Outcome):
+def finish_run(store: Store, run: JobRun, result: JobOutcome | JobFailure) -> bool:
+    """Store a result and mark the job as done, in one transaction; return whether its circuit breaker closed."""
+    if isinstance(result, JobOutcome):
         try:
-            with store.write(project=run.lease.project_id, user=made.user) as tx:
-                closed = leases.finish(tx, run.lease, spent=run.stop.spent)
-                if made.write is not None:
-                    made.write(tx)
+            with store.write(project=run.lease.project_id, user=result.user) as tx:
+                closed = leases.finish_job(tx, run.lease, cost=run.token.cost_micros)
+                if result.write is not None:
+                    result.write(tx)
             return closed
         except BaseException as error:
-            made = _trouble(error)
-    if run.stop.why is Code.JOB_STOPPED and made.code is not Code.JOB_CANCELLED:
-        give_back(store, run)
+            result = _make_failure(error)
+    if run.token.reason is Code.JOB_STOPPED and result.code is not Code.JOB_CANCELLED:
+        return_job(store, run)
     else:
-        give_up(store, run, made)
+        record_failure(store, run, result)
     return False
 
 
-def give_up(store: Store, run: Run, trouble: Trouble) -> None:
-    """The try failed."""
-    spent = run.stop.spent
+def record_failure(store: Store, run: JobRun, failure: JobFailure) -> None:
+    """Record that a try failed."""
+    cost = run.token.cost_micros
     try:
         with store.write(project=run.lease.project_id) as tx:
-            state = leases.fail(tx, run.lease, run.kind, trouble.code, trouble.note, spent=spent)
-        run.told = spent
-        log.info("job %s of %s: %s, %s", run.lease.key, run.lease.project_id, trouble.code.value, state.value)
+            state = leases.fail_job(tx, run.lease, run.kind, failure.code, failure.note, cost=cost)
+        run.booked_cost = cost
+        log.info("job %s of %s: %s, %s", run.lease.key, run.lease.project_id, failure.code.value, state.value)
     except FabulaError as error:
-        _not_ours(store, run, error)
+        _handle_refusal(store, run, error)
 
 
-def give_back(store: Store, run: Run) -> None:
-    """The program ends before the job: somebody else takes it."""
-    spent = run.stop.spent
+def return_job(store: Store, run: JobRun) -> None:
+    """Return a job to the queue because this program is ending."""
+    cost = run.token.cost_micros
     try:
         with store.write(project=run.lease.project_id) as tx:
-            leases.give_back(tx, run.lease, run.kind, died=False, spent=spent)
-        run.told = spent
+            leases.return_job(tx, run.lease, run.kind, holder_died=False, cost=cost)
+        run.booked_cost = cost
     except FabulaError as error:
-        _not_ours(store, run, error)
+        _handle_refusal(store, run, error)
 
 
-def book_late(store: Store, run: Run) -> None:
-    """Money that was spent after the job had been given up here, or taken by another."""
-    spent = run.stop.spent
-    if spent <= run.told:
+def book_late_cost(store: Store, run: JobRun) -> None:
+    """Count the cost of a job that arose after it was abandoned here, or taken by another worker."""
+    cost = run.token.cost_micros
+    if cost <= run.booked_cost:
         return
     try:
         with store.write(project=run.lease.project_id) as tx:
-            tx.need(projects)
-            guards.book(tx, run.lease.kind, spent - run.told, tx.clock(), tries=0)
-        run.told = spent
+            tx.require(projects)
+            guards.book_cost(tx, run.lease.kind, cost - run.booked_cost, tx.current_time(), tries=0)
+        run.booked_cost = cost
     except FabulaError as error:
-        log.warning("the money of job %s was not booked: %s", run.lease.key, error.code.value)
+        log.warning("the cost of job %s was not counted: %s", run.lease.key, error.code.value)
 
 
-def _not_ours(store: Store, run: Run, error: FabulaError) -> None:
-    """The store says no: the job went to somebody else, or will when the lease runs out."""
+def _handle_refusal(store: Store, run: JobRun, error: FabulaError) -> None:
+    """The store refused: another worker has the job, or will take it when the lease expires."""
     log.warning("job %s of %s: %s", run.lease.key, run.lease.project_id, error.code.value)
     if error.code is Code.JOB_LEASE_LOST:
-        book_late(store, run)
+        book_late_cost(store, run)
 
 
-def _checked(made: object, stop: Stop) -> Outcome:
-    if not isinstance(made, Outcome):
-        raise FabulaError(Code.JOB_ANSWER_INVALID, f"The handler returned {type(made).__name__}, which is no outcome.")
-    sound_user = made.user is None or isinstance(made.user, str)
-    if not sound_user or not (made.write is None or callable(made.write)):
-        raise FabulaError(Code.JOB_ANSWER_INVALID, "The handler returned an outcome that makes no sense.")
-    stop.spend(made.micros)
-    return made
+def _check_outcome(result: object, token: CancellationToken) -> JobOutcome:
+    if not isinstance(result, JobOutcome):
+        raise FabulaError(Code.JOB_ANSWER_INVALID, f"The handler returned {type(result).__name__}, not an outcome.")
+    valid_user = result.user is None or isinstance(result.user, str)
+    if not valid_user or not (result.write is None or callable(result.write)):
+        raise FabulaError(Code.JOB_ANSWER_INVALID, "The handler returned an outcome with invalid fields.")
+    token.add_cost(result.cost_micros)
+    return result
 
 
-def _trouble(error: BaseException) -> Trouble:
+def _make_failure(error: BaseException) -> JobFailure:
     if isinstance(error, FabulaError):
-        return Trouble(error.code, error.sentence)
-    return Trouble(Code.JOB_FAILED, type(error).__name__)
+        return JobFailure(error.code, error.sentence)
+    return JobFailure(Code.JOB_FAILED, type(error).__name__)

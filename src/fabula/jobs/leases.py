@@ -1,12 +1,12 @@
-"""Leases: take a job, keep it while it runs, and end it in the transaction that keeps its result.
+"""Leases: take a job, renew the lease while it runs, and end it in the transaction that stores its result.
 
-Taking goes past the turns of the projects: on SQLite it holds the one write lock for a moment, on PostgreSQL it
-locks one row that nobody else is at (`FOR UPDATE SKIP LOCKED`). All else that changes a running job does so in the
-project's turn, but for renewing the lease. Whoever ends a job shows the name under which it was taken; after the
-lease has run out and the job was given to another, that name is no longer there, the transaction fails, and with
-it whatever was to be written along. So a job may be begun more than once, and takes effect once.
+Taking a job does not take the lock of its project: on SQLite it holds the write lock for a moment, on PostgreSQL it
+locks one row that nobody else has locked (`FOR UPDATE SKIP LOCKED`). Every other change of a running job holds the
+project's lock, except for renewing the lease. Whoever ends a job shows the holder's name under which it was taken.
+After the lease has expired and another worker has taken the job, that name no longer matches, and the transaction
+fails with everything in it. So a job can be started more than once, but its result is stored once.
 
-Times are those of the server on PostgreSQL, whatever the clocks of the machines say.
+On PostgreSQL, times are those of the server.
 """
 
 from __future__ import annotations
@@ -22,60 +22,61 @@ from sqlalchemy import ColumnElement, Row
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.jobs import guards
-from fabula.jobs.model import Job, Kind, Lease, State
-from fabula.jobs.tables import PLAIN, jobs
-from fabula.jobs.timestamps import later
+from fabula.jobs.model import Job, JobKind, JobState, Lease
+from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
+from fabula.jobs.timestamps import add_seconds
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-_HOLD = 500  # jobs that are held back in one transaction
-_LONGEST_NOTE = 300
+_HOLD_BATCH = 500
+_MAX_NOTE = 300
 _ORDER = (jobs.c.due,)
-_UNREADABLE = "Its work cannot be read."
+_UNREADABLE = "The data of this job cannot be read."
 
 
-def take(store: Store, kinds: Mapping[str, Kind], *, seconds: float) -> Lease | None:
-    """The job that has been due longest, of a kind that is known here and may run; None when there is none."""
-    with store.across(jobs) as everybody:  # a look first: who finds nothing has not asked for the right to write
-        now = everybody.clock()
-        names = [name for name in kinds if everybody.rows(*_due(name, now), order=_ORDER, limit=1, only=("key",))]
-    random.shuffle(names)  # no kind stands in the way of the others
+def take_job(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> Lease | None:
+    """Take the job that has been due longest, of a kind that is known here and may run; None where there is none."""
+    with store.all_projects(jobs) as all_jobs:  # a read first: without a job that is due, no write lock is taken
+        now = all_jobs.current_time()
+        names = [name for name in kinds if all_jobs.rows(*_due(name, now), order=_ORDER, limit=1, only=("key",))]
+    random.shuffle(names)  # so that no kind blocks the others
+    budget = guards.read_monthly_budget(store) if any(kinds[name].costs_money for name in names) else 0
     for name in names:
-        while (found := _take(store, name, kinds[name], seconds)) is not None:
-            if isinstance(found, Lease):
-                return found
+        while (taken := _take_of_kind(store, name, kinds[name], seconds, budget)) is not None:
+            if isinstance(taken, Lease):
+                return taken
     return None
 
 
-def _take(store: Store, name: str, kind: Kind, seconds: float) -> Lease | Code | None:
-    """A job of one kind; or why it could not be taken, which it and others like it have been told."""
-    with store.across(jobs, change=True) as everybody:
-        now = everybody.clock()
-        found = everybody.rows(*_due(name, now), order=_ORDER, limit=1, only=PLAIN, lock=True)
-        if not found:
+def _take_of_kind(store: Store, name: str, kind: JobKind, seconds: float, budget: int) -> Lease | Code | None:
+    """Take a job of one kind; or hold back the due jobs of that kind and project, and return the reason."""
+    with store.all_projects(jobs, writable=True) as all_jobs:
+        now = all_jobs.current_time()
+        due = all_jobs.rows(*_due(name, now), order=_ORDER, limit=1, only=COLUMNS_WITHOUT_WORK, lock=True)
+        if not due:
             return None
-        row = found[0]
-        tx = everybody.of(row.project_id)
-        held = guards.held_back(tx, name, kind, now, seconds)
-        if held is not None:
+        row = due[0]
+        tx = all_jobs.for_owner(row.project_id)
+        hold = guards.find_hold(tx, name, kind, now, seconds, budget)
+        if hold is not None:
             project = jobs.c.project_id == row.project_id
-            rows = everybody.rows(*_due(name, now), project, limit=_HOLD, only=("key",), lock=True)
+            rows = all_jobs.rows(*_due(name, now), project, limit=_HOLD_BATCH, only=("key",), lock=True)
             keys = [other.key for other in rows]
-            tx.change(jobs, {"due": held.until, "why": held.why.value, "note": ""}, jobs.c.key.in_(keys))
-            return held.why
-        work = _work(tx, row.key)
+            tx.update_rows(jobs, {"due": hold.until, "why": hold.reason.value, "note": ""}, jobs.c.key.in_(keys))
+            return hold.reason
+        work = _read_work(tx, row.key)
         if work is None:
-            tx.change(
+            tx.update_rows(
                 jobs,
-                {"state": State.FAILED.value, "why": Code.JOB_INVALID.value, "note": _UNREADABLE, "ended": now},
+                {"state": JobState.FAILED.value, "why": Code.JOB_INVALID.value, "note": _UNREADABLE, "ended": now},
                 jobs.c.key == row.key,
             )
             return Code.JOB_INVALID
         holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{new_id()}"
         values = {
-            "state": State.RUNNING.value,
+            "state": JobState.RUNNING.value,
             "holder": holder,
-            "leased_until": later(now, seconds),
+            "leased_until": add_seconds(now, seconds),
             "tries": jobs.c.tries + 1,
             "started": now,
             "ended": "",
@@ -83,145 +84,149 @@ def _take(store: Store, name: str, kind: Kind, seconds: float) -> Lease | Code |
             "note": "",
             "spent": 0,
         }
-        tx.change(jobs, values, jobs.c.key == row.key)
+        tx.update_rows(jobs, values, jobs.c.key == row.key)
         job = Job(project_id=row.project_id, key=row.key, kind=name, work=work, tries=row.tries + 1)
-        return Lease(job=job, holder=holder, seconds=seconds)
+        return Lease(job=job, holder=holder, duration=seconds)
 
 
 def _due(name: str, now: str) -> tuple[ColumnElement[bool], ...]:
-    """Jobs of a kind that wait and may be taken; the order of these columns is that of an index."""
-    return jobs.c.state == State.QUEUED.value, jobs.c.kind == name, jobs.c.due <= now
+    """The clauses for jobs of a kind that are due; in the order of the index columns."""
+    return jobs.c.state == JobState.QUEUED.value, jobs.c.kind == name, jobs.c.due <= now
 
 
-def renew(store: Store, lease: Lease, *, spent: int = 0) -> bool:
-    """Hold a job for longer, and say what it has spent so far; false when it is not ours any more."""
-    with store.across(jobs, change=True) as everybody:
-        until = later(everybody.clock(), lease.seconds)
-        values = {"leased_until": until, "spent": spent}
-        return bool(everybody.of(lease.project_id).change(jobs, values, *_ours(lease)))
+def renew_lease(store: Store, lease: Lease, *, cost: int = 0) -> bool:
+    """Renew a lease, and record the cost so far; return False where another worker has the job."""
+    with store.all_projects(jobs, writable=True) as all_jobs:
+        until = add_seconds(all_jobs.current_time(), lease.duration)
+        values = {"leased_until": until, "spent": cost}
+        return bool(all_jobs.for_owner(lease.project_id).update_rows(jobs, values, *_held_by(lease)))
 
 
-def cancelled(store: Store, leases: Iterable[Lease]) -> list[str]:
-    """The holders that were asked to stop."""
+def find_cancelled(store: Store, leases: Iterable[Lease]) -> list[str]:
+    """The holders whose jobs were cancelled."""
     holders = [lease.holder for lease in leases]
-    running = (jobs.c.state == State.RUNNING.value, jobs.c.holder.in_(holders), jobs.c.stopping != 0)
-    with store.across(jobs) as everybody:
-        return [row.holder for row in everybody.rows(*running, only=("holder",))]
+    running = (jobs.c.state == JobState.RUNNING.value, jobs.c.holder.in_(holders), jobs.c.stopping != 0)
+    with store.all_projects(jobs) as all_jobs:
+        return [row.holder for row in all_jobs.rows(*running, only=("holder",))]
 
 
-def finish(tx: Writing, lease: Lease, *, spent: int = 0) -> bool:
-    """The job is done, if this transaction is kept; says whether the breaker of its kind closed with it.
+def finish_job(tx: WriteTransaction, lease: Lease, *, cost: int = 0) -> bool:
+    """Mark a job as done in this transaction; return whether its circuit breaker closed.
 
-    Refused when the job is not ours any more, or was cancelled: then nothing else of the transaction is kept.
+    Refused where another worker has the job, or it was cancelled; then the whole transaction is rolled back.
     """
-    row = _held(tx, lease)
+    row = _require_held(tx, lease)
     if row.stopping:
-        raise FabulaError(Code.JOB_CANCELLED, f"The job {lease.key!r} was cancelled. Its result was not kept.")
-    now = tx.clock()
-    _end(tx, lease, row, State.DONE, now, spent)
-    return guards.worked(tx, lease.kind)
+        raise FabulaError(Code.JOB_CANCELLED, f"The job {lease.key!r} was cancelled. Its result was not stored.")
+    now = tx.current_time()
+    _end_lease(tx, lease, row, JobState.DONE, now, cost)
+    return guards.record_success(tx, lease.kind)
 
 
-def fail(tx: Writing, lease: Lease, kind: Kind, why: Code, note: str = "", *, spent: int = 0) -> State:
-    """The try failed: the job waits for the next one, or that was the last. Says how it stands now."""
-    row = _held(tx, lease)
-    now = tx.clock()
+def fail_job(
+    tx: WriteTransaction, lease: Lease, kind: JobKind, reason: Code, note: str = "", *, cost: int = 0
+) -> JobState:
+    """Record a failed try: the job waits for the next try, or has failed for good. Return its state."""
+    row = _require_held(tx, lease)
+    now = tx.current_time()
     if row.stopping:
-        return _end(tx, lease, row, State.CANCELLED, now, spent, why=Code.JOB_CANCELLED)
-    guards.failed(tx, lease.kind, kind, why.value, now)
-    return _tried(tx, lease, row, kind, now, spent, why, note)
+        return _end_lease(tx, lease, row, JobState.CANCELLED, now, cost, reason=Code.JOB_CANCELLED)
+    guards.record_failure(tx, lease.kind, kind, reason.value, now)
+    return _use_try(tx, lease, row, kind, now, cost, reason, note)
 
 
-def give_back(tx: Writing, lease: Lease, kind: Kind, *, died: bool, spent: int = 0) -> State:
-    """The holder ends before the job: somebody else takes it. Only a holder that died has used up a try.
+def return_job(tx: WriteTransaction, lease: Lease, kind: JobKind, *, holder_died: bool, cost: int = 0) -> JobState:
+    """Return a job to the queue because its holder ends or has died. Only a holder that died has used up a try.
 
-    That says nothing about its kind, so the breaker does not count it.
+    That says nothing about the kind of the job, so the circuit breaker does not count it.
     """
-    row = _held(tx, lease)
-    now = tx.clock()
+    row = _require_held(tx, lease)
+    now = tx.current_time()
     if row.stopping:
-        return _end(tx, lease, row, State.CANCELLED, now, spent, why=Code.JOB_CANCELLED)
-    if died:
-        return _tried(tx, lease, row, kind, now, spent, Code.JOB_ABANDONED, "Whoever ran it is gone.")
+        return _end_lease(tx, lease, row, JobState.CANCELLED, now, cost, reason=Code.JOB_CANCELLED)
+    if holder_died:
+        return _use_try(tx, lease, row, kind, now, cost, Code.JOB_ABANDONED, "The program that ran it is gone.")
     values = {"due": now, "tries": max(row.tries - 1, 0)}
-    return _end(tx, lease, row, State.QUEUED, now, spent, why=Code.JOB_STOPPED, **values)
+    return _end_lease(tx, lease, row, JobState.QUEUED, now, cost, reason=Code.JOB_STOPPED, **values)
 
 
-def _tried(tx: Writing, lease: Lease, row: Row[Any], kind: Kind, now: str, spent: int, why: Code, note: str) -> State:
-    """One try is used up."""
-    if why in kind.final or row.tries >= kind.tries:
-        return _end(tx, lease, row, State.FAILED, now, spent, why=why, note=note)
-    delay = 0.0 if why is Code.JOB_ABANDONED else _delay(kind, row.tries)
-    return _end(tx, lease, row, State.QUEUED, now, spent, why=why, note=note, due=later(now, delay))
+def _use_try(
+    tx: WriteTransaction, lease: Lease, row: Row[Any], kind: JobKind, now: str, cost: int, reason: Code, note: str
+) -> JobState:
+    """Use up one try."""
+    if reason in kind.permanent_failures or row.tries >= kind.max_tries:
+        return _end_lease(tx, lease, row, JobState.FAILED, now, cost, reason=reason, note=note)
+    delay = 0.0 if reason is Code.JOB_ABANDONED else _retry_delay(kind, row.tries)
+    return _end_lease(tx, lease, row, JobState.QUEUED, now, cost, reason=reason, note=note, due=add_seconds(now, delay))
 
 
-def _end(
-    tx: Writing,
+def _end_lease(
+    tx: WriteTransaction,
     lease: Lease,
     row: Row[Any],
-    state: State,
+    state: JobState,
     now: str,
-    spent: int,
+    cost: int,
     *,
-    why: Code | None = None,
+    reason: Code | None = None,
     note: str = "",
     **more: object,
-) -> State:
-    """The lease is over. A job that was asked for anew meanwhile begins afresh, whatever became of this run."""
-    spent = max(spent, row.spent)
+) -> JobState:
+    """End a lease. A job that was queued again meanwhile starts anew, however this run ended."""
+    cost = max(cost, row.spent)
     if row.again:
-        state, more = State.QUEUED, {"tries": 0, "due": row.due}
+        state, more = JobState.QUEUED, {"tries": 0, "due": row.due}
     values: dict[str, object] = {
         "state": state.value,
         "again": 0,
         "stopping": 0,
         "leased_until": None,
-        "why": "" if why is None else why.value,
-        "note": note[:_LONGEST_NOTE],
+        "why": "" if reason is None else reason.value,
+        "note": note[:_MAX_NOTE],
         "ended": now,
         "spent": 0,
-        "micros": jobs.c.micros + spent,
+        "micros": jobs.c.micros + cost,
         **more,
     }
-    guards.book(tx, lease.kind, spent, now)
-    if not tx.change(jobs, values, *_ours(lease)):
-        raise _lost(lease)
+    guards.book_cost(tx, lease.kind, cost, now)
+    if not tx.update_rows(jobs, values, *_held_by(lease)):
+        raise _lease_lost(lease)
     return state
 
 
-def _held(tx: Writing, lease: Lease) -> Row[Any]:
-    """The job, if it is still ours."""
-    found = tx.rows(jobs, *_ours(lease), only=PLAIN)
-    if not found:
-        raise _lost(lease)
-    return found[0]
+def _require_held(tx: WriteTransaction, lease: Lease) -> Row[Any]:
+    """The row of the job, if this holder still has it."""
+    rows = tx.rows(jobs, *_held_by(lease), only=COLUMNS_WITHOUT_WORK)
+    if not rows:
+        raise _lease_lost(lease)
+    return rows[0]
 
 
-def _ours(lease: Lease) -> tuple[Any, ...]:
+def _held_by(lease: Lease) -> tuple[Any, ...]:
     return (
         jobs.c.key == lease.key,
-        jobs.c.state == State.RUNNING.value,
+        jobs.c.state == JobState.RUNNING.value,
         jobs.c.holder == lease.holder,
         jobs.c.tries == lease.job.tries,
     )
 
 
-def _lost(lease: Lease) -> FabulaError:
+def _lease_lost(lease: Lease) -> FabulaError:
     return FabulaError(
         Code.JOB_LEASE_LOST,
-        f"The job {lease.key!r} is not held by whoever brings this result (any more). Nothing was changed.",
+        f"The job {lease.key!r} has passed to another worker. This result was refused; nothing was changed.",
     )
 
 
-def _delay(kind: Kind, tries: int) -> float:
-    """Twice as long each time, and not for all at the same moment."""
-    return min(kind.first_delay * 2.0 ** (tries - 1), kind.longest_delay) * random.uniform(0.8, 1.2)
+def _retry_delay(kind: JobKind, tries: int) -> float:
+    """The delay before the next try: doubled each time, with some jitter."""
+    return min(kind.first_delay * 2.0 ** (tries - 1), kind.max_delay) * random.uniform(0.8, 1.2)
 
 
-def _work(tx: Writing, key: str) -> Mapping[str, Any] | None:
-    """What a job is about; None when that cannot be read, which must not keep the other jobs from being taken."""
+def _read_work(tx: WriteTransaction, key: str) -> Mapping[str, Any] | None:
+    """The data of a job; None where it cannot be read, which must not block the other jobs."""
     try:
-        found = tx.rows(jobs, jobs.c.key == key, only=("work",))[0].work
+        work = tx.rows(jobs, jobs.c.key == key, only=("work",))[0].work
     except ValueError:
         return None
-    return found if isinstance(found, Mapping) else None
+    return work if isinstance(work, Mapping) else None

@@ -1,7 +1,7 @@
-"""Upkeep: what every worker does now and then for all jobs, whoever queued them.
+"""Maintenance of the queue, which every worker does from time to time for the jobs of all projects.
 
-It gives back what dead holders held, lets jobs go on that wait for money which is there by now, puts times right
-that were written before a clock was set back, and forgets what was finished long ago.
+It requeues jobs whose lease has expired, releases jobs that wait for the budget where there is budget again, corrects
+times that were written before a clock was set back, and deletes jobs that finished long ago.
 """
 
 from __future__ import annotations
@@ -14,102 +14,111 @@ from sqlalchemy import ColumnElement, Row, and_, or_
 
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import guards, leases
-from fabula.jobs.model import SETTLED, Job, Kind, Lease, State
-from fabula.jobs.tables import PLAIN, jobs
-from fabula.jobs.timestamps import later
+from fabula.jobs.model import FINISHED_STATES, Job, JobKind, JobState, Lease
+from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
+from fabula.jobs.timestamps import add_seconds
 from fabula.store.store import Store
 
-KEPT_DAYS = 14  # finished jobs
-_AT_ONCE = 500
-_ASKEW = 60.0  # seconds ahead of us at which a time was written by a clock that has been set back since
+RETENTION_DAYS = 14  # of finished jobs
+_BATCH = 500
+_CLOCK_TOLERANCE = 60.0  # seconds; a time further ahead was written before the clock was set back
 
 
-def give_back_dead(store: Store, kinds: Mapping[str, Kind], *, seconds: float) -> int:
-    """Jobs whose lease ran out wait for another holder, or have failed where that was the last try; says how many."""
-    with store.across(jobs) as everybody:
-        now = everybody.clock()
-        over = or_(jobs.c.leased_until <= now, jobs.c.leased_until.is_(None))
-        mine = jobs.c.kind.in_(list(kinds))
-        dead = everybody.rows(jobs.c.state == State.RUNNING.value, mine, over, limit=_AT_ONCE, only=PLAIN)
-    given = 0
-    for row in dead:
+def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
+    """Requeue jobs whose lease has expired; those without a try left have failed. Return how many there were."""
+    with store.all_projects(jobs) as all_jobs:
+        now = all_jobs.current_time()
+        expired = or_(jobs.c.leased_until <= now, jobs.c.leased_until.is_(None))
+        known = jobs.c.kind.in_(list(kinds))
+        rows = all_jobs.rows(
+            jobs.c.state == JobState.RUNNING.value, known, expired, limit=_BATCH, only=COLUMNS_WITHOUT_WORK
+        )
+    count = 0
+    for row in rows:
         try:
             with store.write(project=row.project_id) as tx:
-                leases.give_back(tx, _lease(row, seconds), kinds[row.kind], died=True)
-            given += 1
+                leases.return_job(tx, _lease(row, seconds), kinds[row.kind], holder_died=True)
+            count += 1
         except FabulaError as error:
-            if error.code is not Code.JOB_LEASE_LOST:  # somebody else was quicker, or the project is gone
+            if error.code is not Code.JOB_LEASE_LOST:  # another worker was faster, or the project is gone
                 raise
-    return given
+    return count
 
 
-def put_times_right(store: Store, *, seconds: float) -> int:
-    """After a clock was set back: no lease lasts longer than a lease, and nothing was asked for in the future."""
-    with store.across(jobs) as everybody:
-        now = everybody.clock()
-        held = and_(jobs.c.state == State.RUNNING.value, jobs.c.leased_until > later(now, seconds + _ASKEW))
-        waits = and_(jobs.c.state == State.QUEUED.value, jobs.c.queued > later(now, _ASKEW))
-        askew = everybody.rows(or_(held, waits), limit=_AT_ONCE, only=PLAIN)
-    for row in askew:
-        with store.across(jobs, change=True) as everybody:
-            tx = everybody.of(row.project_id)
+def fix_future_times(store: Store, *, seconds: float) -> int:
+    """Correct times in the future, after a clock was set back: the ends of leases, and when jobs were queued."""
+    with store.all_projects(jobs) as all_jobs:
+        now = all_jobs.current_time()
+        running = and_(
+            jobs.c.state == JobState.RUNNING.value, jobs.c.leased_until > add_seconds(now, seconds + _CLOCK_TOLERANCE)
+        )
+        waiting = and_(jobs.c.state == JobState.QUEUED.value, jobs.c.queued > add_seconds(now, _CLOCK_TOLERANCE))
+        rows = all_jobs.rows(or_(running, waiting), limit=_BATCH, only=COLUMNS_WITHOUT_WORK)
+    for row in rows:
+        with store.all_projects(jobs, writable=True) as all_jobs:
+            tx = all_jobs.for_owner(row.project_id)
             same = (jobs.c.key == row.key, jobs.c.state == row.state, jobs.c.holder == row.holder)
-            if row.state == State.RUNNING.value:  # a holder that lives renews it
-                tx.change(jobs, {"leased_until": later(now, seconds)}, *same, held)
+            if row.state == JobState.RUNNING.value:  # a live holder renews it
+                tx.update_rows(jobs, {"leased_until": add_seconds(now, seconds)}, *same, running)
             else:
-                tx.change(jobs, {"queued": now, "due": now, "latest": now}, *same, waits)
-    return len(askew)
+                tx.update_rows(jobs, {"queued": now, "due": now, "latest": now}, *same, waiting)
+    return len(rows)
 
 
-def release(store: Store, project: str, why: Code, *kinds: str) -> int:
-    """Jobs of a project that were held back for this reason may be taken now; says how many."""
-    waits = [jobs.c.state == State.QUEUED.value, jobs.c.why == why.value]
+def release_waiting(store: Store, project: str, reason: Code, *kinds: str) -> int:
+    """Release jobs of a project that were held back for this reason; return how many."""
+    waiting = [jobs.c.state == JobState.QUEUED.value, jobs.c.why == reason.value]
     if kinds:
-        waits.append(jobs.c.kind.in_(kinds))
+        waiting.append(jobs.c.kind.in_(kinds))
     released = 0
     while True:
-        with store.across(jobs, change=True) as everybody:
-            ours = jobs.c.project_id == project
-            rows = everybody.rows(*waits, ours, limit=_AT_ONCE, only=("key",), lock=True)
-            values = {"due": everybody.clock(), "why": ""}
+        with store.all_projects(jobs, writable=True) as all_jobs:
+            in_project = jobs.c.project_id == project
+            rows = all_jobs.rows(*waiting, in_project, limit=_BATCH, only=("key",), lock=True)
+            values = {"due": all_jobs.current_time(), "why": ""}
             if not rows:
                 return released
             keys = jobs.c.key.in_([row.key for row in rows])
-            released += everybody.of(project).change(jobs, values, keys)
+            released += all_jobs.for_owner(project).update_rows(jobs, values, keys)
 
 
-def release_paid(store: Store) -> int:
-    """Jobs that wait for money go on where there is some again; says how many."""
+def release_within_budget(store: Store) -> int:
+    """Release jobs that wait for the budget, in projects that are within it again; return how many."""
     released = 0
-    with store.across(jobs) as everybody:
-        now = everybody.clock()
-        waiting = everybody.owners(jobs.c.state == State.QUEUED.value, jobs.c.why == Code.JOB_BUDGET.value)
-        richer = [project for project in waiting if guards.money(everybody.of(project), now).left > 0]
-    for project in richer:
-        released += release(store, project, Code.JOB_BUDGET)
+    budget = guards.read_monthly_budget(store)
+    with store.all_projects(jobs) as all_jobs:
+        now = all_jobs.current_time()
+        waiting = all_jobs.owner_ids(jobs.c.state == JobState.QUEUED.value, jobs.c.why == Code.JOB_BUDGET.value)
+        within_budget = [
+            project
+            for project in waiting
+            if guards.read_spending(all_jobs.for_owner(project), now, budget).remaining > 0
+        ]
+    for project in within_budget:
+        released += release_waiting(store, project, Code.JOB_BUDGET)
     return released
 
 
-def prune(store: Store, *, days: float = KEPT_DAYS) -> int:
-    """Forget what was finished long ago; says how many."""
-    forgotten = 0
+def prune_finished(store: Store, *, days: float = RETENTION_DAYS) -> int:
+    """Delete jobs that finished long ago; return how many."""
+    deleted = 0
     while True:
-        with store.across(jobs, change=True) as everybody:
-            old = _finished_before(later(everybody.clock(), -days * 86_400))
+        with store.all_projects(jobs, writable=True) as all_jobs:
+            old = _finished_before(add_seconds(all_jobs.current_time(), -days * 86_400))
             by_project: defaultdict[str, list[str]] = defaultdict(list)
-            for row in everybody.rows(*old, limit=_AT_ONCE, only=("project_id", "key"), lock=True):
+            for row in all_jobs.rows(*old, limit=_BATCH, only=("project_id", "key"), lock=True):
                 by_project[row.project_id].append(row.key)
             for project, keys in by_project.items():
-                forgotten += everybody.of(project).remove(jobs, jobs.c.key.in_(keys))
+                deleted += all_jobs.for_owner(project).delete_rows(jobs, jobs.c.key.in_(keys))
         if not by_project:
-            return forgotten
+            return deleted
 
 
 def _finished_before(time: str) -> Iterable[ColumnElement[bool]]:
-    return jobs.c.state.in_([state.value for state in SETTLED]), jobs.c.ended < time
+    return jobs.c.state.in_([state.value for state in FINISHED_STATES]), jobs.c.ended < time
 
 
 def _lease(row: Row[Any], seconds: float) -> Lease:
-    """The lease under which a job was taken, as its row tells it."""
+    """The lease under which a job was taken, from its row."""
     job = Job(project_id=row.project_id, key=row.key, kind=row.kind, work={}, tries=row.tries)
-    return Lease(job=job, holder=row.holder, seconds=seconds)
+    return Lease(job=job, holder=row.holder, duration=seconds)

@@ -1,4 +1,4 @@
-"""The nouns of background work: a job, the rules of its kind, the lease under which it runs, and its outcome."""
+"""Types of background work: a job, its kind with the limits, the lease under which it runs, and its outcome."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from msgspec import Struct
 
 from fabula.core.errors import Code
-from fabula.jobs.cancellation import Stop
-from fabula.store.transaction import Writing
+from fabula.jobs.cancellation import CancellationToken
+from fabula.store.transaction import WriteTransaction
 
 
-class State(StrEnum):
-    """How a job stands."""
+class JobState(StrEnum):
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -23,8 +23,8 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-SETTLED = (State.DONE, State.FAILED, State.CANCELLED)
-FINAL = frozenset(  # failures after which trying again soon is of no use
+FINISHED_STATES = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+PERMANENT_FAILURES = frozenset(  # codes after which another try would fail too
     {
         Code.JOB_ANSWER_INVALID,
         Code.JOB_INVALID,
@@ -45,7 +45,7 @@ FINAL = frozenset(  # failures after which trying again soon is of no use
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One piece of work, as its handler sees it."""
+    """One job, as its handler gets it."""
 
     project_id: str
     key: str
@@ -54,84 +54,84 @@ class Job(Struct, frozen=True, kw_only=True):
     tries: int  # this one included
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What a handler made: how to keep it, in the transaction that marks the job as done, and what that cost."""
+class JobOutcome(Struct, frozen=True, kw_only=True):
+    """The result of a handler: how to store it, in the transaction that marks the job as done, and its cost."""
 
-    write: Callable[[Writing], object] | None = None
-    micros: int = 0  # beside what was reported to the token
-    user: str | None = None  # whose rows are written too, beside the project's
-
-
-Handler = Callable[[Job, Stop], Outcome]
+    write: Callable[[WriteTransaction], object] | None = None
+    cost_micros: int = 0  # in addition to what was reported to the token
+    user: str | None = None  # whose rows are written too, in addition to the project's
 
 
-class Kind(Struct, frozen=True, kw_only=True):
-    """A kind of jobs: who does them, and within which bounds."""
+JobHandler = Callable[[Job, CancellationToken], JobOutcome]
 
-    handler: Handler
-    paid: bool = False  # waits when the month's money is used up
-    seconds: float = 120.0  # that one try may take
-    tries: int = 5
-    first_delay: float = 10.0  # seconds until the second try; each further one waits twice as long
-    longest_delay: float = 600.0
-    breaker_after: int = 5  # failures one after the other
-    breaker_pause: float = 300.0  # seconds until one is tried again
-    final: frozenset[Code] = FINAL
+
+class JobKind(Struct, frozen=True, kw_only=True):
+    """A kind of job: its handler, and its limits."""
+
+    handler: JobHandler
+    costs_money: bool = False  # waits when the monthly budget is used up
+    timeout: float = 120.0  # seconds for one try
+    max_tries: int = 5
+    first_delay: float = 10.0  # seconds before the second try; doubled for each further one
+    max_delay: float = 600.0
+    breaker_threshold: int = 5  # failures in a row
+    breaker_pause: float = 300.0  # seconds until one job may try
+    permanent_failures: frozenset[Code] = PERMANENT_FAILURES
 
 
 class Lease(Struct, frozen=True, kw_only=True):
-    """The right to run a job for a while. The holder's name is another one each time: it fences late results off."""
+    """The right to run a job for a while. The holder's name is new for each lease, so that late results are refused."""
 
     job: Job
     holder: str
-    seconds: float
+    duration: float
 
     @property
     def project_id(self) -> str:
-        """Whose job it is."""
+        """The project of the job."""
         return self.job.project_id
 
     @property
     def key(self) -> str:
-        """Which job."""
+        """The key of the job."""
         return self.job.key
 
     @property
     def kind(self) -> str:
-        """Of which kind."""
+        """The kind of the job."""
         return self.job.kind
 
 
-class Card(Struct, frozen=True, kw_only=True):
-    """A job as people see it."""
+class JobSummary(Struct, frozen=True, kw_only=True):
+    """A job, as lists show it."""
 
     key: str
     kind: str
-    state: State
-    why: str
+    state: JobState
+    reason: str
     note: str
-    queued: str
-    due: str
-    started: str
-    ended: str
-    seconds: float | None  # how long the latest try took, or has taken so far
+    queued_at: str
+    due_at: str
+    started_at: str
+    ended_at: str
+    seconds: float | None  # the duration of the latest try, so far
     tries: int
-    micros: int
-    again: bool  # runs once more when this run is over
-    stopping: bool
+    cost_micros: int
+    runs_again: bool  # was queued again while it runs
+    is_stopping: bool
 
 
-class Breaker(Struct, frozen=True, kw_only=True):
-    """A kind of jobs that failed lately: how often in a row, and until when it waits."""
+class CircuitBreaker(Struct, frozen=True, kw_only=True):
+    """The circuit breaker of a kind of job: how often it failed in a row, and until when it waits."""
 
     kind: str
     failures: int
-    open_until: str  # empty while it is closed
-    why: str
+    open_until: str  # empty while the breaker is closed
+    reason: str
 
 
-class Money(Struct, frozen=True, kw_only=True):
-    """What background work may cost a project this month, and what it has cost."""
+class MonthlySpending(Struct, frozen=True, kw_only=True):
+    """The budget and the costs of a project's background work in one month, in millionths."""
 
     month: str
     budget: int
@@ -139,6 +139,6 @@ class Money(Struct, frozen=True, kw_only=True):
     by_kind: Mapping[str, int]
 
     @property
-    def left(self) -> int:
-        """What may still be spent."""
+    def remaining(self) -> int:
+        """The rest of the budget."""
         return max(self.budget - self.spent, 0)

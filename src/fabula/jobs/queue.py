@@ -1,9 +1,9 @@
-"""Jobs as rooms and people meet them: queue one, look at them, try again, cancel.
+"""The queue: enqueue jobs, list them, retry and cancel them.
 
-A job is queued in the transaction of what it follows from, under a key that says what it is about. Asking again
-while it waits merges: the newest work counts, and the due time moves to the new one, though never further than
-`at_most` seconds after it was first asked for, so that somebody who saves every few seconds still gets it. Asking
-while it runs lets it run once more afterwards, since what it followed from has changed.
+A job is enqueued in the transaction of the change it follows from, under a key that says what it is about. Enqueuing
+it again while it waits merges the two: the newest data counts, and the due time moves, but never further than
+`max_delay` seconds after the job was first enqueued, so that it runs even where somebody saves every few seconds.
+Enqueuing it while it runs makes it run once more afterwards, because its data has changed.
 """
 
 from __future__ import annotations
@@ -17,81 +17,86 @@ import msgspec
 from sqlalchemy import Row, case
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import whole
-from fabula.jobs.model import SETTLED, Card, State
-from fabula.jobs.tables import PLAIN, jobs
-from fabula.jobs.timestamps import later, seconds_between
-from fabula.store.transaction import Reading, Writing, missing
+from fabula.core.fragment import is_encodable
+from fabula.jobs.model import FINISHED_STATES, JobState, JobSummary
+from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
+from fabula.jobs.timestamps import add_seconds, seconds_between
+from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
-AT_MOST = 600.0  # seconds by which asking again can put a job off
-_LONGEST_WORK = 100_000  # bytes
-_FURTHEST = 366 * 86_400.0  # seconds ahead
+MAX_DELAY = 600.0  # seconds by which enqueuing again can postpone a job
+_MAX_WORK = 100_000  # bytes
+_MAX_SECONDS_AHEAD = 366 * 86_400.0
 _KIND = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _KEY = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
-_MERGED = ("state", "again", "holder", "latest")
-_ANEW = {"state": State.QUEUED.value, "tries": 0, "why": "", "note": ""}
+_MERGE_COLUMNS = ("state", "again", "holder", "latest")
+_RESET = {"state": JobState.QUEUED.value, "tries": 0, "why": "", "note": ""}
 
 
-def queue(
-    tx: Writing,
+def enqueue(
+    tx: WriteTransaction,
     kind: str,
     key: str,
     work: Mapping[str, Any] | None = None,
     *,
     due_in: float = 0.0,
-    at_most: float = AT_MOST,
+    max_delay: float = MAX_DELAY,
 ) -> None:
-    """Ask for a job, due in so many seconds, in the transaction of what it follows from."""
-    _check(kind, key, due_in, at_most)
-    asked = {"kind": kind, "work": _packed(key, work or {})}
-    now = tx.clock()
-    due, latest = later(now, due_in), later(now, max(at_most, due_in))
-    while found := tx.rows(jobs, jobs.c.key == key, only=_MERGED):
-        row = found[0]
-        running = row.state == State.RUNNING.value
-        if row.state in SETTLED:
-            more = {**_ANEW, "micros": 0, "started": "", "ended": "", "queued": now, "due": due, "latest": latest}
+    """Enqueue a job that is due in `due_in` seconds, in the transaction of the change it follows from."""
+    _check(kind, key, due_in, max_delay)
+    request = {"kind": kind, "work": _encode_work(key, work or {})}
+    now = tx.current_time()
+    due, latest = add_seconds(now, due_in), add_seconds(now, max(max_delay, due_in))
+    while rows := tx.rows(jobs, jobs.c.key == key, only=_MERGE_COLUMNS):
+        row = rows[0]
+        running = row.state == JobState.RUNNING.value
+        if row.state in FINISHED_STATES:
+            values = {**_RESET, "micros": 0, "started": "", "ended": "", "queued": now, "due": due, "latest": latest}
         elif running and not row.again:
-            more = {"again": 1, "queued": now, "due": due, "latest": latest}
+            values = {"again": 1, "queued": now, "due": due, "latest": latest}
         else:
-            more = {"due": min(due, row.latest)} | ({} if running else _ANEW)
-        # A worker may take the job, or give it back, between the two: then it is looked at again.
+            values = {"due": min(due, row.latest)} | ({} if running else _RESET)
+        # A worker can take or return the job between the query and the update; then the loop starts again.
         same = (jobs.c.key == key, jobs.c.state == row.state, jobs.c.holder == row.holder)
-        if tx.change(jobs, asked | more, *same):
+        if tx.update_rows(jobs, request | values, *same):
             return
-    tx.add(jobs, {"key": key, **asked, "queued": now, "due": due, "latest": latest})
+    tx.insert(jobs, {"key": key, **request, "queued": now, "due": due, "latest": latest})
 
 
-def sound_key(key: str) -> bool:
-    """Can this be the key of a job?"""
-    return _KEY.fullmatch(key) is not None and whole(key)
+def is_valid_key(key: str) -> bool:
+    """Whether this can be the key of a job."""
+    return _KEY.fullmatch(key) is not None and is_encodable(key)
 
 
-def listed(reading: Reading, *, states: tuple[State, ...] = tuple(State), limit: int | None = None) -> list[Card]:
-    """A project's jobs: those at work and waiting first, then the finished, the latest first."""
-    now = reading.clock()
-    wanted = jobs.c.state.in_([state.value for state in states])
-    rank = case((jobs.c.state == State.RUNNING.value, 0), (jobs.c.state == State.QUEUED.value, 1), else_=2)
+def list_jobs(
+    reading: ReadTransaction, *, states: tuple[JobState, ...] = tuple(JobState), limit: int | None = None
+) -> list[JobSummary]:
+    """A project's jobs: running, then waiting, then finished ones with the latest first."""
+    now = reading.current_time()
+    selected = jobs.c.state.in_([state.value for state in states])
+    rank = case((jobs.c.state == JobState.RUNNING.value, 0), (jobs.c.state == JobState.QUEUED.value, 1), else_=2)
     order = (rank, jobs.c.ended.desc(), jobs.c.due, jobs.c.key)
-    return [_card(row, now) for row in reading.rows(jobs, wanted, order=order, limit=limit, only=PLAIN)]
+    return [
+        _make_summary(row, now)
+        for row in reading.rows(jobs, selected, order=order, limit=limit, only=COLUMNS_WITHOUT_WORK)
+    ]
 
 
-def counted(reading: Reading) -> dict[State, int]:
-    """How many of a project's jobs stand how."""
-    return {state: reading.count(jobs, jobs.c.state == state.value) for state in State}
+def count_jobs(reading: ReadTransaction) -> dict[JobState, int]:
+    """The number of a project's jobs in each state."""
+    return {state: reading.count(jobs, jobs.c.state == state.value) for state in JobState}
 
 
-def look(reading: Reading, key: str) -> Card:
-    """One job."""
-    return _card(_row(reading, key), reading.clock())
+def get_job(reading: ReadTransaction, key: str) -> JobSummary:
+    """The summary of one job."""
+    return _make_summary(_require_job(reading, key), reading.current_time())
 
 
-def retry(tx: Writing, key: str) -> None:
-    """Run a job now, whatever became of it before, or however long it would have waited."""
-    row = _row(tx, key)
-    now = tx.clock()
+def retry_job(tx: WriteTransaction, key: str) -> None:
+    """Make a job due now, however it ended before and however long it would have waited."""
+    row = _require_job(tx, key)
+    now = tx.current_time()
     values = {
-        "state": State.QUEUED.value,
+        "state": JobState.QUEUED.value,
         "queued": now,
         "due": now,
         "latest": now,
@@ -101,82 +106,82 @@ def retry(tx: Writing, key: str) -> None:
         "why": "",
         "note": "",
     }
-    if row.state == State.RUNNING.value or not tx.change(
-        jobs, values, jobs.c.key == key, jobs.c.state != State.RUNNING.value
+    if row.state == JobState.RUNNING.value or not tx.update_rows(
+        jobs, values, jobs.c.key == key, jobs.c.state != JobState.RUNNING.value
     ):
         raise FabulaError(
             Code.JOB_RUNNING, f"The job {key!r} is running. Wait for it, or cancel it first. Nothing was changed."
         )
 
 
-def cancel(tx: Writing, key: str) -> State:
-    """Give a job up: one that waits at once, one that runs as soon as it looks up. Says how it stands now."""
-    _row(tx, key)
+def cancel_job(tx: WriteTransaction, key: str) -> JobState:
+    """Cancel a job: a waiting one at once, a running one when it next checks its token. Return its state."""
+    _require_job(tx, key)
     row = jobs.c
-    running = row.state == State.RUNNING.value
+    running = row.state == JobState.RUNNING.value
     values = {
-        "state": case((running, State.RUNNING.value), else_=State.CANCELLED.value),
+        "state": case((running, JobState.RUNNING.value), else_=JobState.CANCELLED.value),
         "stopping": case((running, 1), else_=0),
         "again": 0,
         "why": Code.JOB_CANCELLED.value,
         "note": "",
-        "ended": case((running, row.ended), else_=tx.clock()),
+        "ended": case((running, row.ended), else_=tx.current_time()),
     }
-    tx.change(jobs, values, row.key == key, row.state.in_([State.QUEUED.value, State.RUNNING.value]))
-    return State(_row(tx, key).state)
+    tx.update_rows(jobs, values, row.key == key, row.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+    return JobState(_require_job(tx, key).state)
 
 
-def _row(reading: Reading, key: str) -> Row[Any]:
-    found = reading.rows(jobs, jobs.c.key == key, only=PLAIN)
-    if not found:
-        raise missing(jobs, {"key": key})
-    return found[0]
+def _require_job(reading: ReadTransaction, key: str) -> Row[Any]:
+    rows = reading.rows(jobs, jobs.c.key == key, only=COLUMNS_WITHOUT_WORK)
+    if not rows:
+        raise row_missing(jobs, {"key": key})
+    return rows[0]
 
 
-def _card(row: Row[Any], now: str) -> Card:
-    end = now if row.state == State.RUNNING.value else row.ended
-    return Card(
+def _make_summary(row: Row[Any], now: str) -> JobSummary:
+    end = now if row.state == JobState.RUNNING.value else row.ended
+    return JobSummary(
         key=row.key,
         kind=row.kind,
-        state=State(row.state),
-        why=row.why,
+        state=JobState(row.state),
+        reason=row.why,
         note=row.note,
-        queued=row.queued,
-        due=row.due,
-        started=row.started,
-        ended=row.ended,
+        queued_at=row.queued,
+        due_at=row.due,
+        started_at=row.started,
+        ended_at=row.ended,
         seconds=max(seconds_between(row.started, end), 0.0) if row.started and end else None,
         tries=row.tries,
-        micros=row.micros + row.spent,
-        again=bool(row.again),
-        stopping=bool(row.stopping),
+        cost_micros=row.micros + row.spent,
+        runs_again=bool(row.again),
+        is_stopping=bool(row.stopping),
     )
 
 
-def _check(kind: str, key: str, due_in: float, at_most: float) -> None:
+def _check(kind: str, key: str, due_in: float, max_delay: float) -> None:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise _refused(f"{kind!r} cannot be a kind of jobs: small letters, digits, `.`, `_` and `-`")
-    if not isinstance(key, str) or not sound_key(key):
-        raise _refused(f"{str(key)[:80]!r} cannot be the key of a job: up to 200 characters on one line")
-    for seconds in (due_in, at_most):
-        sound = isinstance(seconds, int | float) and isfinite(seconds)
-        if not sound or not 0 <= seconds <= _FURTHEST:
-            raise _refused(f"the job {key!r} would be due in {seconds!r} seconds")
+        raise _invalid_job(f"{kind!r} cannot be a kind of job: small letters, digits, `.`, `_` and `-`")
+    if not isinstance(key, str) or not is_valid_key(key):
+        raise _invalid_job(f"{str(key)[:80]!r} cannot be the key of a job: up to 200 characters on one line")
+    for seconds in (due_in, max_delay):
+        valid = isinstance(seconds, int | float) and isfinite(seconds)
+        if not valid or not 0 <= seconds <= _MAX_SECONDS_AHEAD:
+            raise _invalid_job(f"the job {key!r} would be due in {seconds!r} seconds")
 
 
-def _packed(key: str, work: object) -> Mapping[str, Any]:
-    """The work as plain JSON, which is what the handler gets too."""
+def _encode_work(key: str, work: object) -> Mapping[str, Any]:
+    """The data of a job as plain JSON, which is what the handler gets."""
     if not isinstance(work, Mapping):
-        raise _refused(f"the work of {key!r} is no table of names and values")
+        raise _invalid_job(f"the work of {key!r} is not a mapping of names to values")
     try:
-        written = msgspec.json.encode(work)
+        encoded = msgspec.json.encode(work)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise _refused(f"the work of {key!r} cannot be written as JSON ({type(error).__name__})") from error
-    if len(written) > _LONGEST_WORK:
-        raise _refused(f"the work of {key!r} takes {len(written)} bytes, and may take {_LONGEST_WORK}")
-    plain: dict[str, Any] = msgspec.json.decode(written)
+        raise _invalid_job(f"the work of {key!r} cannot be encoded as JSON ({type(error).__name__})") from error
+    if len(encoded) > _MAX_WORK:
+        raise _invalid_job(f"the work of {key!r} takes {len(encoded)} bytes, and may take {_MAX_WORK}")
+    plain: dict[str, Any] = msgspec.json.decode(encoded)
     return plain
 
 
-def _refused(why: str) -> FabulaError:
-    return FabulaError(Code.JOB_INVALID, f"This job cannot be queued: {why}. Nothing was changed.")
+def _invalid_job(problem: str) -> FabulaError:
+    return FabulaError(Code.JOB_INVALID, f"This job cannot be queued: {problem}. Nothing was changed.")

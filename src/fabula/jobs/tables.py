@@ -1,8 +1,8 @@
-"""The jobs' tables: the jobs themselves, what they cost by month, and which kinds keep failing.
+"""Tables of the jobs, of their monthly costs, and of the circuit breakers.
 
-Jobs are not part of a save: what they would make can be made again. Nor do they move a project's version, since
-no view shows them: a lease that is renewed every few seconds must not make anybody read a project again. Money
-is in millionths.
+Jobs are not part of a save: their results can be made again. Job rows neither change the project's version nor appear
+in the change feed, because no view shows them: a lease that is renewed every few seconds must not make a view reload.
+Costs are in millionths.
 """
 
 from __future__ import annotations
@@ -10,53 +10,63 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, Text
 
 from fabula.core.errors import Code
-from fabula.store.schema import About, number, packed, project_table, text
+from fabula.store.schema import TableInfo, integer_column, json_column, project_table, text_column
 
-ROOM = "jobs"
+AREA = "jobs"
 
 jobs = project_table(
     "jobs",
-    About(room=ROOM, owner="project", item="key", saved=False, told=False, crossed=True, missing=Code.JOB_NOT_FOUND),
+    TableInfo(
+        area=AREA,
+        owner="project",
+        item="key",
+        in_saves=False,
+        tracked=False,
+        across_projects=True,
+        missing_code=Code.JOB_NOT_FOUND,
+    ),
     Column("key", Text, nullable=False),
-    text("kind"),
-    packed("work", "{}"),
-    text("state", "queued"),
-    text("queued"),  # when it was asked for, the first time since it was last begun
-    text("due"),
-    text("latest"),  # asking for it again moves `due`, but not beyond this
-    text("leased_until", None),
-    text("holder"),  # of the present or last lease; another one each time, so it fences late results off
-    number("tries"),
-    text("why"),
-    text("note"),  # `why` in a sentence
-    number("again"),  # asked for anew while it runs
-    number("stopping"),  # cancelled while it runs
-    text("started"),
-    text("ended"),
-    Column("spent", BigInteger, nullable=False, server_default="0"),  # by the present try, not booked yet
-    Column("micros", BigInteger, nullable=False, server_default="0"),  # by all tries, booked
+    text_column("kind"),
+    json_column("work", "{}"),
+    text_column("state", "queued"),
+    text_column("queued"),  # when it was first enqueued since it last started
+    text_column("due"),
+    text_column("latest"),  # enqueuing it again moves `due`, but not beyond this
+    text_column("leased_until", None),
+    text_column("holder"),  # of the current or last lease; new for each lease, so that late results are refused
+    integer_column("tries"),
+    text_column("why"),
+    text_column("note"),  # the reason in a sentence
+    integer_column("again"),  # enqueued again while it runs
+    integer_column("stopping"),  # cancelled while it runs
+    text_column("started"),
+    text_column("ended"),
+    Column("spent", BigInteger, nullable=False, server_default="0"),  # by the current try, not in the monthly costs yet
+    Column("micros", BigInteger, nullable=False, server_default="0"),  # by all tries, in the monthly costs
     Index("ix_jobs_take", "state", "kind", "due"),
     key=("key",),
 )
 
-PLAIN = tuple(column.name for column in jobs.c if column.name != "work")  # what can be read whatever the work holds
+COLUMNS_WITHOUT_WORK = tuple(
+    column.name for column in jobs.c if column.name != "work"
+)  # readable even where the work is damaged
 
 months = project_table(
     "job_months",
-    About(room=ROOM, owner="project", item="kind", saved=False, told=False),
+    TableInfo(area=AREA, owner="project", item="kind", in_saves=False, tracked=False),
     Column("month", Text, nullable=False),
     Column("kind", Text, nullable=False),
-    number("tries"),
+    integer_column("tries"),
     Column("micros", BigInteger, nullable=False, server_default="0"),
     key=("month", "kind"),
 )
 
 breakers = project_table(
     "job_breakers",
-    About(room=ROOM, owner="project", item="kind", saved=False, told=False),
+    TableInfo(area=AREA, owner="project", item="kind", in_saves=False, tracked=False),
     Column("kind", Text, nullable=False),
-    number("failures"),  # one after the other
-    text("open_until"),
-    text("why"),  # of the last one
+    integer_column("failures"),  # in a row
+    text_column("open_until"),
+    text_column("why"),  # of the last failure
     key=("kind",),
 )

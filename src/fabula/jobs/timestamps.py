@@ -1,24 +1,24 @@
-"""Times as the store writes them: text in UTC that sorts, compared and moved by seconds."""
+"""Timestamps as the store writes them: UTC as text that sorts by time."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-_FORM = "%Y-%m-%dT%H:%M:%S.%fZ"
+_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _LAST = "9999-12-31T23:59:59.999999Z"
 
 
-def later(time: str, seconds: float) -> str:
-    """So many seconds later, or earlier where they are negative."""
+def add_seconds(time: str, seconds: float) -> str:
+    """The timestamp a number of seconds later, or earlier where it is negative."""
     try:
-        return (_read(time) + timedelta(seconds=seconds)).strftime(_FORM)
+        return (_parse(time) + timedelta(seconds=seconds)).strftime(_FORMAT)
     except OverflowError:
         return _LAST
 
 
 def seconds_between(start: str, end: str) -> float:
-    """How many seconds lie between two times."""
-    return (_read(end) - _read(start)).total_seconds()
+    """The number of seconds between two timestamps."""
+    return (_parse(end) - _parse(start)).total_seconds()
 
 
 def month_of(time: str) -> str:
@@ -26,11 +26,11 @@ def month_of(time: str) -> str:
     return time[:7]
 
 
-def next_month(time: str) -> str:
-    """When the next calendar month begins."""
-    first = _read(time).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return (first + timedelta(days=32)).replace(day=1).strftime(_FORM)
+def next_month_start(time: str) -> str:
+    """The start of the next calendar month."""
+    first = _parse(time).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (first + timedelta(days=32)).replace(day=1).strftime(_FORMAT)
 
 
-def _read(time: str) -> datetime:
-    return datetime.strptime(time, _FORM).replace(tzinfo=UTC)
+def _parse(time: str) -> datetime:
+    return datetime.strptime(time, _FORMAT).replace(tzinfo=UTC)

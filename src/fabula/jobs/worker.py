@@ -1,10 +1,10 @@
-"""The worker: threads that take jobs and run them, and one that watches over those that run.
+"""The worker: threads that take jobs and run them, and a thread that monitors the running ones.
 
-It looks for work now and then, and at once when something was queued in this process. The watching thread renews
-leases, tells jobs to stop that were cancelled, and gives up on those that take too long: nobody can end a thread
-from outside, so such a job counts as failed, its thread is left behind with a token that says stop, another takes
-its place, and the late result is refused. How many threads can be left behind is bounded too; beyond that the
-worker goes on with fewer, until some of them come back.
+The worker polls for jobs, and looks at once when one was enqueued in this process. The monitor renews leases, cancels
+jobs that were cancelled in the store, and gives up on jobs that take too long. A thread cannot be ended from outside:
+such a job counts as failed, its thread is abandoned with a cancelled token, another thread takes its place, and the
+late result is refused. The number of abandoned threads is bounded; beyond it the worker continues with fewer threads
+until some of them return.
 """
 
 from __future__ import annotations
@@ -17,49 +17,47 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.jobs import execution as ending
-from fabula.jobs import leases
-from fabula.jobs import maintenance as upkeep
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.execution import Run, Trouble
-from fabula.jobs.model import Kind, Lease
+from fabula.jobs import execution, leases, maintenance
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.execution import JobFailure, JobRun
+from fabula.jobs.model import JobKind, Lease
 from fabula.jobs.tables import jobs
 from fabula.store.store import Store
 
 log = logging.getLogger("fabula.jobs")
 
-LEASE = 30.0  # seconds
-POLL = 1.0  # seconds between looks for work
-UPKEEP = 60.0  # seconds between rounds of upkeep
-_TOO_LONG = Trouble(Code.JOB_TIMEOUT, "It took longer than jobs of its kind may.")
-_Found = TypeVar("_Found")
+LEASE_SECONDS = 30.0
+POLL_SECONDS = 1.0
+MAINTENANCE_SECONDS = 60.0
+_TIMEOUT = JobFailure(Code.JOB_TIMEOUT, "The job took longer than allowed for its kind.")
+_Result = TypeVar("_Result")
 
 
 class Worker:
-    """Runs jobs of the given kinds until it is stopped; use it as a context, or start and stop it."""
+    """Runs jobs of the given kinds until it is stopped; a context manager, or `start` and `stop`."""
 
     def __init__(
         self,
         store: Store,
-        kinds: Mapping[str, Kind],
+        kinds: Mapping[str, JobKind],
         *,
         threads: int = 2,
-        lease: float = LEASE,
-        poll: float = POLL,
-        most_left: int = 8,
+        lease_seconds: float = LEASE_SECONDS,
+        poll_seconds: float = POLL_SECONDS,
+        max_abandoned: int = 8,
     ) -> None:
         self._store = store
         self._kinds = dict(kinds)
         self._threads = threads
-        self._lease = lease
-        self._poll = poll
-        self._most_left = most_left
-        self._bell = threading.Condition()
-        self._rings = 0
-        self._runs: dict[str, Run] = {}
-        self._takers: set[threading.Thread] = set()
-        self._watcher: threading.Thread | None = None
-        self._left = 0  # threads that were left behind
+        self._lease_seconds = lease_seconds
+        self._poll_seconds = poll_seconds
+        self._max_abandoned = max_abandoned
+        self._condition = threading.Condition()
+        self._notifications = 0
+        self._runs: dict[str, JobRun] = {}
+        self._workers: set[threading.Thread] = set()
+        self._monitor: threading.Thread | None = None
+        self._abandoned = 0  # threads
         self._stopping = False
         self._draining = False
 
@@ -71,200 +69,202 @@ class Worker:
         self.stop()
 
     def start(self) -> None:
-        """Begin to take jobs. Stops by itself when the program ends."""
-        with self._bell:
-            if self._watcher is not None:
+        """Start to take jobs. The worker stops by itself when the program ends."""
+        with self._condition:
+            if self._monitor is not None:
                 return
             self._stopping = False
-            self._store.following.hear(jobs, self._ring)
+            self._store.hooks.add_after_commit(jobs, self._notify)
             atexit.register(self.stop)
-            self._watcher = _begun(self._watch)
-            self._fill()
+            self._monitor = _start_thread(self._run_monitor)
+            self._start_workers()
 
-    def stop(self, *, patience: float = 5.0) -> None:
-        """Take nothing more, ask running jobs to stop, and give back those that have not after a while."""
-        with self._bell:
-            if self._watcher is None:
+    def stop(self, *, timeout: float = 5.0) -> None:
+        """Take no more jobs, cancel the running ones, and return those to the queue that do not end in time."""
+        with self._condition:
+            if self._monitor is None:
                 return
             self._stopping = True
             for run in self._runs.values():
-                run.stop.ask(Code.JOB_STOPPED)
-            self._bell.notify_all()
-            self._bell.wait_for(lambda: not self._runs, timeout=patience)
-            left = [run for run in self._runs.values() if not run.ending]
-            for run in left:
-                self._leave(run)
-            watcher, self._watcher = self._watcher, None
-            self._bell.notify_all()
-            self._bell.wait_for(lambda: not self._takers, timeout=patience)
-        for run in left:
-            ending.give_back(self._store, run)
-        watcher.join(timeout=patience)
-        self._store.following.leave(self._ring)
+                run.token.cancel(Code.JOB_STOPPED)
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._runs, timeout=timeout)
+            abandoned = [run for run in self._runs.values() if not run.has_returned]
+            for run in abandoned:
+                self._abandon(run)
+            monitor, self._monitor = self._monitor, None
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._workers, timeout=timeout)
+        for run in abandoned:
+            execution.return_job(self._store, run)
+        monitor.join(timeout=timeout)
+        self._store.hooks.remove_after_commit(self._notify)
         atexit.unregister(self.stop)
 
     def drain(self) -> None:
-        """Run what is due, and what becomes due meanwhile; come back when nothing is left to do now."""
+        """Run the jobs that are due, and those that become due meanwhile; return when none is left."""
         self._draining = True
         try:
             self._maintain()
             self.start()
-            with self._bell:
-                self._bell.wait_for(lambda: not self._takers or self._stopping)
+            with self._condition:
+                self._condition.wait_for(lambda: not self._workers or self._stopping)
         finally:
             self.stop()
             self._draining = False
 
     @property
-    def running(self) -> list[Lease]:
-        """The jobs that are running here."""
-        with self._bell:
+    def running_leases(self) -> list[Lease]:
+        """The leases of the jobs that run in this worker."""
+        with self._condition:
             return [run.lease for run in self._runs.values()]
 
-    def _ring(self) -> None:
-        with self._bell:
-            self._rings += 1
-            self._bell.notify_all()
+    def _notify(self) -> None:
+        with self._condition:
+            self._notifications += 1
+            self._condition.notify_all()
 
-    def _fill(self) -> None:
-        """As many threads as there should be, unless too many were left behind."""
-        while len(self._takers) < self._threads and self._left <= self._most_left and not self._stopping:
-            self._takers.add(_begun(self._work))
+    def _start_workers(self) -> None:
+        """Start worker threads up to the configured number, unless too many were abandoned."""
+        while len(self._workers) < self._threads and self._abandoned <= self._max_abandoned and not self._stopping:
+            self._workers.add(_start_thread(self._run_worker))
 
-    def _leave(self, run: Run) -> None:
-        """Leave the thread of a job behind: nobody waits for it any more."""
-        run.left = True
-        self._left += 1
+    def _abandon(self, run: JobRun) -> None:
+        """Abandon the thread of a job: nobody waits for it any more."""
+        run.is_abandoned = True
+        self._abandoned += 1
         del self._runs[run.lease.holder]
-        self._takers = {thread for thread in self._takers if thread.ident != run.thread}
+        self._workers = {thread for thread in self._workers if thread.ident != run.thread}
 
-    # Taking
+    # Worker threads
 
-    def _work(self) -> None:
+    def _run_worker(self) -> None:
         try:
             while self._take_one():
                 pass
         finally:
-            with self._bell:
-                self._takers.discard(threading.current_thread())
-                self._bell.notify_all()
+            with self._condition:
+                self._workers.discard(threading.current_thread())
+                self._condition.notify_all()
 
     def _take_one(self) -> bool:
-        """Take a job and run it, or rest; false when this thread is no longer needed."""
-        with self._bell:
+        """Take a job and run it, or wait for one; return False where this thread should end."""
+        with self._condition:
             if self._stopping:
                 return False
-            seen = self._rings
-        lease = _guarded(lambda: leases.take(self._store, self._kinds, seconds=self._lease))
+            seen = self._notifications
+        lease = _log_errors(lambda: leases.take_job(self._store, self._kinds, seconds=self._lease_seconds))
         if lease is not None:
-            return self._run(lease)
-        with self._bell:
+            return self._run_job(lease)
+        with self._condition:
             if self._draining:
                 return False
-            self._bell.wait_for(lambda: self._stopping or self._rings != seen, timeout=self._poll)
+            self._condition.wait_for(lambda: self._stopping or self._notifications != seen, timeout=self._poll_seconds)
         return True
 
-    def _run(self, lease: Lease) -> bool:
-        """Run a job to its end; false when its thread was left behind meanwhile."""
+    def _run_job(self, lease: Lease) -> bool:
+        """Run a job to its end; return False where its thread was abandoned meanwhile."""
         kind = self._kinds[lease.kind]
-        run = Run(lease=lease, kind=kind, stop=Stop(kind.seconds), thread=threading.get_ident())
-        with self._bell:
+        run = JobRun(lease=lease, kind=kind, token=CancellationToken(kind.timeout), thread=threading.get_ident())
+        with self._condition:
             self._runs[lease.holder] = run
             if self._stopping:
-                run.stop.ask(Code.JOB_STOPPED)
-        made = ending.called(run)
-        with self._bell:
-            run.ending = True
-            if run.left:
-                self._left -= 1
+                run.token.cancel(Code.JOB_STOPPED)
+        result = execution.call_handler(run)
+        with self._condition:
+            run.has_returned = True
+            if run.is_abandoned:
+                self._abandoned -= 1
                 if not self._draining:
-                    self._fill()
-        if run.left:
-            ending.book_late(self._store, run)
+                    self._start_workers()
+        if run.is_abandoned:
+            execution.book_late_cost(self._store, run)
             return False
-        closed = _guarded(lambda: ending.settle(self._store, run, made))
-        if closed:
-            _guarded(lambda: upkeep.release(self._store, lease.project_id, Code.JOB_BREAKER_OPEN, lease.kind))
-        with self._bell:
+        breaker_closed = _log_errors(lambda: execution.finish_run(self._store, run, result))
+        if breaker_closed:
+            _log_errors(
+                lambda: maintenance.release_waiting(self._store, lease.project_id, Code.JOB_BREAKER_OPEN, lease.kind)
+            )
+        with self._condition:
             del self._runs[lease.holder]
-            self._bell.notify_all()
+            self._condition.notify_all()
         return True
 
-    # Watching
+    # The monitor thread
 
-    def _watch(self) -> None:
-        tick = min(self._lease / 6, 1.0)
-        next_dead = next_round = time.monotonic()
+    def _run_monitor(self) -> None:
+        tick = min(self._lease_seconds / 6, 1.0)
+        next_requeue = next_maintenance = time.monotonic()
         while True:
-            with self._bell:
-                if not self._watching():
+            with self._condition:
+                if not self._is_monitor():
                     return
-                seen, runs = self._rings, list(self._runs.values())
+                seen, runs = self._notifications, list(self._runs.values())
             for run in runs:
-                self._look_after(run)
+                self._renew_or_abandon(run)
             if runs:
-                self._tell_the_cancelled(runs)
-            if time.monotonic() >= next_round:
+                self._cancel_runs(runs)
+            if time.monotonic() >= next_maintenance:
                 self._maintain()
-                next_round = time.monotonic() + UPKEEP
-            if time.monotonic() >= next_dead:
-                _guarded(lambda: upkeep.give_back_dead(self._store, self._kinds, seconds=self._lease))
-                next_dead = time.monotonic() + self._lease / 3
-            with self._bell:
+                next_maintenance = time.monotonic() + MAINTENANCE_SECONDS
+            if time.monotonic() >= next_requeue:
+                _log_errors(lambda: maintenance.requeue_expired(self._store, self._kinds, seconds=self._lease_seconds))
+                next_requeue = time.monotonic() + self._lease_seconds / 3
+            with self._condition:
                 self._wait(seen, tick)
 
-    def _watching(self) -> bool:
-        return self._watcher is threading.current_thread()
+    def _is_monitor(self) -> bool:
+        return self._monitor is threading.current_thread()
 
     def _wait(self, seen: int, seconds: float) -> None:
-        self._bell.wait_for(lambda: not self._watching() or self._rings != seen, timeout=seconds)
+        self._condition.wait_for(lambda: not self._is_monitor() or self._notifications != seen, timeout=seconds)
 
-    def _look_after(self, run: Run) -> None:
-        """Renew the lease of a job, or give up on it."""
-        with self._bell:
-            over = not run.stop.left and not run.ending and not run.left
-            if over:
-                self._leave(run)
-                self._fill()
-                self._bell.notify_all()
-        if over:
-            run.stop.ask(Code.JOB_TIMEOUT)
-            _guarded(lambda: ending.give_up(self._store, run, _TOO_LONG))
-        elif not run.left and time.monotonic() - run.renewed >= self._lease / 3:
-            spent = run.stop.spent
-            held = _guarded(lambda: leases.renew(self._store, run.lease, spent=spent))
-            run.renewed = time.monotonic()
-            if held:
-                run.told = spent
-            elif held is False and not run.ending:
-                run.stop.ask(Code.JOB_LEASE_LOST)
+    def _renew_or_abandon(self, run: JobRun) -> None:
+        """Renew the lease of a job, or abandon it after its timeout."""
+        with self._condition:
+            timed_out = not run.token.remaining_seconds and not run.has_returned and not run.is_abandoned
+            if timed_out:
+                self._abandon(run)
+                self._start_workers()
+                self._condition.notify_all()
+        if timed_out:
+            run.token.cancel(Code.JOB_TIMEOUT)
+            _log_errors(lambda: execution.record_failure(self._store, run, _TIMEOUT))
+        elif not run.is_abandoned and time.monotonic() - run.renewed_at >= self._lease_seconds / 3:
+            cost = run.token.cost_micros
+            renewed = _log_errors(lambda: leases.renew_lease(self._store, run.lease, cost=cost))
+            run.renewed_at = time.monotonic()
+            if renewed:
+                run.booked_cost = cost
+            elif renewed is False and not run.has_returned:
+                run.token.cancel(Code.JOB_LEASE_LOST)
 
-    def _tell_the_cancelled(self, runs: list[Run]) -> None:
-        told = _guarded(lambda: leases.cancelled(self._store, [run.lease for run in runs])) or []
+    def _cancel_runs(self, runs: list[JobRun]) -> None:
+        cancelled = _log_errors(lambda: leases.find_cancelled(self._store, [run.lease for run in runs])) or []
         for run in runs:
-            if run.lease.holder in told:
-                run.stop.ask(Code.JOB_CANCELLED)
+            if run.lease.holder in cancelled:
+                run.token.cancel(Code.JOB_CANCELLED)
 
     def _maintain(self) -> None:
-        """One round of upkeep."""
-        _guarded(lambda: upkeep.put_times_right(self._store, seconds=self._lease))
-        _guarded(lambda: upkeep.give_back_dead(self._store, self._kinds, seconds=self._lease))
-        _guarded(lambda: upkeep.release_paid(self._store))
-        _guarded(lambda: upkeep.prune(self._store))
+        """One round of maintenance."""
+        _log_errors(lambda: maintenance.fix_future_times(self._store, seconds=self._lease_seconds))
+        _log_errors(lambda: maintenance.requeue_expired(self._store, self._kinds, seconds=self._lease_seconds))
+        _log_errors(lambda: maintenance.release_within_budget(self._store))
+        _log_errors(lambda: maintenance.prune_finished(self._store))
 
 
-def _begun(work: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=work, name="fabula-jobs", daemon=True)
+def _start_thread(target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, name="fabula-jobs", daemon=True)
     thread.start()
     return thread
 
 
-def _guarded(step: Callable[[], _Found]) -> _Found | None:
-    """A step that may fail without ending the thread; the next round tries again."""
+def _log_errors(step: Callable[[], _Result]) -> _Result | None:
+    """Call a step; an error is logged and does not end the thread. The next round tries again."""
     try:
         return step()
     except FabulaError as error:
-        log.warning("the worker met %s", error.code.value)
+        log.warning("worker error: %s", error.code.value)
     except Exception as error:
-        log.error("the worker met %s", type(error).__name__)
+        log.error("worker error: %s", type(error).__name__)
     return None

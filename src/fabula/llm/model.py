@@ -1,7 +1,7 @@
-"""What travels between Fabula and a model: a call, what streams back, and what it cost.
+"""Types of a model call: the call, the events of its stream, token usage, and the provider protocol.
 
-A provider turns a call into events: pieces of text as they come, then one ending. Whoever listens may stop
-listening at any time, and that stops the request. What has come is the listener's; nothing is taken back.
+A provider turns a call into a stream of text chunks with one end. Closing the stream stops the request; text that has
+arrived stays valid.
 """
 
 from __future__ import annotations
@@ -12,71 +12,71 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from fabula.context.render import Message
+from fabula.context.render import PromptMessage
 
-Why = Literal["stop", "length", "filtered", "handed_over"]
+FinishReason = Literal["stop", "length", "filtered", "handed_over"]
 
 
-class Call(Struct, frozen=True, kw_only=True):
-    """One request to a model: the messages as assembled, and how it is to answer."""
+class ModelCall(Struct, frozen=True, kw_only=True):
+    """One request to a model: the assembled messages and the parameters of the answer."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     max_tokens: int = 1024
     temperature: float | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()
-    schema: Mapping[str, Any] | None = None  # a JSON schema, where the answer must have a shape
-    input_tokens: int | None = None  # as we counted them, to check what the provider says
+    schema: Mapping[str, Any] | None = None  # the JSON schema of the answer, if it has one
+    input_tokens: int | None = None  # our own count, to check what the provider reports
 
     @property
-    def most_characters(self) -> int:
-        """More than this no honest answer of so many tokens has."""
+    def max_answer_characters(self) -> int:
+        """The length beyond which an answer cannot be one of `max_tokens` tokens."""
         return 2_000 + 24 * self.max_tokens
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What a call used. `told` when the provider said so and it made sense; our own count otherwise."""
+    """The tokens that a call used: as the provider reported them, or our own count."""
 
-    input_tokens: int = 0  # all of them, cached ones included
+    input_tokens: int = 0  # cached ones included
     cached_tokens: int = 0  # read from the provider's cache
-    written_tokens: int = 0  # written to it, where that has a price of its own
+    cache_write_tokens: int = 0  # written to the cache, where that has a price of its own
     output_tokens: int = 0
-    told: bool = True
+    reported_by_provider: bool = True
 
 
-class Text(Struct, frozen=True, gc=False):
-    """A piece of the answer."""
+class TextChunk(Struct, frozen=True, gc=False):
+    """A piece of the answer; an empty one is a sign of life."""
 
     text: str
 
 
-class Ended(Struct, frozen=True, kw_only=True):
-    """The end of an answer: why it ended, and what it used."""
+class StreamEnd(Struct, frozen=True, kw_only=True):
+    """The end of an answer: its finish reason and usage."""
 
-    why: Why = "stop"
-    usage: Usage = Usage(told=False)
-
-
-Event = Text | Ended
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage(reported_by_provider=False)
 
 
-def in_words(schema: Mapping[str, Any]) -> str:
-    """A schema told at the end of a prompt, so that the prompt's beginning stays what it is for every skill."""
-    shape = msgspec.json.encode(schema, order="deterministic").decode()
-    return f"Answer with one JSON object of this JSON schema and nothing else:\n{shape}"
+StreamEvent = TextChunk | StreamEnd
+
+
+def describe_schema(schema: Mapping[str, Any]) -> str:
+    """The instruction to follow a schema. It ends the prompt, so the prefix stays the same for every skill."""
+    text = msgspec.json.encode(schema, order="deterministic").decode()
+    return f"Answer with one JSON object of this JSON schema and nothing else:\n{text}"
 
 
 class Provider(Protocol):
-    """Somebody who answers calls."""
+    """A model server, a local model or the clipboard."""
 
     @property
     def name(self) -> str: ...
 
-    def stream(self, call: Call) -> AsyncGenerator[Event, None]:
-        """The answer, piece by piece; closing it stops the request. Failures are coded."""
+    def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        """Stream the answer to a call; closing the generator stops the request. Raises FabulaError."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         ...

@@ -1,7 +1,7 @@
-"""Where a model lives: an address, a way of speaking, how long to wait. Keys are not part of it.
+"""Provider configuration: address, API style, timeouts and retries; API keys are looked up apart from it.
 
-Keys come from the environment or from the keyring of the operating system, when they are needed; they are
-never in the store, a save, a log or a trace.
+Keys come from the environment or from the keyring of the operating system at the moment they are needed. They are
+never in the store, a save, a log or a trace. The names of fields on disk (`models.toml`) are older than those in code.
 """
 
 from __future__ import annotations
@@ -9,90 +9,95 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.core.errors import Code, FabulaError
 
-SERVICE = "fabula"  # under which the keyring holds our keys
+KEYRING_SERVICE = "fabula"  # the service name of our keys in the keyring
 
-Speaks = Literal["openai", "anthropic", "local", "clipboard"]
+ApiStyle = Literal["openai", "anthropic", "local", "clipboard"]
 
 
-class Patience(Struct, frozen=True, kw_only=True):
-    """How long to wait, and how often to try again what may work the next time."""
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """Timeouts of a call, and how often it is attempted."""
 
     connect_seconds: float = 10.0
-    silence_seconds: float = 120.0  # between two pieces, and before the first
-    whole_seconds: float = 1800.0
-    tries: int = 3
-    first_delay: float = 0.5
+    silence_seconds: float = 120.0  # before the first chunk and between two
+    total_seconds: float = field(default=1800.0, name="whole_seconds")
+    max_attempts: int = field(default=3, name="tries")
+    first_delay: float = 0.5  # seconds before the second attempt; doubles from there
 
 
-USUAL = Patience()
-SLOW = Patience(silence_seconds=900.0, whole_seconds=3600.0)  # a model on this machine reads for minutes
+DEFAULT_RETRY_POLICY = RetryPolicy()
+# A model on this machine may read the prompt for minutes.
+LOCAL_RETRY_POLICY = RetryPolicy(silence_seconds=900.0, total_seconds=3600.0)
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """A provider as configured."""
+class ProviderConfig(Struct, frozen=True, kw_only=True):
+    """The configuration of one provider."""
 
     name: str
-    speaks: Speaks = "openai"
+    api_style: ApiStyle = field(default="openai", name="speaks")
     base_url: str = ""
-    key_variable: str = ""  # which variable of the environment holds the key
+    key_variable: str = ""  # the environment variable with the key
     needs_key: bool = True
     allow_any_address: bool = False
-    proxy: str = "environment"  # or "none", or a proxy's address
-    shapes: bool = True  # it holds an answer to a schema without putting that before the prompt
-    patience: Patience = USUAL
-    model: str = ""  # which one it is asked for, unless somebody says otherwise
+    proxy: str = "environment"  # or "none", or the address of a proxy
+    supports_schema: bool = field(default=True, name="shapes")  # enforces a schema without changing the prompt prefix
+    retry_policy: RetryPolicy = field(default=DEFAULT_RETRY_POLICY, name="patience")
+    model: str = ""  # the default model
 
 
-PLACES = {
-    place.name: place
-    for place in (
-        Place(name="openai", base_url="https://api.openai.com/v1", key_variable="OPENAI_API_KEY", shapes=False),
-        Place(
-            name="anthropic", speaks="anthropic", base_url="https://api.anthropic.com", key_variable="ANTHROPIC_API_KEY"
-        ),
-        Place(name="deepseek", base_url="https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY", shapes=False),
-        Place(
-            name="openrouter", base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", shapes=False
-        ),
-        Place(name="ollama", base_url="http://127.0.0.1:11434/v1", needs_key=False),
-        Place(name="llama.cpp", base_url="http://127.0.0.1:8080/v1", needs_key=False),
-        Place(name="vllm", base_url="http://127.0.0.1:8000/v1", needs_key=False),
-        Place(name="local", speaks="local", needs_key=False, patience=SLOW),
-        Place(name="clipboard", speaks="clipboard", needs_key=False),
+def _hosted(name: str, base_url: str, api_style: ApiStyle = "openai") -> ProviderConfig:
+    """A vendor's service. Vendors that enforce schemas put them before the prompt, which would change its prefix."""
+    key_variable = f"{name.upper()}_API_KEY"
+    return ProviderConfig(
+        name=name, base_url=base_url, api_style=api_style, key_variable=key_variable, supports_schema=False
+    )
+
+
+BUILT_IN_PROVIDERS = {
+    config.name: config
+    for config in (
+        _hosted("openai", "https://api.openai.com/v1"),
+        _hosted("anthropic", "https://api.anthropic.com", "anthropic"),
+        _hosted("deepseek", "https://api.deepseek.com/v1"),
+        _hosted("openrouter", "https://openrouter.ai/api/v1"),
+        ProviderConfig(name="ollama", base_url="http://127.0.0.1:11434/v1", needs_key=False),
+        ProviderConfig(name="llama.cpp", base_url="http://127.0.0.1:8080/v1", needs_key=False),
+        ProviderConfig(name="vllm", base_url="http://127.0.0.1:8000/v1", needs_key=False),
+        ProviderConfig(name="local", api_style="local", needs_key=False, retry_policy=LOCAL_RETRY_POLICY),
+        ProviderConfig(name="clipboard", api_style="clipboard", needs_key=False),
     )
 }
 
 
-def key_of(place: Place) -> str:
-    """The key of a provider: from the environment, else from the keyring."""
-    found = os.environ.get(place.key_variable, "").strip() if place.key_variable else ""
-    if not found and (place.needs_key or place.key_variable):
-        found = _from_keyring(place.name)
-    if not (found.isascii() and found.isprintable()) or " " in found:
+def find_api_key(config: ProviderConfig) -> str:
+    """Find the API key of a provider in the environment, else in the keyring."""
+    key = os.environ.get(config.key_variable, "").strip() if config.key_variable else ""
+    if not key and (config.needs_key or config.key_variable):
+        key = _read_keyring(config.name)
+    if not (key.isascii() and key.isprintable()) or " " in key:
         raise FabulaError(
             Code.LLM_NO_KEY,
-            f"The key for {place.name} holds white space or other characters that no key has. Copy it again. "
+            f"The key for {config.name} holds white space or other characters that no key has. Copy it again. "
             "Nothing was sent.",
         )
-    if not found and place.needs_key:
-        where = f"Set {place.key_variable} in the environment" if place.key_variable else "Name its variable"
+    if not key and config.needs_key:
+        where = f"Set {config.key_variable} in the environment" if config.key_variable else "Name its variable"
         raise FabulaError(
             Code.LLM_NO_KEY,
-            f"There is no key for {place.name}. {where}, or put it into the keyring under "
-            f"{SERVICE!r} / {place.name!r}. Nothing was sent.",
+            f"There is no key for {config.name}. {where}, or put it into the keyring under "
+            f"{KEYRING_SERVICE!r} / {config.name!r}. Nothing was sent.",
         )
-    return found
+    return key
 
 
-def _from_keyring(name: str) -> str:
-    """What the keyring of the system holds; nothing where there is none or it is locked."""
+def _read_keyring(name: str) -> str:
+    """The key in the system keyring; empty where there is no keyring or it is locked."""
     try:
         import keyring
 
-        return (keyring.get_password(SERVICE, name) or "").strip()
+        return (keyring.get_password(KEYRING_SERVICE, name) or "").strip()
     except Exception:
         return ""

@@ -1,7 +1,8 @@
-"""One code for each way a model can fail us, whoever the provider is.
+"""Error codes for failed model calls: translates exceptions of SDKs, transport and servers.
 
-The two clients raise exceptions of the same shapes; here they become our codes, with a sentence for the
-person who waits. A code also says whether trying again can help.
+Both SDKs raise exceptions of similar shapes. Each becomes a FabulaError with a code and a sentence for the person who
+waits. `is_retryable` decides from the error whether another attempt can help: not where the provider reports a billing
+problem or asks for a wait over 30 s.
 """
 
 from __future__ import annotations
@@ -14,28 +15,32 @@ from math import isfinite, nan
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.model import Ended, Usage, Why
+from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 
-RETRYABLE = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
-LONGEST_WAIT = 30.0  # seconds a provider may ask us to wait
+RETRYABLE_CODES = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
+MAX_RETRY_DELAY = 30.0  # seconds; a provider that asks for more is not asked again
 _TOO_LONG = ("context_length", "context length", "too long", "maximum context", "too many tokens", "context window")
-_RUBBISH = frozenset(
+_INVALID_ANSWER_KINDS = frozenset(
     {"APIError", "ValueError", "UnicodeError", "ValidationError", "AttributeError", "TypeError", "LookupError"}
     | {"RecursionError", "MemoryError"}
 )
-_USED_UP = ("insufficient_quota", "credit balance", "billing", "insufficient balance")
-_NOT_TAKEN = ("unsupported", "not support", "unrecognized", "unknown", "not permitted", "not allowed", "unavailable")
+_BILLING = ("insufficient_quota", "credit balance", "billing", "insufficient balance")
+_REJECTED = ("unsupported", "not support", "unrecognized", "unknown", "not permitted", "not allowed", "unavailable")
 _FILTERED = ("content_filter", "content policy", "content management", "safety")
 
 
-def coded(error: BaseException, provider: str) -> FabulaError:
-    """The failure of a call as ours. One that is ours already stays as it is."""
-    own = next((cause for cause in _causes(error) if isinstance(cause, FabulaError)), None)
-    if own is not None:
-        return own
+def translate_error(error: BaseException, provider: str) -> FabulaError:
+    """The FabulaError for any exception of a call; one among its causes is returned as it is."""
+    for cause in _causes(error):
+        if isinstance(cause, FabulaError):
+            return cause
+        if isinstance(cause, AddressRefusedError):
+            return _address_refused_error(cause, provider)
+        if isinstance(cause, AnswerRefusedError):
+            return invalid_answer_error(provider, cause.problem)
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 300:
-        return _refusal(status, error, provider)
+        return _translate_status(status, error, provider)
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     if any("Timeout" in kind for kind in kinds):
         return FabulaError(Code.LLM_TIMEOUT, f"{provider} did not answer in time. What came before is kept. Try again.")
@@ -51,81 +56,63 @@ def coded(error: BaseException, provider: str) -> FabulaError:
             f"{provider} cannot be reached, or the connection broke. What came before is kept. "
             "See that the address is right and the server runs, then try again.",
         )
-    if "APIError" in kinds and getattr(error, "body", None):  # it began to answer, and then said what went wrong
-        return _by_words(_message(error), provider) or FabulaError(
+    if "APIError" in kinds and getattr(error, "body", None):  # the stream itself reported an error
+        return _translate_message(_read_message(error), provider) or FabulaError(
             Code.LLM_GONE, f"{provider} broke off with an error of its own. What came before is kept. Try again."
         )
-    if kinds & _RUBBISH:
-        return _by_words(_message(error), provider) or nonsense(provider)
+    if kinds & _INVALID_ANSWER_KINDS:
+        return _translate_message(_read_message(error), provider) or invalid_answer_error(provider)
     return FabulaError(Code.LLM_GONE, f"{provider} failed ({type(error).__name__}). What came before is kept.")
 
 
-def nonsense(provider: str, what: str = "something that is no answer of a model") -> FabulaError:
-    """The answer makes no sense."""
+def invalid_answer_error(provider: str, what: str = "something that is no answer of a model") -> FabulaError:
+    """The error for an answer that cannot be read."""
     return FabulaError(
         Code.LLM_ANSWER_INVALID,
         f"{provider} sent {what}. What came before is kept. See that the base URL is that of an API.",
     )
 
 
-def ending(why: Why | None, usage: Usage, provider: str) -> Ended:
-    """The end of a stream; one that gave no reason stopped in the middle, one that was filtered is a failure."""
-    if why == "filtered":
-        raise filtered(provider)
-    if why is None:
-        raise FabulaError(Code.LLM_GONE, f"{provider} stopped in the middle of its answer. What came before is kept.")
-    return Ended(why=why, usage=usage)
+def is_retryable(error: FabulaError) -> bool:
+    """Whether another attempt can help."""
+    delay = requested_delay(error)
+    is_short = delay is None or delay <= MAX_RETRY_DELAY
+    return error.code in RETRYABLE_CODES and is_short and not error.details.get("used_up")
 
 
-def not_installed(provider: str) -> FabulaError:
-    """The client for this provider is an extra."""
-    return FabulaError(
-        Code.LLM_NOT_INSTALLED,
-        f"To speak with {provider}, install Fabula with its models: pip install 'fabula[models]'. "
-        "Without, `--provider clipboard` hands you the prompt.",
-    )
+def requested_delay(error: FabulaError) -> float | None:
+    """The seconds that the provider asked to wait, if it did."""
+    delay = error.details.get("retry_after")
+    return float(delay) if isinstance(delay, int | float) else None
 
 
-def may_pass(error: FabulaError) -> bool:
-    """Can trying again help? Not where money is missing, nor where we were asked to stay away for long."""
-    asked = error.details.get("retry_after")
-    short = not isinstance(asked, int | float) or asked <= LONGEST_WAIT
-    return error.code in RETRYABLE and short and not error.details.get("used_up")
-
-
-def wait_asked(error: FabulaError) -> float | None:
-    """How many seconds the provider asked us to wait."""
-    asked = error.details.get("retry_after")
-    return float(asked) if isinstance(asked, int | float) else None
-
-
-def unwanted(error: BaseException, names: Sequence[str]) -> str | None:
-    """Which of what was asked for a server says it does not take, if that is its complaint."""
+def find_rejected_parameter(error: BaseException, names: Sequence[str]) -> str | None:
+    """The request parameter that a server rejects by name, if that is the error."""
     if getattr(error, "status_code", None) not in (400, 422):
         return None
-    message = f"{_message(error)} {getattr(error, 'param', None)}"
+    message = f"{_read_message(error)} {getattr(error, 'param', None)}"
     named = [name for name in names if re.search(rf"\b{name}\b", message)]
-    return max(named, key=len) if named and any(words in message for words in _NOT_TAKEN) else None
+    return max(named, key=len) if named and any(phrase in message for phrase in _REJECTED) else None
 
 
-def _refusal(status: int, error: BaseException, provider: str) -> FabulaError:
-    message = _message(error)
-    by_words = _by_words(message, provider)
-    if by_words is not None and status in (400, 403, 413, 422):
-        return by_words
+def _translate_status(status: int, error: BaseException, provider: str) -> FabulaError:
+    message = _read_message(error)
+    by_message = _translate_message(message, provider)
+    if by_message is not None and status in (400, 403, 413, 422):
+        return by_message
     if status in (401, 403):
         return FabulaError(
             Code.LLM_REFUSED, f"{provider} does not accept the key, or the key may not use this model. Check it."
         )
     if status == 413:
-        return _too_long(provider)
-    if status == 402 or (status in (400, 403, 429) and any(words in message for words in _USED_UP)):
+        return _too_long_error(provider)
+    if status == 402 or (status in (400, 403, 429) and any(phrase in message for phrase in _BILLING)):
         return FabulaError(
             Code.LLM_RATE_LIMITED, f"What was paid for at {provider} is used up. Top it up there.", used_up=True
         )
     if status == 429:
-        wait = _retry_after(error)
-        when = f"in {round(wait)} seconds" if wait is not None and wait > LONGEST_WAIT else "later"
+        wait = _read_retry_after(error)
+        when = f"in {round(wait)} seconds" if wait is not None and wait > MAX_RETRY_DELAY else "later"
         return FabulaError(
             Code.LLM_RATE_LIMITED, f"{provider} asks us to slow down. Try again {when}.", retry_after=wait
         )
@@ -135,7 +122,7 @@ def _refusal(status: int, error: BaseException, provider: str) -> FabulaError:
         return FabulaError(
             Code.LLM_GONE,
             f"{provider} is having trouble (HTTP {status}). Try again in a while.",
-            retry_after=_retry_after(error),
+            retry_after=_read_retry_after(error),
         )
     if status == 407:
         return FabulaError(
@@ -151,11 +138,11 @@ def _refusal(status: int, error: BaseException, provider: str) -> FabulaError:
     return FabulaError(Code.LLM_REFUSED, f"{provider} did not accept the request (HTTP {status}).")
 
 
-def _by_words(message: str, provider: str) -> FabulaError | None:
-    if any(words in message for words in _TOO_LONG):
-        return _too_long(provider)
-    if any(words in message for words in _FILTERED):
-        return filtered(provider)
+def _translate_message(message: str, provider: str) -> FabulaError | None:
+    if any(phrase in message for phrase in _TOO_LONG):
+        return _too_long_error(provider)
+    if any(phrase in message for phrase in _FILTERED):
+        return filtered_error(provider)
     if "overloaded" in message:
         return FabulaError(Code.LLM_GONE, f"{provider} is overloaded. Try again in a while.")
     if "rate limit" in message or "rate_limit" in message:
@@ -163,39 +150,49 @@ def _by_words(message: str, provider: str) -> FabulaError | None:
     return None
 
 
-def filtered(provider: str) -> FabulaError:
-    """The provider's filter stepped in."""
+def filtered_error(provider: str) -> FabulaError:
+    """The error for an answer that the provider's content filter withheld."""
     return FabulaError(
         Code.LLM_FILTERED, f"{provider} withheld the answer by its content rules. What came before is kept."
     )
 
 
-def _too_long(provider: str) -> FabulaError:
+def _address_refused_error(error: AddressRefusedError, provider: str) -> FabulaError:
+    if isinstance(error, ProxyRefusedError):
+        return FabulaError(Code.LLM_ADDRESS_REFUSED, f"The address of the proxy before {provider} {error.problem}.")
+    return FabulaError(
+        Code.LLM_ADDRESS_REFUSED,
+        f"The address of this provider {error.problem}. Nothing was sent. If you mean just that address, set "
+        "`allow_any_address` for this provider.",
+    )
+
+
+def _too_long_error(provider: str) -> FabulaError:
     return FabulaError(
         Code.LLM_TOO_LONG, f"The prompt is longer than {provider} takes. Choose a smaller window or another model."
     )
 
 
-def _message(error: BaseException) -> str:
+def _read_message(error: BaseException) -> str:
     body: Any = getattr(error, "body", None)
     return f"{error} {body if isinstance(body, str | dict) else ''}".lower()[:4000]
 
 
-def _retry_after(error: BaseException) -> float | None:
-    """The seconds a server asks us to wait, which it may say in milliseconds, seconds or as a date."""
+def _read_retry_after(error: BaseException) -> float | None:
+    """The requested delay in seconds; servers give milliseconds, seconds or a date."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = str(headers.get(name, "")).strip()
+        value = str(headers.get(name, "")).strip()
         try:
-            seconds = float(said) / unit
+            seconds = float(value) / unit
         except ValueError:
-            seconds = _until(said)
+            seconds = _seconds_until(value)
         if isfinite(seconds):
             return max(0.0, seconds)
     return None
 
 
-def _until(date: str) -> float:
+def _seconds_until(date: str) -> float:
     try:
         return (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
     except (TypeError, ValueError):
@@ -203,9 +200,10 @@ def _until(date: str) -> float:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen = 0
+    """An exception and up to nine that it came from."""
     cause: BaseException | None = error
-    while cause is not None and seen < 10:
+    for _ in range(10):
+        if cause is None:
+            return
         yield cause
-        seen += 1
         cause = cause.__cause__ or cause.__context__

@@ -1,6 +1,8 @@
-"""Asking a model: tries again what may work the next time, and keeps every answer within bounds.
+"""Model calls with retries, timeouts and bounds: streams an answer, or fetches it whole.
 
-Nothing is tried again once a piece of text has come: what the listener has is never taken back or doubled.
+A call is attempted again while no text has arrived and another attempt can help; once text has arrived it is never
+repeated or taken back. Reasoning chunks reset the silence timeout. An answer that exceeds any plausible length is cut
+off with an error, and implausible token counts of the provider are replaced by an estimate.
 """
 
 from __future__ import annotations
@@ -10,105 +12,138 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.model import Call, Ended, Event, Provider, Text, Usage
-from fabula.llm.provider_config import USUAL, Patience
-from fabula.llm.provider_errors import may_pass, nonsense, wait_asked
+from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, StreamEvent, TextChunk, Usage
+from fabula.llm.provider_config import DEFAULT_RETRY_POLICY, RetryPolicy
+from fabula.llm.provider_errors import invalid_answer_error, is_retryable, requested_delay
 from fabula.text.tokens.tokenizer import Tokenizer
 
-_FAR_OFF = 4  # times our own count: a figure further away than this is no count
-_SLACK = 1000
-_LONGEST_TOKEN = 24  # characters, on average over an answer
+_MAX_FACTOR = 4  # a reported count may differ from ours by this factor,
+_TOLERANCE = 1000  # and by so many tokens
+_MAX_TOKEN_CHARACTERS = 24  # on average over an answer
 
 
-async def ask(
-    provider: Provider, call: Call, *, patience: Patience = USUAL, tokenizer: Tokenizer | None = None
-) -> AsyncGenerator[Event, None]:
-    """The answer to a call, piece by piece, then its end. Closing it stops the request."""
+class ModelResponse(Struct, frozen=True):
+    """A whole answer, why it ended and what it used."""
+
+    text: str
+    finish_reason: FinishReason
+    usage: Usage
+
+
+async def fetch_response(
+    provider: Provider,
+    call: ModelCall,
+    *,
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+    tokenizer: Tokenizer | None = None,
+) -> ModelResponse:
+    """Fetch a whole answer; raises what `stream_answer` raises."""
+    chunks: list[str] = []
+    end = StreamEnd()
+    async with aclosing(stream_answer(provider, call, retry_policy=retry_policy, tokenizer=tokenizer)) as events:
+        async for event in events:
+            if isinstance(event, StreamEnd):
+                end = event
+            else:
+                chunks.append(event.text)
+    return ModelResponse("".join(chunks), end.finish_reason, end.usage)
+
+
+async def stream_answer(
+    provider: Provider,
+    call: ModelCall,
+    *,
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+    tokenizer: Tokenizer | None = None,
+) -> AsyncGenerator[StreamEvent, None]:
+    """Stream the answer to a call: text chunks, then the end. Closing the generator stops the request."""
     clock = asyncio.get_running_loop().time
-    deadline = clock() + patience.whole_seconds
-    for attempt in range(1, max(patience.tries, 1) + 1):
-        begun = False
+    deadline = clock() + retry_policy.total_seconds
+    for attempt in range(1, max(retry_policy.max_attempts, 1) + 1):
+        has_started = False
         try:
-            async with aclosing(_once(provider, call, patience, deadline, tokenizer)) as events:
+            async with aclosing(_stream_once(provider, call, retry_policy, deadline, tokenizer)) as events:
                 async for event in events:
-                    begun = True
+                    has_started = True
                     yield event
             return
         except FabulaError as error:
-            if begun or not may_pass(error) or attempt >= patience.tries:
+            if has_started or not is_retryable(error) or attempt >= retry_policy.max_attempts:
                 raise
-            delay = wait_asked(error)
+            delay = requested_delay(error)
             if delay is None:
-                delay = patience.first_delay * 2 ** (attempt - 1) * (1 + random.random() / 4)
+                delay = retry_policy.first_delay * 2 ** (attempt - 1) * (1 + random.random() / 4)
             if clock() + delay >= deadline:
                 raise
             await asyncio.sleep(delay)
 
 
-async def _once(
-    provider: Provider, call: Call, patience: Patience, deadline: float, tokenizer: Tokenizer | None
-) -> AsyncGenerator[Event, None]:
+def estimate_usage(call: ModelCall, answer: str, tokenizer: Tokenizer | None = None) -> Usage:
+    """Count a call's tokens ourselves, where the provider reported nothing or nothing plausible."""
+    output = tokenizer.count(answer) if tokenizer is not None else len(answer.encode(errors="replace")) // 3
+    return Usage(input_tokens=call.input_tokens or 0, output_tokens=output, reported_by_provider=False)
+
+
+async def _stream_once(
+    provider: Provider, call: ModelCall, retry_policy: RetryPolicy, deadline: float, tokenizer: Tokenizer | None
+) -> AsyncGenerator[StreamEvent, None]:
     clock = asyncio.get_running_loop().time
-    said: list[str] = []
+    chunks: list[str] = []
     length = 0
-    half = ""  # the first half of a character whose second half is still to come
+    surrogate = ""  # the first half of a character whose second half is in the next chunk
     async with aclosing(provider.stream(call)) as events:
         while True:
             try:
-                async with asyncio.timeout_at(min(clock() + patience.silence_seconds, deadline)):
+                async with asyncio.timeout_at(min(clock() + retry_policy.silence_seconds, deadline)):
                     event = await anext(events)
             except StopAsyncIteration:
                 return
             except TimeoutError as error:
-                raise _late(provider.name) from error
-            if isinstance(event, Ended):
-                if half:
-                    yield Text("�")
-                yield replace(event, usage=_checked(event.usage, call, "".join(said), tokenizer))
+                raise FabulaError(
+                    Code.LLM_TIMEOUT, f"{provider.name} fell silent. What came before is kept. Try again."
+                ) from error
+            if isinstance(event, StreamEnd):
+                if surrogate:
+                    yield TextChunk("\N{REPLACEMENT CHARACTER}")
+                yield replace(event, usage=_verify_usage(event.usage, call, "".join(chunks), tokenizer))
                 return
-            text, half = _whole(half + event.text)
+            text, surrogate = _join_surrogates(surrogate + event.text)
             if text:
-                said.append(text)
+                chunks.append(text)
                 length += len(text)
-                yield Text(text)
-            if length > call.most_characters:
-                raise nonsense(provider.name, "more text than was asked for, and did not stop")
+                yield TextChunk(text)
+            if length > call.max_answer_characters:
+                raise invalid_answer_error(provider.name, "more text than was asked for, and did not stop")
 
 
-def counted(call: Call, answer: str, tokenizer: Tokenizer | None = None) -> Usage:
-    """What a call used by our own count; for answers whose provider said nothing, or nothing that can be true."""
-    output = tokenizer.count(answer) if tokenizer is not None else len(answer.encode(errors="replace")) // 3
-    return Usage(input_tokens=call.input_tokens or 0, output_tokens=output, told=False)
+def _verify_usage(usage: Usage, call: ModelCall, answer: str, tokenizer: Tokenizer | None) -> Usage:
+    """The reported usage where it is plausible, else an estimate."""
+    counts = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
+    # Reasoning is used and not seen, but never exceeds what the call allows.
+    max_output = max(_MAX_FACTOR * len(answer), call.max_tokens) + _TOLERANCE
+    is_plausible = (
+        usage.reported_by_provider
+        and min(counts) >= 0
+        and usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens
+        and (not call.input_tokens or _is_near(usage.input_tokens, call.input_tokens))
+        and usage.output_tokens <= max_output
+        and len(answer) <= _MAX_TOKEN_CHARACTERS * usage.output_tokens + _TOLERANCE
+    )
+    return usage if is_plausible else estimate_usage(call, answer, tokenizer)
 
 
-def _checked(told: Usage, call: Call, answer: str, tokenizer: Tokenizer | None) -> Usage:
-    """The provider's figures where they can be true, ours where they cannot."""
-    figures = (told.input_tokens, told.cached_tokens, told.written_tokens, told.output_tokens)
-    sound = told.told and min(figures) >= 0 and told.cached_tokens + told.written_tokens <= told.input_tokens
-    if sound and call.input_tokens:
-        sound = _near(told.input_tokens, call.input_tokens)
-    # What a model thinks is used and not seen, but never more than it was allowed.
-    most = max(_FAR_OFF * len(answer), call.max_tokens) + _SLACK
-    if sound and told.output_tokens <= most and len(answer) <= _LONGEST_TOKEN * told.output_tokens + _SLACK:
-        return told
-    return counted(call, answer, tokenizer)
+def _is_near(count: int, other: int) -> bool:
+    return count <= _MAX_FACTOR * other + _TOLERANCE and other <= _MAX_FACTOR * count + _TOLERANCE
 
 
-def _near(one: int, other: int) -> bool:
-    return one <= _FAR_OFF * other + _SLACK and other <= _FAR_OFF * one + _SLACK
-
-
-def _whole(text: str) -> tuple[str, str]:
-    """A text with its halves of characters joined, and the half at its end that may find its other half yet."""
+def _join_surrogates(text: str) -> tuple[str, str]:
+    """A text with its surrogate pairs joined, and the high surrogate at its end, if it has one."""
     if text.isascii():
         return text, ""
-    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
-    body = text[: len(text) - len(half)]
-    return body.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), half
-
-
-def _late(provider: str) -> FabulaError:
-    return FabulaError(Code.LLM_TIMEOUT, f"{provider} fell silent. What came before is kept. Try again.")
+    surrogate = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+    body = text[: len(text) - len(surrogate)]
+    return body.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), surrogate

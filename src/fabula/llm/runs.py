@@ -1,6 +1,7 @@
-"""Runs: every generation on record, with what it saw, what it cost and what became of it.
+"""Records of generations: what each prompt contained, what the answer was, cost and became.
 
-What it saw is kept as sums, sources and hashes; the prompt itself only where the user turned that on.
+A record sums up its prompt as token counts, sources and hashes. It contains the prompt itself only where the setting
+`runs.keepPrompts` is on.
 """
 
 from __future__ import annotations
@@ -14,42 +15,41 @@ from sqlalchemy import Row
 
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now
+from fabula.core.ids import current_timestamp, new_id
 from fabula.llm.model import Usage
 from fabula.llm.pricing import Cost
 from fabula.llm.tables import runs
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-State = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
-SETTLED: tuple[State, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by the house itself
-KEEP_PROMPTS = "runs.keepPrompts"  # the setting
+RunOutcome = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
+FINAL_OUTCOMES: tuple[RunOutcome, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by a job
 
 
-class Run(Struct, frozen=True, kw_only=True):
-    """One generation. `model` names provider and model; `saw` sums up the prompt; `verdicts` are the judge's."""
+class GenerationRun(Struct, frozen=True, kw_only=True):
+    """One generation. `model` names provider and model; `verdicts` are the judge's, one for each attempt."""
 
     model: str
     skill_id: str = ""
     document_id: str = ""
     conversation_id: str = ""
-    usage: Usage = Usage(told=False)
+    usage: Usage = Usage(reported_by_provider=False)
     cost: Cost = Cost()
     prefix_hash: str = ""
-    saw: Mapping[str, Any] = {}
+    assembly_summary: Mapping[str, Any] = {}
     prompt: str | None = None
     answer: str = ""
-    outcome: State = "open"
+    outcome: RunOutcome = "open"
     verdicts: tuple[Mapping[str, Any], ...] = ()
     id: str = ""
-    at: str = ""
+    created_at: str = ""
 
 
-class Spent(Struct, frozen=True, kw_only=True):
-    """What runs of one kind used and cost."""
+class SpendingTotal(Struct, frozen=True, kw_only=True):
+    """The usage and cost of all runs of one model or skill."""
 
     name: str
     currency: str
-    runs: int
+    run_count: int
     input_tokens: int
     cached_tokens: int
     output_tokens: int
@@ -57,12 +57,12 @@ class Spent(Struct, frozen=True, kw_only=True):
 
     @property
     def cached_share(self) -> float:
-        """The part of what was read that came from a cache."""
+        """The share of the input tokens that came from the provider's cache."""
         return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0
 
 
-def seen(result: Result) -> dict[str, Any]:
-    """What a run saw, summed up: no text, only counts, sources and hashes."""
+def summarise_assembly(result: Result) -> dict[str, Any]:
+    """Sum up an assembled prompt as counts, sources and hashes, without its text."""
     return {
         "tokens": result.token_count,
         "layers": {layer.value: report.tokens for layer, report in result.layers.items()},
@@ -73,101 +73,113 @@ def seen(result: Result) -> dict[str, Any]:
     }
 
 
-def record(tx: Writing, run: Run) -> str:
-    """A run on record; its id."""
-    ident = run.id or new_id()
-    tx.add(
+def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
+    """Store a run; returns its id."""
+    run_id = run.id or new_id()
+    tx.insert(
         runs,
         {
-            "id": ident,
+            "id": run_id,
             "skill_id": run.skill_id,
             "model": run.model,
             "document_id": run.document_id,
             "conversation_id": run.conversation_id,
-            "at": run.at or now(),
+            "at": run.created_at or current_timestamp(),
             "input_tokens": run.usage.input_tokens,
             "cached_tokens": run.usage.cached_tokens,
             "output_tokens": run.usage.output_tokens,
             "money_micros": run.cost.micros,
             "currency": run.cost.currency,
             "prefix_hash": run.prefix_hash,
-            "trace": {**run.saw, "told": run.usage.told, "priced": run.cost.known, "written": run.usage.written_tokens},
+            "trace": {
+                **run.assembly_summary,
+                "told": run.usage.reported_by_provider,
+                "priced": run.cost.is_known,
+                "written": run.usage.cache_write_tokens,
+            },
             "prompt": run.prompt,
             "answer": run.answer,
             "outcome": run.outcome,
             "verdicts": list(run.verdicts),
         },
     )
-    return ident
+    return run_id
 
 
-def settle(tx: Writing, run_id: str, outcome: State) -> None:
-    """What became of an answer. It is settled once: what was accepted cannot be rejected afterwards."""
-    if outcome not in SETTLED:
-        raise FabulaError(Code.REQUEST_INVALID, f"A run ends as one of {', '.join(SETTLED)}. Nothing was changed.")
-    before = get(tx, run_id)
-    if not tx.change(runs, {"outcome": outcome}, runs.c.id == run_id, runs.c.outcome.not_in(SETTLED)):
+def set_outcome(tx: WriteTransaction, run_id: str, outcome: RunOutcome) -> None:
+    """Set the final outcome of a run. It can be set once: an accepted answer cannot be rejected later."""
+    if outcome not in FINAL_OUTCOMES:
         raise FabulaError(
-            Code.STORE_CONFLICT, f"This answer was {before.outcome} already. Nothing was changed.", run=run_id
+            Code.REQUEST_INVALID, f"A run ends as one of {', '.join(FINAL_OUTCOMES)}. Nothing was changed."
+        )
+    run = get_run(tx, run_id)
+    if not tx.update_rows(runs, {"outcome": outcome}, runs.c.id == run_id, runs.c.outcome.not_in(FINAL_OUTCOMES)):
+        raise FabulaError(
+            Code.STORE_CONFLICT, f"This answer was {run.outcome} already. Nothing was changed.", run=run_id
         )
 
 
-def get(reading: Reading, run_id: str) -> Run:
-    """One run."""
-    return _run(reading.need(runs, id=run_id))
+def get_run(reading: ReadTransaction, run_id: str) -> GenerationRun:
+    """Read one run."""
+    return _read_row(reading.require(runs, id=run_id))
 
 
-def listed(reading: Reading, *, most: int = 50, skill_id: str = "") -> list[Run]:
-    """The latest runs, the newest first."""
+def list_runs(reading: ReadTransaction, *, limit: int = 50, skill_id: str = "") -> list[GenerationRun]:
+    """List the latest runs, the newest first."""
     where = [runs.c.skill_id == skill_id] if skill_id else []
-    return [_run(row) for row in reading.rows(runs, *where, order=(runs.c.at.desc(), runs.c.id.desc()), limit=most)]
+    newest_first = (runs.c.at.desc(), runs.c.id.desc())
+    return [_read_row(row) for row in reading.rows(runs, *where, order=newest_first, limit=limit)]
 
 
-def spent(reading: Reading, *, month: str = "", by: Literal["model", "skill"] = "model") -> list[Spent]:
-    """What was spent, in all or in one month (`2026-11`), the dearest first."""
+def sum_spending(
+    reading: ReadTransaction, *, month: str = "", by: Literal["model", "skill"] = "model"
+) -> list[SpendingTotal]:
+    """Sum up usage and cost, in all or for one month (`2026-11`), the most expensive first."""
     where = [runs.c.at >= month, runs.c.at < f"{month}~"] if month else []
     columns = ("model", "skill_id", "currency", "input_tokens", "cached_tokens", "output_tokens", "money_micros")
     sums: dict[tuple[str, str], list[int]] = {}
     for row in reading.rows(runs, *where, only=columns):
         key = (row.model if by == "model" else row.skill_id, row.currency)
-        figures = (1, row.input_tokens, row.cached_tokens, row.output_tokens, row.money_micros)
-        sums[key] = [old + new for old, new in zip(sums.get(key, [0] * 5), figures, strict=True)]
-    found = [
-        Spent(name=name, currency=currency, runs=n, input_tokens=i, cached_tokens=c, output_tokens=o, micros=m)
+        counts = (1, row.input_tokens, row.cached_tokens, row.output_tokens, row.money_micros)
+        sums[key] = [old + new for old, new in zip(sums.get(key, [0] * 5), counts, strict=True)]
+    totals = [
+        SpendingTotal(
+            name=name, currency=currency, run_count=n, input_tokens=i, cached_tokens=c, output_tokens=o, micros=m
+        )
         for (name, currency), (n, i, c, o, m) in sums.items()
     ]
-    return sorted(found, key=lambda one: (-one.micros, one.name, one.currency))
+    return sorted(totals, key=lambda total: (-total.micros, total.name, total.currency))
 
 
-def total(found: Iterable[Spent]) -> dict[str, int]:
-    """What it all came to, by currency, in millionths."""
+def total_by_currency(totals: Iterable[SpendingTotal]) -> dict[str, int]:
+    """Add up costs by currency, in millionths."""
     sums: dict[str, int] = {}
-    for one in found:
-        sums[one.currency] = sums.get(one.currency, 0) + one.micros
+    for total in totals:
+        sums[total.currency] = sums.get(total.currency, 0) + total.micros
     return sums
 
 
-def _run(row: Row[Any]) -> Run:
-    saw = dict(row.trace)
-    told, priced, written = saw.pop("told", True), saw.pop("priced", True), saw.pop("written", 0)
-    outcome: State = row.outcome if row.outcome in get_args(State) else "open"
-    return Run(
+def _read_row(row: Row[Any]) -> GenerationRun:
+    summary = dict(row.trace)
+    is_reported, is_priced = summary.pop("told", True), summary.pop("priced", True)
+    outcome: RunOutcome = row.outcome if row.outcome in get_args(RunOutcome) else "open"
+    return GenerationRun(
         id=row.id,
         model=row.model,
         skill_id=row.skill_id,
         document_id=row.document_id,
         conversation_id=row.conversation_id,
-        at=row.at,
+        created_at=row.at,
         usage=Usage(
             input_tokens=row.input_tokens,
             cached_tokens=row.cached_tokens,
-            written_tokens=written,
+            cache_write_tokens=summary.pop("written", 0),
             output_tokens=row.output_tokens,
-            told=told,
+            reported_by_provider=is_reported,
         ),
-        cost=Cost(row.money_micros, row.currency, priced),
+        cost=Cost(row.money_micros, row.currency, is_priced),
         prefix_hash=row.prefix_hash,
-        saw=saw,
+        assembly_summary=summary,
         prompt=row.prompt,
         answer=row.answer,
         outcome=outcome,

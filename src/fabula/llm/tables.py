@@ -1,4 +1,4 @@
-"""Runs: each generation with what it saw and what it cost. Money is in millionths, so that sums are exact."""
+"""Database table of generation runs. Money is in millionths of a currency, so sums are exact."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Index, Text
 
-from fabula.store.schema import About, number, packed, project_table, text
+from fabula.store.schema import TableInfo, integer_column, json_column, project_table, text_column
 
 runs = project_table(
     "runs",
-    About(room="runs", owner="project", item="id"),
+    TableInfo(area="runs", owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text("skill_id"),
-    text("model"),
-    text("document_id"),
-    text("conversation_id"),
-    text("at"),
-    number("input_tokens"),
-    number("cached_tokens"),
-    number("output_tokens"),
+    text_column("skill_id"),
+    text_column("model"),
+    text_column("document_id"),
+    text_column("conversation_id"),
+    text_column("at"),
+    integer_column("input_tokens"),
+    integer_column("cached_tokens"),
+    integer_column("output_tokens"),
     Column("money_micros", BigInteger, nullable=False, server_default="0"),
-    text("currency", "USD"),
-    text("prefix_hash"),
-    packed("trace", "{}", info={"holds": dict[str, Any]}),
-    text("prompt", None),
-    text("answer"),
-    text("outcome"),
-    packed("verdicts", info={"holds": list[Any]}),
+    text_column("currency", "USD"),
+    text_column("prefix_hash"),
+    json_column("trace", "{}", info={"type": dict[str, Any]}),
+    text_column("prompt", None),
+    text_column("answer"),
+    text_column("outcome"),
+    json_column("verdicts", info={"type": list[Any]}),
     Index("ix_runs_at", "project_id", "at"),
 )

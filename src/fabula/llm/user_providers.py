@@ -1,11 +1,11 @@
-"""Providers of one's own, and who works in the background: a file of this machine, never of a story.
+"""User-defined providers: reads `models.toml`, a file of this machine and never of a project.
 
-A story's settings travel with its save, and a save may come from anybody. So where prompts are sent, and who may
-spend money when nobody looks, stands in `models.toml` in Fabula's configuration:
+A project's settings travel with its save, and a save may come from anybody. So this file in the user's configuration
+folder alone says where prompts are sent, and which provider background jobs may spend money on:
 
-    background = "house"          # who works in the background; nobody, if this is missing
+    background = "lab"            # the provider of background jobs; without it they call no model
 
-    [places.house]
+    [places.lab]
     base_url = "http://127.0.0.1:8000/v1"
     needs_key = false
     model = "qwen3-8b"
@@ -24,63 +24,63 @@ from msgspec.structs import replace
 from platformdirs import user_config_path
 
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.provider_config import PLACES, Place
+from fabula.llm.provider_config import BUILT_IN_PROVIDERS, ProviderConfig
 
-FILE = "FABULA_MODELS"  # the variable that names another file
-LARGEST = 100_000  # bytes
+FILE_VARIABLE = "FABULA_MODELS"  # the environment variable that names another file
+MAX_FILE_BYTES = 100_000
 
 
-class _Row(Place, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A provider as it stands in the file, where its name is that of its table."""
+class _ProviderTable(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A provider in the file; its name is the name of its table."""
 
     name: str = ""
 
 
-class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    places: dict[str, _Row] = {}
+class _ProvidersFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    places: dict[str, _ProviderTable] = {}
     background: str = ""
 
 
-class Own(Struct, frozen=True):
-    """Every provider by its name, the built-in ones among them, and who works in the background."""
+class ProviderRegistry(Struct, frozen=True):
+    """All providers by name, built-in and user-defined, and the name of the one for background jobs."""
 
-    places: Mapping[str, Place]
-    background: str = ""
+    providers: Mapping[str, ProviderConfig]
+    background_provider: str = ""
 
-    def place(self, name: str) -> Place:
-        """The provider of that name."""
-        found = self.places.get(name)
-        if found is None:
+    def find(self, name: str) -> ProviderConfig:
+        """Find a provider by name."""
+        config = self.providers.get(name)
+        if config is None:
             raise FabulaError(
                 Code.SETTING_INVALID,
-                f"There is no provider called {name!r}. There are: {', '.join(sorted(self.places))}.",
+                f"There is no provider called {name!r}. There are: {', '.join(sorted(self.providers))}.",
             )
-        return found
+        return config
 
 
-def own_file() -> Path:
-    """Where it is written which providers there are."""
-    named = os.environ.get(FILE, "").strip()
-    return Path(named) if named else user_config_path("fabula") / "models.toml"
+def find_providers_file() -> Path:
+    """The path of `models.toml`, whether or not it exists."""
+    path = os.environ.get(FILE_VARIABLE, "").strip()
+    return Path(path) if path else user_config_path("fabula") / "models.toml"
 
 
-def own_models() -> Own:
-    """What the file says; without one, what comes with the house."""
-    file = own_file()
+def load_providers() -> ProviderRegistry:
+    """Load the built-in providers and those of the file, if it exists."""
+    file = find_providers_file()
     try:
         if not file.is_file():
-            return Own(PLACES)
-        if file.stat().st_size > LARGEST:
-            raise _refused(file, f"it is larger than {LARGEST // 1000} kB")
-        read = msgspec.convert(tomllib.loads(file.read_text("utf-8")), _File)
+            return ProviderRegistry(BUILT_IN_PROVIDERS)
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise _invalid_file(file, f"it is larger than {MAX_FILE_BYTES // 1000} kB")
+        content = msgspec.convert(tomllib.loads(file.read_text("utf-8")), _ProvidersFile)
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise _refused(file, str(error)) from error
-    own = {name: replace(row, name=name) for name, row in read.places.items()}
-    found = Own({**PLACES, **own}, read.background)
-    if read.background:
-        found.place(read.background)
-    return found
+        raise _invalid_file(file, str(error)) from error
+    own = {name: replace(row, name=name) for name, row in content.places.items()}
+    registry = ProviderRegistry({**BUILT_IN_PROVIDERS, **own}, content.background)
+    if content.background:
+        registry.find(content.background)  # refuses an unknown name
+    return registry
 
 
-def _refused(file: Path, why: str) -> FabulaError:
+def _invalid_file(file: Path, why: str) -> FabulaError:
     return FabulaError(Code.SETTING_INVALID, f"{file.name} cannot be used: {why.rstrip('.')}. Correct it or remove it.")

@@ -1,8 +1,11 @@
-"""Activation: which entries of the books speak now, and where their texts stand.
+"""Activation: decide which lorebook entries are active for a conversation (inj-6).
 
-A scan is a series of passes over all entries. Each pass asks the gate, settles the groups, rolls
-the dice and spends the budget; what it activates may wake more in the next. Passes follow while
-recursion finds something new, while too few are active, or while a delay level is still closed.
+A scan makes several passes over all entries. Each pass checks the conditions of every entry,
+resolves inclusion groups, applies probabilities and spends the budget. Another pass follows while
+the texts of activated entries contain new keys (recursion), while fewer entries are active than the
+settings ask for, or while entries wait for a higher recursion level.
+
+A scan is a pure function of its arguments: timed effects come in as a value and go out as a value.
 """
 
 from __future__ import annotations
@@ -10,199 +13,212 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from fabula.lorebook.entry_check import Gate, Kind, Pass
-from fabula.lorebook.groups import Candidate, Contest
-from fabula.lorebook.keys import Finder
-from fabula.lorebook.model import Activation, Book, Number, Reason, Ref, Said, Scene, Settings, Timed, Verdict
-from fabula.lorebook.random_source import Chance
-from fabula.lorebook.rules import Rules
-from fabula.lorebook.scan_order import Lore, expand, listed
+from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
+from fabula.lorebook.keys import KeyMatcher
+from fabula.lorebook.model import (
+    Activation,
+    EntryRef,
+    EntryVerdict,
+    LorebookReason,
+    LorebookSettings,
+    Number,
+    ParsedLorebook,
+    ScanContext,
+    ScanMessage,
+    TimedEffects,
+)
+from fabula.lorebook.placement import place_texts
+from fabula.lorebook.rules import ActivationRules, EntryCandidate, GroupContest, RandomSource
+from fabula.lorebook.scan_order import ScanEntry, fill_in_names, list_entries
 from fabula.lorebook.sillytavern_rules import EXACT
-from fabula.lorebook.text_positions import place
-from fabula.lorebook.timed_effects import Running, running, started
+from fabula.lorebook.timed_effects import RunningEffects, find_running_effects, start_effects
 from fabula.text.tokens.tokenizer import Tokenizer
 
-ASKED, FEWEST = 200_000, 50  # entries asked in a scan; passes that are always allowed
-DEFAULTS, NOWHERE, NOTHING = Settings(), Scene(), Timed()
-LARGEST = 10**9
-_RANK = {reason: rank for rank, reason in enumerate(Reason)}
+MAX_CHECKS, MIN_PASS_LIMIT = 200_000, 50  # entry checks in one scan; passes that are always allowed
+DEFAULT_SETTINGS, NO_CONTEXT, NO_EFFECTS = LorebookSettings(), ScanContext(), TimedEffects()
+MAX_NUMBER = 10**9
+_RANKS = {reason: rank for rank, reason in enumerate(LorebookReason)}
 
 
 def activate(
-    books: Sequence[Book],
-    said: Sequence[Said],
+    books: Sequence[ParsedLorebook],
+    messages: Sequence[ScanMessage],
     *,
     tokenizer: Tokenizer,
-    chance: Chance,
-    settings: Settings = DEFAULTS,
-    scene: Scene = NOWHERE,
-    timed: Timed = NOTHING,
-    rules: Rules = EXACT,
+    random_source: RandomSource,
+    settings: LorebookSettings = DEFAULT_SETTINGS,
+    context: ScanContext = NO_CONTEXT,
+    timed_effects: TimedEffects = NO_EFFECTS,
+    rules: ActivationRules = EXACT,
 ) -> Activation:
-    """One scan of the books over a conversation, oldest message first."""
-    lores = listed(books, settings, scene)
-    now = running(lores, NOTHING if scene.dry_run else timed, len(said))
-    scan = _Scan(lores, said, settings, scene, now, rules, tokenizer, chance)
+    """Scan the books over the messages of a conversation, oldest first."""
+    entries = list_entries(books, settings, context)
+    running = find_running_effects(entries, NO_EFFECTS if context.dry_run else timed_effects, len(messages))
+    scan = _Scan(entries, messages, settings, context, running, rules, tokenizer, random_source)
     scan.run()
-    placed = place([one.lore for one in scan.active], note=scene.note)
-    after = timed if scene.dry_run else started(now.timed, (one.lore for one in scan.active), len(said))
+    active = [candidate.entry for candidate in scan.active]
     return Activation(
         rules=rules.name,
-        chosen=tuple(one.lore.ref for one in scan.active),
-        before=placed.before,
-        after=placed.after,
-        depth=placed.depth,
-        an_top=placed.an_top,
-        an_bottom=placed.an_bottom,
-        em=placed.em,
-        outlets=placed.outlets,
-        verdicts=tuple(scan.verdicts[lore.ref] for lore in lores),
-        problems=(*(f"The key {key!r} {why}." for key, why in scan.finder.problems.items()), *scan.problems),
-        timed=after,
+        active=tuple(entry.ref for entry in active),
+        texts=place_texts(active, has_author_note=context.has_author_note),
+        verdicts=tuple(scan.verdicts[entry.ref] for entry in entries),
+        problems=(*(f"The key {key!r} {problem}." for key, problem in scan.matcher.problems.items()), *scan.problems),
+        timed_effects=timed_effects if context.dry_run else start_effects(running.effects, active, len(messages)),
         budget=scan.budget.limit,
         used=scan.budget.used,
     )
 
 
-def allowed(settings: Settings, scene: Scene) -> int:
-    """The book's budget in tokens: a share of the context, rounded half up, never 0, under the cap if there is one."""
-    share = min(settings.budget, LARGEST) * min(scene.max_context, LARGEST) / 100
+def compute_budget(settings: LorebookSettings, context: ScanContext) -> int:
+    """Return the budget in tokens: a share of the context, rounded half up, at least 1, limited by the cap if set."""
+    share = min(settings.budget, MAX_NUMBER) * min(context.max_context, MAX_NUMBER) / 100
     budget = floor(share + 0.5) or 1
     return int(settings.budget_cap) if 0 < settings.budget_cap < budget else budget
 
 
 class _Scan:
-    """What is known while a scan runs."""
+    """The state of a scan while it runs."""
 
     def __init__(
         self,
-        lores: Sequence[Lore],
-        said: Sequence[Said],
-        settings: Settings,
-        scene: Scene,
-        now: Running,
-        rules: Rules,
+        entries: Sequence[ScanEntry],
+        messages: Sequence[ScanMessage],
+        settings: LorebookSettings,
+        context: ScanContext,
+        running: RunningEffects,
+        rules: ActivationRules,
         tokenizer: Tokenizer,
-        chance: Chance,
+        random_source: RandomSource,
     ) -> None:
-        self.lores, self.said, self.settings, self.running = lores, said, settings, now
-        self.rules, self.chance = rules, chance
-        self.finder = Finder(rules.stands, lambda text: expand(text, scene))
-        self.gate = Gate(said, settings, scene, now, self.finder)
-        self.budget = rules.budget(allowed(settings, scene), tokenizer)
-        self.active: list[Candidate] = []
+        self.entries, self.message_count, self.settings, self.running = entries, len(messages), settings, running
+        self.rules, self.random_source = rules, random_source
+        self.matcher = KeyMatcher(rules.is_whole_word, lambda text: fill_in_names(text, context))
+        self.checker = EntryChecker(messages, settings, context, running, self.matcher)
+        self.budget = rules.make_budget(compute_budget(settings, context), tokenizer)
+        self.active: list[EntryCandidate] = []
         self.problems: list[str] = []
-        self.verdicts = {lore.ref: Verdict(lore.ref, lore.title, False, Reason.NOT_SCANNED) for lore in lores}
-        self._done: set[Ref] = set()  # active, or failed the dice: asked no more
+        self.verdicts = {
+            entry.ref: EntryVerdict(entry.ref, entry.title, False, LorebookReason.NOT_SCANNED) for entry in entries
+        }
+        self._finished: set[EntryRef] = set()  # active, or failed its probability: not checked again
 
     def run(self) -> None:
-        """All passes."""
-        levels = sorted({lore.entry.level for lore in self.lores if lore.entry.level})
+        """Run all passes."""
+        levels = sorted({entry.fields.recursion_level for entry in self.entries if entry.fields.recursion_level})
         level: Number = levels.pop(0) if levels else 0
-        number, skew, kind = 0, 0, Kind.FIRST
-        most = self.settings.max_recursion_steps
-        patience = max(FEWEST, ASKED // max(len(self.lores), 1))
-        while not most or number < most:
-            if number == patience:
-                self.problems.append(f"Entries still woke each other after {patience} passes; there it was ended.")
+        number, extra_depth, kind = 0, 0, PassKind.FIRST
+        max_passes = self.settings.max_recursion_steps
+        pass_limit = max(MIN_PASS_LIMIT, MAX_CHECKS // max(len(self.entries), 1))
+        while not max_passes or number < max_passes:
+            if number == pass_limit:
+                self.problems.append(f"Entries still woke each other after {pass_limit} passes; there it was ended.")
                 return
             number += 1
-            now = Pass(number, kind, level, skew)
-            fresh = self._pass(now)
-            following = self._next(now, fresh)
-            if following is None and levels:
-                level, following = levels.pop(0), Kind.RECURSION
-            if following is None:
+            current = ScanPass(number, kind, level, extra_depth)
+            has_new_text = self._run_pass(current)
+            next_kind = self._find_next_kind(current, has_new_text)
+            if next_kind is None and levels:
+                level, next_kind = levels.pop(0), PassKind.RECURSION
+            if next_kind is None:
                 return
-            skew += following is Kind.MINIMUM
-            kind = following
+            extra_depth += next_kind is PassKind.MINIMUM
+            kind = next_kind
 
-    def _next(self, now: Pass, fresh: bool) -> Kind | None:
-        """Why there should be another pass, apart from delay levels."""
+    def _find_next_kind(self, current: ScanPass, has_new_text: bool) -> PassKind | None:
+        """Return why another pass is needed, apart from recursion levels; None if there is no reason."""
         settings = self.settings
-        if self.budget.overflowed:
+        if self.budget.has_overflowed:
             return None
-        if settings.recursive and (fresh or (now.kind is Kind.MINIMUM and self.gate.buffer)):
-            return Kind.RECURSION
-        depth, deepest = settings.depth + now.skew, settings.min_activations_depth_max
-        if len(self.active) < settings.min_activations and not 0 < deepest < depth and depth <= len(self.said):
-            return Kind.MINIMUM
+        if settings.recursive and (has_new_text or (current.kind is PassKind.MINIMUM and self.checker.recursion_texts)):
+            return PassKind.RECURSION
+        depth, max_depth = settings.depth + current.extra_depth, settings.min_activations_depth_max
+        if len(self.active) < settings.min_activations and not 0 < max_depth < depth and depth <= self.message_count:
+            return PassKind.MINIMUM
         return None
 
-    def _pass(self, now: Pass) -> bool:
-        """One walk over all entries; whether anything came in that recursion may see."""
-        contest = Contest(
-            candidates=self._candidates(now),
+    def _run_pass(self, current: ScanPass) -> bool:
+        """Make one pass over all entries; return whether it produced text for recursion."""
+        contest = GroupContest(
+            candidates=self._find_candidates(current),
             active=self.active,
             running=self.running,
-            score=lambda lore: self.gate.score(lore, now),
-            scoring=self._scoring,
-            chance=self.chance,
+            count_keys=lambda entry: self.checker.count_keys(entry, current),
+            uses_score=self._uses_score,
+            random_source=self.random_source,
         )
-        settled = self.rules.settle(contest)
-        for lost in settled.dropped:
-            self._out(lost.lore, lost.reason, lost.detail, now)
-        told: list[str] = []
-        for one in settled.kept:
-            entered = self._enters(one, settled.replaces.get(one.lore.ref, ()), now)
-            wakes = entered or (self.rules.rejected_wake and one.lore.ref not in self._done)
-            if wakes and not one.lore.entry.prevent_recursion:
-                told.append(one.lore.text)
-        if told:
-            self.gate.buffer.append("\n".join(told))  # a pass leaves one text
-        self.budget.end_of_pass(told)
-        return bool(told)
+        result = self.rules.resolve_groups(contest)
+        for loser in result.losers:
+            self._note_inactive(loser.entry, loser.reason, loser.detail, current)
+        texts: list[str] = []
+        for winner in result.winners:
+            entry = winner.entry
+            entered = self._try_to_activate(winner, result.replaced.get(entry.ref, ()), current)
+            recurses = entered or (self.rules.rejected_text_recurses and entry.ref not in self._finished)
+            if recurses and not entry.fields.prevent_recursion:
+                texts.append(entry.text)
+        if texts:
+            self.checker.recursion_texts.append("\n".join(texts))  # one text for each pass
+        self.budget.end_pass(texts)
+        return bool(texts)
 
-    def _candidates(self, now: Pass) -> list[Candidate]:
-        found: list[Candidate] = []
-        for lore in self.lores:
-            if lore.ref in self._done:
+    def _find_candidates(self, current: ScanPass) -> list[EntryCandidate]:
+        """Return the entries that pass their conditions, sticky ones first."""
+        candidates: list[EntryCandidate] = []
+        for entry in self.entries:
+            if entry.ref in self._finished:
                 continue
-            passed, reason, detail = self.gate.asks(lore, now)
+            passed, reason, detail = self.checker.check(entry, current)
             if passed:
-                found.append(Candidate(lore, reason, detail))
+                candidates.append(EntryCandidate(entry, reason, detail))
             else:
-                self._out(lore, reason, detail, now)
-        return sorted(found, key=lambda one: one.lore.ref not in self.running.sticky)
+                self._note_inactive(entry, reason, detail, current)
+        return sorted(candidates, key=lambda candidate: candidate.entry.ref not in self.running.sticky)
 
-    def _scoring(self, lore: Lore) -> bool:
-        own = lore.entry.use_group_scoring
+    def _uses_score(self, entry: ScanEntry) -> bool:
+        own = entry.fields.use_group_scoring
         return self.settings.use_group_scoring if own is None else own
 
-    def _enters(self, one: Candidate, instead_of: Sequence[Candidate], now: Pass) -> bool:
-        lore = one.lore
-        if self.budget.overflowed and not lore.entry.ignore_budget:
-            self._out(lore, Reason.AFTER_OVERFLOW, f"the budget is {self.budget.limit}", now)
+    def _try_to_activate(
+        self, candidate: EntryCandidate, replaced: Sequence[EntryCandidate], current: ScanPass
+    ) -> bool:
+        entry = candidate.entry
+        if self.budget.has_overflowed and not entry.fields.ignore_budget:
+            self._note_inactive(entry, LorebookReason.AFTER_OVERFLOW, f"the budget is {self.budget.limit}", current)
             return False
-        if not self._lucky(lore, now):
-            self._done.add(lore.ref)
+        if not self._passes_probability(entry, current):
+            self._finished.add(entry.ref)
             return False
-        no = self.budget.admit(lore, [other.lore for other in instead_of])
-        if no is not None:
-            self._out(lore, *no, now)
+        refusal = self.budget.admit(entry, [other.entry for other in replaced])
+        if refusal is not None:
+            self._note_inactive(entry, *refusal, current)
             return False
-        for other in instead_of:
+        for other in replaced:
             self.active.remove(other)
-            gone = other.lore
-            self.verdicts[gone.ref] = Verdict(gone.ref, gone.title, False, Reason.DISPLACED, lore.title, now.number)
-        self.active.append(one)
-        self._done.add(lore.ref)
-        self.verdicts[lore.ref] = Verdict(lore.ref, lore.title, True, one.reason, one.detail, now.number)
+            self._set_verdict(other.entry, False, LorebookReason.DISPLACED, entry.title, current)
+        self.active.append(candidate)
+        self._finished.add(entry.ref)
+        self._set_verdict(entry, True, candidate.reason, candidate.detail, current)
         return True
 
-    def _lucky(self, lore: Lore, now: Pass) -> bool:
-        """The dice: not thrown for a certain or a sticky entry; an entry that forgets its chance has none."""
-        entry = lore.entry
-        if not entry.use_probability or entry.probability == 100 or lore.ref in self.running.sticky:
+    def _passes_probability(self, entry: ScanEntry, current: ScanPass) -> bool:
+        """Use a random number, except for certain and sticky entries; without a probability an entry never passes."""
+        fields = entry.fields
+        if not fields.use_probability or fields.probability == 100 or entry.ref in self.running.sticky:
             return True
-        rolled = self.chance.random() * 100
-        if entry.probability is not None and rolled <= entry.probability:
+        rolled = self.random_source.random() * 100
+        if fields.probability is not None and rolled <= fields.probability:
             return True
-        self._out(lore, Reason.PROBABILITY, f"rolled {rolled:.1f} against {entry.probability}", now)
+        detail = f"rolled {rolled:.1f} against {fields.probability}"
+        self._note_inactive(entry, LorebookReason.PROBABILITY, detail, current)
         return False
 
-    def _out(self, lore: Lore, reason: Reason, detail: str, now: Pass) -> None:
-        """Keep the reason of the time it came furthest."""
-        known = self.verdicts[lore.ref]
-        if not known.active and _RANK[reason] >= _RANK[known.reason]:
-            self.verdicts[lore.ref] = Verdict(lore.ref, lore.title, False, reason, detail, now.number)
+    def _note_inactive(self, entry: ScanEntry, reason: LorebookReason, detail: str, current: ScanPass) -> None:
+        """Note why an entry is not active, unless it failed at a later check in an earlier pass."""
+        verdict = self.verdicts[entry.ref]
+        if not verdict.active and _RANKS[reason] >= _RANKS[verdict.reason]:
+            self._set_verdict(entry, False, reason, detail, current)
+
+    def _set_verdict(
+        self, entry: ScanEntry, active: bool, reason: LorebookReason, detail: str, current: ScanPass
+    ) -> None:
+        self.verdicts[entry.ref] = EntryVerdict(entry.ref, entry.title, active, reason, detail, current.number)

@@ -1,4 +1,4 @@
-"""Lorebooks in the store: a book is kept whole, as it came, with every field known or not (inj-7)."""
+"""Save, list and remove lorebooks in the store; a book keeps every field of its file, known or not (inj-7)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now, sound_id
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.lorebook.tables import lorebooks
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-Rules = Literal["exact", "fabula"]
+RuleSet = Literal["exact", "fabula"]
 
 
 class Lorebook(Struct, frozen=True, kw_only=True):
-    """A world book, and by whose rules it is read. `version` is the store's."""
+    """A stored lorebook: the JSON of its file, its format and its rule set. The store sets `version`."""
 
     name: str
     book: Mapping[str, Any]
     id: str = ""
     format: str = ""
-    rules: Rules = "exact"
+    rules: RuleSet = "exact"
     active: bool = True
     version: int = 1
 
 
-def put(tx: Writing, book: Lorebook, *, expected: int | None = None) -> str:
-    """A book, new or in place of the one of its id; its id."""
-    ident, at = book.id or new_id(), now()
+def save_lorebook(tx: WriteTransaction, book: Lorebook, *, expected: int | None = None) -> str:
+    """Save a new book, or replace the book with the same id; return the id."""
+    ident, at = book.id or new_id(), current_timestamp()
     _check(book, ident)
     values: dict[str, Any] = {
         "name": book.name.strip(),
@@ -42,7 +42,7 @@ def put(tx: Writing, book: Lorebook, *, expected: int | None = None) -> str:
         "changed": at,
     }
     if tx.row(lorebooks, id=ident) is not None:
-        tx.edit(lorebooks, {"id": ident}, values, expected=expected)
+        tx.update_row(lorebooks, {"id": ident}, values, expected=expected)
     elif expected:
         raise FabulaError(
             Code.STORE_CONFLICT,
@@ -52,23 +52,23 @@ def put(tx: Writing, book: Lorebook, *, expected: int | None = None) -> str:
             expected=expected,
         )
     else:
-        tx.add(lorebooks, {"id": ident, "made": at, **values})
+        tx.insert(lorebooks, {"id": ident, "made": at, **values})
     return ident
 
 
-def remove(tx: Writing, book_id: str, *, expected: int | None = None) -> None:
-    """Take a book away."""
-    tx.edit(lorebooks, {"id": book_id}, {}, expected=expected)
-    tx.remove(lorebooks, lorebooks.c.id == book_id)
+def remove_lorebook(tx: WriteTransaction, book_id: str, *, expected: int | None = None) -> None:
+    """Remove a book."""
+    tx.update_row(lorebooks, {"id": book_id}, {}, expected=expected)
+    tx.delete_rows(lorebooks, lorebooks.c.id == book_id)
 
 
-def get(reading: Reading, book_id: str) -> Lorebook:
-    """One book."""
-    return _lorebook(reading.need(lorebooks, id=book_id))
+def get_lorebook(reading: ReadTransaction, book_id: str) -> Lorebook:
+    """Return one book."""
+    return _lorebook(reading.require(lorebooks, id=book_id))
 
 
-def listed(reading: Reading) -> list[Lorebook]:
-    """Every book, by name."""
+def list_lorebooks(reading: ReadTransaction) -> list[Lorebook]:
+    """Return all books, sorted by name."""
     return [_lorebook(row) for row in reading.rows(lorebooks, order=(lorebooks.c.name, lorebooks.c.id))]
 
 
@@ -85,11 +85,11 @@ def _lorebook(row: Row[Any]) -> Lorebook:
 
 
 def _check(book: Lorebook, ident: str) -> None:
-    if not sound_id(ident) or not book.name.strip():
+    if not is_valid_id(ident) or not book.name.strip():
         raise _refused("A lorebook needs a name, and an id without spaces, slashes and `|`.")
-    if book.rules not in get_args(Rules) or not isinstance(book.book, Mapping):
+    if book.rules not in get_args(RuleSet) or not isinstance(book.book, Mapping):
         raise _refused(
-            f"The lorebook {book.name!r} must be an object, read by the rules {' or '.join(get_args(Rules))}."
+            f"The lorebook {book.name!r} must be an object, read by the rules {' or '.join(get_args(RuleSet))}."
         )
     try:
         msgspec.json.encode(book.book)

@@ -1,7 +1,7 @@
-"""The gate: may this entry enter in this pass, and what woke it?
+"""The conditions of a lorebook entry: may it become active in this pass, and why (inj-6).
 
-The questions are asked in one fixed order and the first answer counts. A no is not final: the next
-pass asks again with more text.
+The checks run in a fixed order, and the first one that decides ends them. A refusal is not final:
+the next pass checks the entry again with more text.
 """
 
 from __future__ import annotations
@@ -11,164 +11,171 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from fabula.lorebook.keys import Finder, Haystack
-from fabula.lorebook.model import LoreEntry, Number, Reason, Said, Scene, Settings
-from fabula.lorebook.scan_order import Lore
-from fabula.lorebook.timed_effects import Running
-from fabula.text.js_regex import WHITE
+from fabula.lorebook.keys import KeyMatcher, ScanText
+from fabula.lorebook.model import LorebookReason, LorebookSettings, LoreEntry, Number, ScanContext, ScanMessage
+from fabula.lorebook.scan_order import ScanEntry
+from fabula.lorebook.timed_effects import RunningEffects
+from fabula.text.js_regex import JS_WHITESPACE
 
-DEEPEST = 1000
-_MARK = "\x01"
+MAX_SCAN_DEPTH = 1000  # messages that a scan reads
+_SEPARATOR = "\x01"  # SillyTavern puts it in front of each message
 AND_ANY, NOT_ALL, NOT_ANY, AND_ALL = range(4)
 
 
-class Kind(StrEnum):
-    """Why a pass is run."""
+class PassKind(StrEnum):
+    """Why a pass is made."""
 
     FIRST = "first"
     RECURSION = "recursion"
     MINIMUM = "minimum"
 
 
-class Pass(Struct, frozen=True):
-    """One walk over all entries."""
+class ScanPass(Struct, frozen=True):
+    """One pass over all entries."""
 
     number: int
-    kind: Kind
-    level: Number  # the highest delay level that is open
-    skew: int  # how much deeper than set, to find a minimum of entries
+    kind: PassKind
+    open_level: Number  # the highest recursion level whose entries may enter
+    extra_depth: int  # messages read beyond the set depth, to reach a minimum of active entries
 
 
-class Gate:
-    """Asks every entry; keeps the texts that are searched."""
+class EntryChecker:
+    """Checks the conditions of entries during one scan, and keeps the texts in which keys are matched."""
 
     def __init__(
-        self, said: Sequence[Said], settings: Settings, scene: Scene, running: Running, finder: Finder
+        self,
+        messages: Sequence[ScanMessage],
+        settings: LorebookSettings,
+        context: ScanContext,
+        running: RunningEffects,
+        matcher: KeyMatcher,
     ) -> None:
-        self.buffer: list[str] = []  # what each pass activated that may wake others
-        self._said, self._settings, self._scene = said, settings, scene
-        self._running, self._finder = running, finder
+        self.recursion_texts: list[str] = []  # for each pass, the texts of its entries in which keys are matched
+        self._message_count, self._settings, self._context = len(messages), settings, context
+        self._running, self._matcher = running, matcher
         self._lines = [
-            (f"{one.name}: {one.text}" if settings.include_names else one.text).strip(WHITE)
-            for one in reversed(said[-DEEPEST:])
+            (f"{message.name}: {message.text}" if settings.include_names else message.text).strip(JS_WHITESPACE)
+            for message in reversed(messages[-MAX_SCAN_DEPTH:])
         ]
-        self._texts: dict[tuple[object, ...], Haystack] = {}
-        self._number = 0
+        self._texts: dict[tuple[object, ...], ScanText] = {}
+        self._pass_number = 0
 
-    def asks(self, lore: Lore, now: Pass) -> tuple[bool, Reason, str]:
-        """Whether it may enter, and why or why not."""
-        no = self._held_back(lore, now)
-        if no is not None:
-            return False, *no
-        entry = lore.entry
-        if "@@activate" in lore.decorators:
-            return True, Reason.DECORATOR, ""
-        if "@@dont_activate" in lore.decorators:
-            return False, Reason.FORBIDDEN, ""
-        if lore.ref in self._scene.external:
-            return True, Reason.EXTERNAL, ""
-        if entry.constant:
-            return True, Reason.CONSTANT, ""
-        if lore.ref in self._running.sticky:
-            return True, Reason.STICKY, ""
-        return self._by_keys(entry, now)
+    def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, str]:
+        """Return whether the entry may become active, with the reason and a detail."""
+        obstacle = self._find_obstacle(entry, current)
+        if obstacle is not None:
+            return False, *obstacle
+        if "@@activate" in entry.decorators:
+            return True, LorebookReason.DECORATOR, ""
+        if "@@dont_activate" in entry.decorators:
+            return False, LorebookReason.FORBIDDEN, ""
+        if entry.ref in self._context.forced:
+            return True, LorebookReason.EXTERNAL, ""
+        if entry.fields.constant:
+            return True, LorebookReason.CONSTANT, ""
+        if entry.ref in self._running.sticky:
+            return True, LorebookReason.STICKY, ""
+        return self._check_keys(entry.fields, current)
 
-    def score(self, lore: Lore, now: Pass) -> int:
-        """How many of its keys are in the text."""
-        entry = lore.entry
-        hay = self._hay(entry, now, recursion=True)
-        if hay is None or not entry.key:
+    def count_keys(self, entry: ScanEntry, current: ScanPass) -> int:
+        """Return how many of the entry's keys are in the text."""
+        fields = entry.fields
+        text = self._get_text(fields, current, recursion=True)
+        if text is None or not fields.key:
             return 0
-        hits = sum(self._finds(key, entry, hay) for key in entry.key)
-        second = [self._finds(key, entry, hay) for key in entry.keysecondary or ()]
-        match entry.selective_logic or AND_ANY:
+        hits = sum(self._matches(key, fields, text) for key in fields.key)
+        secondary = [self._matches(key, fields, text) for key in fields.keysecondary or ()]
+        match fields.selective_logic or AND_ANY:
             case 0:
-                return hits + sum(second)
-            case 3 if second and all(second):
-                return hits + len(second)
+                return hits + sum(secondary)
+            case 3 if secondary and all(secondary):
+                return hits + len(secondary)
         return hits
 
-    def _held_back(self, lore: Lore, now: Pass) -> tuple[Reason, str] | None:
-        entry, scene, sticky = lore.entry, self._scene, lore.ref in self._running.sticky
-        if entry.disable:
-            return Reason.DISABLED, ""
-        if entry.triggers and scene.trigger not in entry.triggers:
-            return Reason.TRIGGER, f"only for {', '.join(entry.triggers)}"
-        if not self._for_character(entry):
-            return Reason.CHARACTER, ""
-        if entry.delay and len(self._said) < entry.delay:
-            return Reason.DELAY, f"{len(self._said)} of {entry.delay} messages"
-        if lore.ref in self._running.cooling and not sticky:
-            return Reason.COOLDOWN, ""
-        if entry.level and not sticky:
-            if now.kind is not Kind.RECURSION:
-                return Reason.AWAITS_RECURSION, ""
-            if entry.level > now.level:
-                return Reason.AWAITS_RECURSION, f"level {entry.level + 0}, and {now.level + 0} is open"
-        if now.kind is Kind.RECURSION and self._settings.recursive and entry.exclude_recursion and not sticky:
-            return Reason.EXCLUDES_RECURSION, ""
+    def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, str] | None:
+        """Return why the entry cannot become active whatever its keys are."""
+        fields, sticky = entry.fields, entry.ref in self._running.sticky
+        if fields.disable:
+            return LorebookReason.DISABLED, ""
+        if fields.triggers and self._context.trigger not in fields.triggers:
+            return LorebookReason.TRIGGER, f"only for {', '.join(fields.triggers)}"
+        if not self._is_for_character(fields):
+            return LorebookReason.CHARACTER, ""
+        if fields.delay and self._message_count < fields.delay:
+            return LorebookReason.DELAY, f"{self._message_count} of {fields.delay} messages"
+        if entry.ref in self._running.cooling and not sticky:
+            return LorebookReason.COOLDOWN, ""
+        level = fields.recursion_level
+        if level and not sticky:
+            if current.kind is not PassKind.RECURSION:
+                return LorebookReason.AWAITS_RECURSION, ""
+            if level > current.open_level:
+                return LorebookReason.AWAITS_RECURSION, f"level {level + 0}, and {current.open_level + 0} is open"
+        recursion = current.kind is PassKind.RECURSION and self._settings.recursive
+        if recursion and fields.exclude_recursion and not sticky:
+            return LorebookReason.EXCLUDES_RECURSION, ""
         return None
 
-    def _for_character(self, entry: LoreEntry) -> bool:
-        wanted, scene = entry.character_filter, self._scene
-        if wanted is None:
+    def _is_for_character(self, fields: LoreEntry) -> bool:
+        condition, character = fields.character_filter, self._context.character
+        if condition is None:
             return True
-        exclude = bool(wanted.is_exclude)
-        if wanted.names and (scene.character in wanted.names) is exclude:
+        exclude = bool(condition.is_exclude)
+        if condition.names and (character.name in condition.names) is exclude:
             return False
-        return not wanted.tags or bool(set(scene.tags) & set(wanted.tags)) is not exclude
+        return not condition.tags or bool(set(character.tags) & set(condition.tags)) is not exclude
 
-    def _by_keys(self, entry: LoreEntry, now: Pass) -> tuple[bool, Reason, str]:
-        if not entry.key:
-            return False, Reason.NO_KEYS, ""
-        hay = self._hay(entry, now, recursion=now.kind is not Kind.MINIMUM)
-        if hay is None:
-            return False, Reason.NO_DEPTH, ""
-        found = next((key for key in entry.key if self._finds(key, entry, hay)), None)
+    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, str]:
+        if not fields.key:
+            return False, LorebookReason.NO_KEYS, ""
+        text = self._get_text(fields, current, recursion=current.kind is not PassKind.MINIMUM)
+        if text is None:
+            return False, LorebookReason.NO_DEPTH, ""
+        found = next((key for key in fields.key if self._matches(key, fields, text)), None)
         if found is None:
-            return False, Reason.NOT_MENTIONED, ""
-        if not entry.selective or not entry.keysecondary:
-            return True, Reason.KEY, found
-        second = [self._finds(key, entry, hay) for key in entry.keysecondary]
-        match entry.selective_logic or AND_ANY:
+            return False, LorebookReason.NOT_MENTIONED, ""
+        if not fields.selective or not fields.keysecondary:
+            return True, LorebookReason.KEY, found
+        secondary = [self._matches(key, fields, text) for key in fields.keysecondary]
+        match fields.selective_logic or AND_ANY:
             case 0:
-                passed = any(second)
+                passed = any(secondary)
             case 1:
-                passed = not all(second)
+                passed = not all(secondary)
             case 2:
-                passed = not any(second)
+                passed = not any(secondary)
             case 3:
-                passed = all(second)
+                passed = all(secondary)
             case _:
                 passed = False
-        return passed, Reason.KEY if passed else Reason.SECONDARY, found
+        return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, found
 
-    def _finds(self, key: str, entry: LoreEntry, hay: Haystack) -> bool:
+    def _matches(self, key: str, fields: LoreEntry, text: ScanText) -> bool:
         settings = self._settings
-        cased = settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
-        whole = settings.match_whole_words if entry.match_whole_words is None else entry.match_whole_words
-        return self._finder.found(key, hay, case_sensitive=cased, whole_words=whole)
+        case_sensitive = settings.case_sensitive if fields.case_sensitive is None else fields.case_sensitive
+        whole_words = settings.match_whole_words if fields.match_whole_words is None else fields.match_whole_words
+        return self._matcher.matches(key, text, case_sensitive=case_sensitive, whole_words=whole_words)
 
-    def _hay(self, entry: LoreEntry, now: Pass, *, recursion: bool) -> Haystack | None:
-        """The text an entry looks in; None when it looks at no message."""
-        depth = self._settings.depth + now.skew if entry.scan_depth is None else entry.scan_depth
+    def _get_text(self, fields: LoreEntry, current: ScanPass, *, recursion: bool) -> ScanText | None:
+        """Return the text in which the entry's keys are matched; None if it reads no message."""
+        depth = self._settings.depth + current.extra_depth if fields.scan_depth is None else fields.scan_depth
         if depth <= 0:
             return None
-        scene = self._scene
+        context, character = self._context, self._context.character
         sources = (
-            entry.match_persona_description and scene.persona,
-            entry.match_character_description and scene.description,
-            entry.match_character_personality and scene.personality,
-            entry.match_character_depth_prompt and scene.depth_prompt,
-            entry.match_scenario and scene.scenario,
-            entry.match_creator_notes and scene.creator_notes,
+            fields.match_persona_description and context.persona,
+            fields.match_character_description and character.description,
+            fields.match_character_personality and character.personality,
+            fields.match_character_depth_prompt and character.depth_prompt,
+            fields.match_scenario and character.scenario,
+            fields.match_creator_notes and character.creator_notes,
         )
-        if now.number != self._number:  # texts are kept for one pass only
-            self._texts, self._number = {}, now.number
-        name = (min(int(depth), DEEPEST), recursion, *map(bool, sources))
-        hay = self._texts.get(name)
-        if hay is None:
-            told = self.buffer if recursion else ()
-            parts = [*self._lines[: name[0]], *filter(None, sources), *scene.scanned, *told]
-            hay = self._texts[name] = Haystack("\n".join(_MARK + part for part in parts))
-        return hay
+        if current.number != self._pass_number:  # texts are kept for one pass only
+            self._texts, self._pass_number = {}, current.number
+        key = (min(int(depth), MAX_SCAN_DEPTH), recursion, *map(bool, sources))
+        text = self._texts.get(key)
+        if text is None:
+            recursion_texts = self.recursion_texts if recursion else ()
+            parts = [*self._lines[: key[0]], *filter(None, sources), *context.extra_texts, *recursion_texts]
+            text = self._texts[key] = ScanText("\n".join(_SEPARATOR + part for part in parts))
+        return text

@@ -1,9 +1,8 @@
-"""Keys: is one of them in the text?
+"""Key matching: find the keys of lorebook entries in a text (inj-6, inj-7).
 
-A key is a piece of text, or a JavaScript pattern between slashes that brings its own options along.
-A pattern that is broken is looked for as it is written, as plain text, and one that would take too
-long counts as not found; both are reported, because the writer of the book meant something else.
-What a whole word is, each set of rules says for itself.
+A key is plain text, or a JavaScript regular expression between slashes with its own flags. An invalid
+expression is matched as plain text. An expression that would take too long counts as not found. Both
+are reported as problems of the book. Each rule set has its own definition of a whole word.
 """
 
 from __future__ import annotations
@@ -14,91 +13,94 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from fabula.text.js_regex import WHITE, Allowance, Pattern, Searched, TooMuchWorkError, pattern
-from fabula.text.whole_words import occurrences
+from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
+from fabula.text.word_boundaries import find_occurrences
 
-Stands = Callable[[str, str], bool]  # (text, key): does the key occur as a word of its own?
+WordTest = Callable[[str, str], bool]  # (text, key) -> whether the key occurs as a whole word
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?<!\\)/")
 _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_GAP = re.compile(f"[{re.escape(WHITE)}]")
+_GAP = re.compile(f"[{re.escape(JS_WHITESPACE)}]")
 
 
-class Key(Struct, frozen=True):
-    """A key as it is to be used; `problem` says why a pattern is taken as plain text."""
+class LoreKey(Struct, frozen=True):
+    """A parsed key; `problem` says why an expression is matched as plain text."""
 
     text: str
-    pattern: Pattern | None = None
+    pattern: JsRegex | None = None
     problem: str = ""
 
 
 @lru_cache(maxsize=8192)
-def read_key(text: str) -> Key:
-    """A trimmed key, recognised as pattern or text."""
+def parse_key(text: str) -> LoreKey:
+    """Parse a trimmed key as a regular expression or as plain text."""
     slashed = _SLASHED.fullmatch(text)
     if not slashed or _BARE_SLASH.search(slashed[1]):
-        return Key(text)
-    made = pattern(slashed[1].replace("\\/", "/"), slashed[2])
-    return Key(text, problem=made) if isinstance(made, str) else Key(text, made)
+        return LoreKey(text)
+    parsed = compile_regex(slashed[1].replace("\\/", "/"), slashed[2])
+    return LoreKey(text, problem=parsed) if isinstance(parsed, str) else LoreKey(text, parsed)
 
 
-class Haystack:
-    """A text to look in; what keys need of it is worked out once, and no pattern is tried on it twice."""
+class ScanText:
+    """A text in which keys are matched; derived forms and the result of each expression are computed once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: dict[str, bool] = {}  # by pattern, as it is written
+        self.results: dict[str, bool] = {}  # by expression, as it is written
 
     @cached_property
     def lowered(self) -> str:
         return self.text.lower()
 
     @cached_property
-    def searched(self) -> Searched:
-        return Searched(self.text)
+    def searched(self) -> RegexText:
+        return RegexText(self.text)
 
 
-class Finder:
-    """Looks for keys during one scan, and keeps note of those that could not be used."""
+class KeyMatcher:
+    """Matches keys during one scan and records the problems of those that could not be used."""
 
-    def __init__(self, stands: Stands, expand: Callable[[str], str]) -> None:
+    def __init__(self, is_whole_word: WordTest, fill_in_names: Callable[[str], str]) -> None:
         self.problems: dict[str, str] = {}
-        self._stands, self._expand = stands, expand
-        self._allowance = Allowance()
+        self._is_whole_word, self._fill_in_names = is_whole_word, fill_in_names
+        self._allowance = WorkBudget()
 
-    def read(self, raw: str) -> Key:
-        """The key with names filled in; a broken pattern is reported once."""
-        key = read_key(self._expand(raw).strip(WHITE))
+    def parse(self, raw: str) -> LoreKey:
+        """Parse a key after filling in names; report an invalid expression once."""
+        key = parse_key(self._fill_in_names(raw).strip(JS_WHITESPACE))
         if key.problem:
             self.problems.setdefault(key.text, f"is no pattern, and is looked for as it is written: {key.problem}")
         return key
 
-    def found(self, raw: str, hay: Haystack, *, case_sensitive: bool, whole_words: bool) -> bool:
-        """Whether a key is in the text."""
-        key = self.read(raw)
+    def matches(self, raw: str, text: ScanText, *, case_sensitive: bool, whole_words: bool) -> bool:
+        """Return whether a key is in the text."""
+        key = self.parse(raw)
         if not key.text:
             return False
         if key.pattern is not None:
-            known = hay.found.get(key.text)
-            if known is None:
-                known = hay.found[key.text] = self._matches(key, key.pattern, hay.searched)
-            return known
-        text, wanted = (hay.text, key.text) if case_sensitive else (hay.lowered, key.text.lower())
-        return wanted in text and (not whole_words or self._stands(text, wanted))
+            result = text.results.get(key.text)
+            if result is None:
+                result = text.results[key.text] = self._matches_pattern(key, key.pattern, text.searched)
+            return result
+        haystack, needle = (text.text, key.text) if case_sensitive else (text.lowered, key.text.lower())
+        return needle in haystack and (not whole_words or self._is_whole_word(haystack, needle))
 
-    def _matches(self, key: Key, wanted: Pattern, text: Searched) -> bool:
+    def _matches_pattern(self, key: LoreKey, expression: JsRegex, text: RegexText) -> bool:
         try:
-            return wanted.found_in(text, self._allowance)
+            return expression.is_found_in(text, self._allowance)
         except TooMuchWorkError:
             self.problems[key.text] = "would take too long on this text, and counts as not found"
             return False
 
 
-def ascii_word(text: str, key: str) -> bool:
-    """SillyTavern's whole word: with white space anything goes, else no ASCII word character beside it."""
+def is_ascii_word(text: str, key: str) -> bool:
+    """Return whether the key is a whole word as SillyTavern sees it: no ASCII word character is next to it.
+
+    A key with white space in it always passes.
+    """
     if _GAP.search(key):
         return True
     return any(
         (not start or text[start - 1] not in _ASCII_WORD) and (end == len(text) or text[end] not in _ASCII_WORD)
-        for start, end in occurrences(text, key)
+        for start, end in find_occurrences(text, key)
     )

@@ -1,9 +1,8 @@
-"""Books of lore, and what became of each entry.
+"""The types of lorebooks: entries, the input of a scan and its result (inj-6, inj-7).
 
-A book is kept as it came: a field that is absent stays absent (`None`), because whether a field is
-there decides things of its own. Field names on the outside are those of a world book's file.
-Whatever a scan needs is in its arguments and whatever it decides is in its result: the timed
-effects too go in as a value and come out as a value, and every entry gets a verdict.
+A field that the file does not have is `None` and stays so, because the presence of a field can
+decide something. The JSON names are those of SillyTavern's world info. A scan depends only on its
+arguments: timed effects go in as a value and come out as a value. Every entry gets a verdict.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Number = int | float
-Source = Literal["chat", "persona", "character", "global"]
+BookSource = Literal["chat", "persona", "character", "global"]
 
 
-class Ref(NamedTuple):
-    """One entry among all books."""
+class EntryRef(NamedTuple):
+    """A reference to one entry: the book and the uid in it."""
 
     book: str
     uid: int
@@ -29,17 +28,17 @@ class Ref(NamedTuple):
 
 
 class CharacterFilter(Struct, frozen=True, rename="camel"):
-    """For whom an entry is, or is not."""
+    """The characters, by name and tag, for which an entry may or may not become active."""
 
     is_exclude: bool | None = None
     names: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
 
 
-class Story(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Where in the story an entry may be told (from the beginning of a document, up to that of another), and to whom.
+class StoryLimits(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """From which document on, up to which document and to whom an entry may be revealed.
 
-    Ours alone: in a file it stands in `extensions.fabula.story`, which other programs pass over.
+    This is Fabula's own. A file has it in `extensions.fabula.story`, which other programs ignore.
     """
 
     since: str | None = None
@@ -47,8 +46,8 @@ class Story(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     known_to: tuple[str, ...] | None = None
 
 
-class About(Struct, frozen=True, kw_only=True):
-    """Who the card is about that a book came with."""
+class CardCharacter(Struct, frozen=True, kw_only=True):
+    """The character that a character card describes."""
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -60,7 +59,7 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class LoreEntry(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One entry with every field that decides something; `None` is a field the file does not have."""
+    """A lorebook entry with every field that decides something; `None` where the file does not have the field."""
 
     uid: int
     key: tuple[str, ...] | None = None
@@ -100,28 +99,28 @@ class LoreEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     match_character_depth_prompt: bool | None = None
     match_scenario: bool | None = None
     match_creator_notes: bool | None = None
-    story: Story | None = None
+    story: StoryLimits | None = None
 
     @property
-    def level(self) -> Number:
-        """From which delay level on it may enter; 0 when it need not wait for recursion."""
+    def recursion_level(self) -> Number:
+        """The recursion level from which the entry may become active; 0 if it does not wait for recursion."""
         return self.delay_until_recursion or 0
 
 
-class Book(Struct, frozen=True):
-    """A book of lore, its entries in the order of the file; made with `read_book`."""
+class ParsedLorebook(Struct, frozen=True):
+    """A lorebook with its entries in the order of the file; made by `parse_book`."""
 
     name: str
     entries: tuple[LoreEntry, ...]
-    source: Source = "global"
+    source: BookSource = "global"
 
 
-class Settings(Struct, frozen=True, kw_only=True):
-    """How books are read; the defaults are those of SillyTavern's code, not of the settings it ships."""
+class LorebookSettings(Struct, frozen=True, kw_only=True):
+    """How books are scanned; the defaults are those of SillyTavern's code, not of the settings it ships with."""
 
     depth: Number = 2
     budget: Number = 25  # per cent of the context
-    budget_cap: Number = 0
+    budget_cap: Number = 0  # tokens; 0: no cap
     include_names: bool = True
     recursive: bool = False
     case_sensitive: bool = False
@@ -133,35 +132,29 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_recursion_steps: Number = 0
 
 
-class Said(Struct, frozen=True):
-    """One message of the conversation."""
+class ScanMessage(Struct, frozen=True):
+    """A message of the conversation in which keys are matched."""
 
     name: str
     text: str
 
 
-class Scene(Struct, frozen=True, kw_only=True):
-    """What a scan knows besides the conversation."""
+class ScanContext(Struct, frozen=True, kw_only=True):
+    """What a scan depends on besides books, messages and settings."""
 
     max_context: Number = 4096
     user: str = ""
-    character: str = ""
-    tags: tuple[str, ...] = ()
-    trigger: str = "normal"
-    persona: str = ""
-    description: str = ""
-    personality: str = ""
-    depth_prompt: str = ""
-    scenario: str = ""
-    creator_notes: str = ""
-    scanned: tuple[str, ...] = ()  # prompts of extensions that asked to be scanned
-    external: frozenset[Ref] = frozenset()  # entries somebody outside activates
-    note: bool = True  # whether there is an author's note to stand beside
+    character: CardCharacter = CardCharacter()
+    trigger: str = "normal"  # the kind of request
+    persona: str = ""  # the description of the user
+    extra_texts: tuple[str, ...] = ()  # more texts in which keys are matched
+    forced: frozenset[EntryRef] = frozenset()  # entries that the caller activates
+    has_author_note: bool = True
     dry_run: bool = False
 
 
-class Effect(Struct, frozen=True):
-    """A timed effect over [start, end) messages, of the entry as it then was."""
+class TimedEffect(Struct, frozen=True):
+    """A timed effect that runs over [start, end) messages; `hash` is that of the entry when it started."""
 
     hash: str
     start: int
@@ -169,15 +162,15 @@ class Effect(Struct, frozen=True):
     protected: bool = False
 
 
-class Timed(Struct, frozen=True):
-    """All timed effects that run, by `book.uid`."""
+class TimedEffects(Struct, frozen=True):
+    """All running timed effects, by `book.uid`."""
 
-    sticky: Mapping[str, Effect] = {}
-    cooldown: Mapping[str, Effect] = {}
+    sticky: Mapping[str, TimedEffect] = {}
+    cooldown: Mapping[str, TimedEffect] = {}
 
 
-class Reason(StrEnum):
-    """Why an entry is in or out; what each says to a person is in `EXPLAINED`."""
+class LorebookReason(StrEnum):
+    """Why an entry is active or not; later ones are checked later. `REASON_TEXTS` has the texts."""
 
     CONSTANT = "CONSTANT"
     KEY = "KEY"
@@ -211,84 +204,90 @@ class Reason(StrEnum):
     AFTER_OVERFLOW = "AFTER_OVERFLOW"
 
 
-EXPLAINED: dict[Reason, str] = {
-    Reason.CONSTANT: "it is always on",
-    Reason.KEY: "a key was found",
-    Reason.STICKY: "it was active a few messages ago and stays",
-    Reason.DECORATOR: "its text says @@activate",
-    Reason.EXTERNAL: "it was activated from outside",
-    Reason.NOT_SCANNED: "no pass was run",
-    Reason.DISABLED: "it is switched off",
-    Reason.TRIGGER: "it is not for this kind of request",
-    Reason.CHARACTER: "it is not for this character",
-    Reason.DELAY: "the conversation is too short for it yet",
-    Reason.COOLDOWN: "it was active a few messages ago and rests",
-    Reason.AWAITS_RECURSION: "it waits for the text of other entries",
-    Reason.EXCLUDES_RECURSION: "it is not woken by the text of other entries",
-    Reason.FORBIDDEN: "its text says @@dont_activate",
-    Reason.NO_KEYS: "it has no key",
-    Reason.NO_DEPTH: "it looks at no message",
-    Reason.NOT_MENTIONED: "none of its keys was found",
-    Reason.SECONDARY: "a key was found, but the secondary keys said no",
-    Reason.GROUP_STICKY: "a member of its group is sticky",
-    Reason.GROUP_COOLDOWN: "in a group, a resting entry stays out even when sticky",
-    Reason.GROUP_SCORE: "a member of its group matched more keys",
-    Reason.GROUP_TAKEN: "its group already has an active entry",
-    Reason.GROUP_OVERRIDE: "a member of its group goes first",
-    Reason.GROUP_ROLL: "another member of its group was drawn",
-    Reason.LOST_NEIGHBOUR: "an entry lost in two groups, and SillyTavern then drops the last candidate as well",
-    Reason.DISPLACED: "a member of its group was mentioned later and took its place",
-    Reason.PROBABILITY: "its chance did not come up",
-    Reason.OVER_BUDGET: "it did not fit into what was left of the book's budget",
-    Reason.AFTER_OVERFLOW: "an entry before it overflowed the book's budget, which ends all normal entries",
+REASON_TEXTS: dict[LorebookReason, str] = {
+    LorebookReason.CONSTANT: "it is always on",
+    LorebookReason.KEY: "a key was found",
+    LorebookReason.STICKY: "it was active a few messages ago and stays",
+    LorebookReason.DECORATOR: "its text says @@activate",
+    LorebookReason.EXTERNAL: "it was activated from outside",
+    LorebookReason.NOT_SCANNED: "no pass was run",
+    LorebookReason.DISABLED: "it is switched off",
+    LorebookReason.TRIGGER: "it is not for this kind of request",
+    LorebookReason.CHARACTER: "it is not for this character",
+    LorebookReason.DELAY: "the conversation is too short for it yet",
+    LorebookReason.COOLDOWN: "it was active a few messages ago and rests",
+    LorebookReason.AWAITS_RECURSION: "it waits for the text of other entries",
+    LorebookReason.EXCLUDES_RECURSION: "it is not woken by the text of other entries",
+    LorebookReason.FORBIDDEN: "its text says @@dont_activate",
+    LorebookReason.NO_KEYS: "it has no key",
+    LorebookReason.NO_DEPTH: "it looks at no message",
+    LorebookReason.NOT_MENTIONED: "none of its keys was found",
+    LorebookReason.SECONDARY: "a key was found, but the secondary keys said no",
+    LorebookReason.GROUP_STICKY: "a member of its group is sticky",
+    LorebookReason.GROUP_COOLDOWN: "in a group, a resting entry stays out even when sticky",
+    LorebookReason.GROUP_SCORE: "a member of its group matched more keys",
+    LorebookReason.GROUP_TAKEN: "its group already has an active entry",
+    LorebookReason.GROUP_OVERRIDE: "a member of its group goes first",
+    LorebookReason.GROUP_ROLL: "another member of its group was drawn",
+    LorebookReason.LOST_NEIGHBOUR: "an entry lost in two groups, and SillyTavern then drops the last candidate as well",
+    LorebookReason.DISPLACED: "a member of its group was mentioned later and took its place",
+    LorebookReason.PROBABILITY: "its chance did not come up",
+    LorebookReason.OVER_BUDGET: "it did not fit into what was left of the book's budget",
+    LorebookReason.AFTER_OVERFLOW: "an entry before it overflowed the book's budget, which ends all normal entries",
 }
 
 
-class Verdict(Struct, frozen=True):
-    """What became of one entry, and why."""
+class EntryVerdict(Struct, frozen=True):
+    """The result of a scan for one entry: active or not, and why."""
 
-    ref: Ref
+    ref: EntryRef
     title: str
     active: bool
-    reason: Reason
+    reason: LorebookReason
     detail: str = ""
-    step: int = 0  # the pass that decided, from 1
+    pass_number: int = 0  # the pass that decided, from 1
 
 
 class DepthBlock(Struct, frozen=True):
-    """Texts that stand together at a depth of the history; no depth where the file gives none."""
+    """Texts at the same depth of the history and with the same role; `depth` is None where the file has none."""
 
     depth: Number | None
     role: int
-    entries: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
-class Example(Struct, frozen=True):
+class ExampleText(Struct, frozen=True):
     """A text above (0) or below (1) the example messages."""
 
     position: int
     content: str
 
 
-class Activation(Struct, frozen=True, kw_only=True):
-    """The answer of one scan."""
+class PlacedTexts(Struct, frozen=True, kw_only=True):
+    """The texts of active entries at the positions that SillyTavern knows."""
 
-    rules: str  # which rule set spoke
-    chosen: tuple[Ref, ...] = ()
-    before: str = ""
-    after: str = ""
-    depth: tuple[DepthBlock, ...] = ()
-    an_top: tuple[str, ...] = ()
-    an_bottom: tuple[str, ...] = ()
-    em: tuple[Example, ...] = ()
-    outlets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    verdicts: tuple[Verdict, ...] = ()
-    problems: tuple[str, ...] = ()  # keys that could not be used as they are written
-    timed: Timed = Timed()
-    budget: int = 0
-    used: int = 0
+    before: str
+    after: str
+    depth: tuple[DepthBlock, ...]
+    note_top: tuple[str, ...]
+    note_bottom: tuple[str, ...]
+    examples: tuple[ExampleText, ...]
+    outlets: Mapping[str, tuple[str, ...]]
+
+
+class Activation(Struct, frozen=True, kw_only=True):
+    """The result of a scan."""
+
+    rules: str  # the name of the rule set
+    active: tuple[EntryRef, ...]  # in the order of activation
+    texts: PlacedTexts
+    verdicts: tuple[EntryVerdict, ...]
+    problems: tuple[str, ...]  # keys that could not be used as they are written
+    timed_effects: TimedEffects
+    budget: int
+    used: int
 
     @property
-    def activated(self) -> tuple[int, ...]:
-        """The uids in the order of activation."""
-        return tuple(ref.uid for ref in self.chosen)
+    def active_uids(self) -> tuple[int, ...]:
+        """The uids of the active entries in the order of activation."""
+        return tuple(ref.uid for ref in self.active)

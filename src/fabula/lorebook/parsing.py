@@ -1,7 +1,7 @@
-"""A book as it stands in a file, checked field by field.
+"""Parse lorebooks, settings and timed effects from decoded JSON, checked field by field (inj-7).
 
-Books come from strangers. Everything is looked at before anything is kept: types, numbers that are
-none, uids that occur twice. A refusal names the entry and the field.
+Imported files are untrusted. The types, the range of numbers and the uniqueness of uids are checked
+before anything is stored. An error names the entry and the field.
 """
 
 from __future__ import annotations
@@ -13,67 +13,66 @@ import msgspec
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.lorebook.model import Book, LoreEntry, Settings, Source, Timed
+from fabula.lorebook.model import BookSource, LorebookSettings, LoreEntry, ParsedLorebook, TimedEffects
 
-LARGEST = 1e300
+MAX_NUMBER = 1e300
 T = TypeVar("T")
 
 
-def read_book(raw: object, name: str = "book", source: Source = "global") -> Book:
-    """A book from the decoded JSON of a world book's file."""
+def parse_book(raw: object, name: str = "book", source: BookSource = "global") -> ParsedLorebook:
+    """Parse a book in the format of SillyTavern's world info."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("entries"), Mapping | Sequence):
         raise _refusal(f"The lorebook {name!r} has no list of entries.")
     rows = raw["entries"]
     if isinstance(rows, str | bytes):
         raise _refusal(f"The lorebook {name!r} has no list of entries.")
-    named = rows.items() if isinstance(rows, Mapping) else enumerate(rows)
     entries: list[LoreEntry] = []
-    places: dict[int, object] = {}
-    for place, row in named:
-        entry = read_entry(row, f"entry {str(place)[:40]!r} of the lorebook {name!r}")
-        if entry.uid in places:
+    keys: dict[int, object] = {}
+    for key, row in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
+        entry = parse_entry(row, f"entry {str(key)[:40]!r} of the lorebook {name!r}")
+        if entry.uid in keys:
             raise _refusal(
-                f"The entries {str(places[entry.uid])[:40]!r} and {str(place)[:40]!r} of the lorebook {name!r} "
+                f"The entries {str(keys[entry.uid])[:40]!r} and {str(key)[:40]!r} of the lorebook {name!r} "
                 f"have the same uid {entry.uid}. Give one of them another."
             )
-        places[entry.uid] = place
+        keys[entry.uid] = key
         entries.append(entry)
-    return Book(name, tuple(entries), source)
+    return ParsedLorebook(name, tuple(entries), source)
 
 
-def read_entry(raw: object, where: str = "the entry") -> LoreEntry:
-    """One entry; a field of the wrong type is refused by name."""
-    entry = _converted(raw, LoreEntry, where)
-    if odd := _odd(entry):
-        raise _refusal(f"The field {odd!r} of {where} is no number to count with. Correct it.")
+def parse_entry(raw: object, where: str = "the entry") -> LoreEntry:
+    """Parse one entry; an error names the field that has the wrong type."""
+    entry = _convert(raw, LoreEntry, where)
+    if name := _find_invalid_number(entry):
+        raise _refusal(f"The field {name!r} of {where} is no number to count with. Correct it.")
     return entry
 
 
-def read_settings(raw: object) -> Settings:
-    """The settings from decoded JSON; what is unknown is passed over."""
-    settings = _converted(raw, Settings, "the lorebook settings")
-    if odd := _odd(settings):
-        raise _refusal(f"The lorebook setting {odd!r} is no number to count with. Correct it.")
+def parse_settings(raw: object) -> LorebookSettings:
+    """Parse the settings of a scan; unknown fields are ignored."""
+    settings = _convert(raw, LorebookSettings, "the lorebook settings")
+    if name := _find_invalid_number(settings):
+        raise _refusal(f"The lorebook setting {name!r} is no number to count with. Correct it.")
     return settings
 
 
-def read_timed(raw: object) -> Timed:
-    """The timed effects as they were kept."""
-    return _converted(raw, Timed, "the timed effects")
+def parse_timed_effects(raw: object) -> TimedEffects:
+    """Parse stored timed effects."""
+    return _convert(raw, TimedEffects, "the timed effects")
 
 
-def _odd(made: Struct) -> str | None:
-    """The first field that holds no real number, or one past all counting."""
-    for name in made.__struct_fields__:
-        value = getattr(made, name)
-        if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+def _find_invalid_number(value: Struct) -> str | None:
+    """Return the first field whose number is not finite or too large."""
+    for name in value.__struct_fields__:
+        number = getattr(value, name)
+        if isinstance(number, int | float) and not -MAX_NUMBER <= number <= MAX_NUMBER:
             return name
     return None
 
 
-def _converted(raw: object, kind: type[T], where: str) -> T:
+def _convert(raw: object, target: type[T], where: str) -> T:
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, target)
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
         raise _refusal(f"Something in {where} is not what it should be: {error}. Correct it.") from error
 

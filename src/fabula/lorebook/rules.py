@@ -1,50 +1,147 @@
-"""A set of rules: the few places where SillyTavern's way and ours differ.
+"""What the two rule sets have in common: the interface of a rule set, inclusion groups and random numbers (inj-6).
 
-Everything else of a scan is the same for both: the gate, the passes, the timed effects and the
-places of the texts.
+SillyTavern's rules (`sillytavern_rules`) and ours (`fabula_rules`) differ in four points: what a
+whole word is, which entry of a group wins, how the budget is spent, and whether a text that did not
+fit still takes part in recursion. `ActivationRules` holds these four. The rest of a scan is shared.
+
+Random numbers are always an argument of a scan, so the same scan gives the same result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
 from typing import Protocol
 
 from msgspec import Struct
 
-from fabula.lorebook.groups import Contest, Settled
-from fabula.lorebook.keys import Stands
-from fabula.lorebook.model import Reason
-from fabula.lorebook.scan_order import Lore
+from fabula.lorebook.keys import WordTest
+from fabula.lorebook.model import EntryRef, LorebookReason, Number
+from fabula.lorebook.scan_order import ScanEntry
+from fabula.lorebook.timed_effects import RunningEffects
 from fabula.text.tokens.tokenizer import Tokenizer
 
+DEFAULT_WEIGHT = 100
+_COMMA = re.compile(r",\s*")
 
-class Budget(Protocol):
-    """What the books may spend, and how it is spent."""
+
+class RandomSource(Protocol):
+    """A generator of random numbers from 0 up to, but not including, 1."""
+
+    def random(self) -> float: ...
+
+
+class FixedNumbers:
+    """A random source for tests and benchmarks: the given numbers in order, then always the same one."""
+
+    def __init__(self, numbers: Iterable[float] = (), default: float = 0.5) -> None:
+        self._numbers = deque(numbers)
+        self._default = default
+
+    def random(self) -> float:
+        """Return the next number."""
+        return self._numbers.popleft() if self._numbers else self._default
+
+
+def make_seeded_random(*parts: object) -> RandomSource:
+    """Return a random source that gives the same numbers for the same parts (a conversation, a message …)."""
+    return Random("\x1f".join(map(str, parts)))
+
+
+class EntryCandidate(Struct, frozen=True):
+    """An entry with the reason why it may enter in this pass, or why it lost in its group."""
+
+    entry: ScanEntry
+    reason: LorebookReason
+    detail: str = ""
+
+
+class GroupContest(Struct, frozen=True):
+    """Everything that decides which entries win in the inclusion groups of one pass."""
+
+    candidates: Sequence[EntryCandidate]
+    active: Sequence[EntryCandidate]  # from earlier passes
+    running: RunningEffects
+    count_keys: Callable[[ScanEntry], int]
+    uses_score: Callable[[ScanEntry], bool]  # whether a lower score can remove the entry
+    random_source: RandomSource
+
+
+class GroupResult(Struct, frozen=True):
+    """Winners and losers of one pass, and the active entries that each winner replaces if it enters."""
+
+    winners: list[EntryCandidate]
+    losers: list[EntryCandidate]
+    replaced: Mapping[EntryRef, Sequence[EntryCandidate]] = {}
+
+
+class LorebookBudget(Protocol):
+    """The token budget of a scan."""
 
     limit: int
-    overflowed: bool  # ends normal entries, recursion and the search for a minimum of entries
+    has_overflowed: bool  # if True: no more normal entries, no recursion, no search for a minimum of entries
 
     @property
     def used(self) -> int: ...
-    def admit(self, lore: Lore, instead_of: Sequence[Lore] = ()) -> tuple[Reason, str] | None:
-        """Take the entry in, for others that then go, or say why not."""
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, str] | None:
+        """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
 
-    def end_of_pass(self, told: Sequence[str]) -> None:
-        """A pass is over; these are its texts that recursion may see."""
+    def end_pass(self, texts: Sequence[str]) -> None:
+        """End a pass; `texts` are those of its texts that recursion may read."""
 
 
-class Rules(Struct, frozen=True):
-    """One way to read books."""
+class ActivationRules(Struct, frozen=True):
+    """A rule set: how lorebooks are read."""
 
     name: str
-    stands: Stands
-    settle: Callable[[Contest], Settled]
-    budget: Callable[[int, Tokenizer], Budget]
-    rejected_wake: bool  # does a text that did not fit still wake others?
+    is_whole_word: WordTest
+    resolve_groups: Callable[[GroupContest], GroupResult]
+    make_budget: Callable[[int, Tokenizer], LorebookBudget]
+    rejected_text_recurses: bool  # whether the keys of other entries are matched in a text that did not fit
 
 
-class Tally:
-    """The count of a text that grows by pieces, each ending with a line break."""
+def split_groups_exactly(group: str | None) -> tuple[str, ...]:
+    """Return the group names as SillyTavern reads them: only white space behind a comma is removed."""
+    return tuple(dict.fromkeys(name for name in _COMMA.split(group or "") if name))
+
+
+def split_groups(group: str | None) -> tuple[str, ...]:
+    """Return the group names, without white space around them."""
+    return tuple(dict.fromkeys(name.strip() for name in (group or "").split(",") if name.strip()))
+
+
+def collect_groups(
+    candidates: Sequence[EntryCandidate], split: Callable[[str | None], tuple[str, ...]]
+) -> dict[str, list[EntryCandidate]]:
+    """Return the candidates of each group; groups are in the order of their first member."""
+    groups: dict[str, list[EntryCandidate]] = {}
+    for candidate in candidates:
+        for name in split(candidate.entry.fields.group):
+            groups.setdefault(name, []).append(candidate)
+    return groups
+
+
+def get_weight(entry: ScanEntry) -> Number:
+    """Return the weight of an entry in a draw, at least 0."""
+    weight = entry.fields.group_weight
+    return DEFAULT_WEIGHT if weight is None else max(weight, 0)
+
+
+def draw_by_weight(candidates: Sequence[EntryCandidate], random_source: RandomSource) -> EntryCandidate:
+    """Draw one of the candidates by weight, walking through them in order."""
+    total = sum(get_weight(candidate.entry) for candidate in candidates)
+    target, reached = random_source.random() * total, 0.0
+    for candidate in candidates:
+        reached += get_weight(candidate.entry)
+        if target <= reached:
+            return candidate
+    return candidates[-1]
+
+
+class TokenTally:
+    """The token count of a text that grows by pieces, each ending with a line break."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokens = 0
@@ -55,7 +152,7 @@ class Tally:
     def add(self, text: str) -> None:
         """Append a text and a line break."""
         self._pieces.append(text + "\n")
-        # Counts add up where text follows a line break; for anything else the whole is counted again.
+        # Counts add up only where text follows a line break; otherwise the whole text is counted again.
         if self._adds_up and text[:1].isalnum():
             self.tokens += self._tokenizer.count(text + "\n")
         else:

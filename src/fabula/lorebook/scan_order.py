@@ -1,8 +1,8 @@
-"""The entries of all books in one list, ready to be scanned.
+"""The entries of all books in one list, in the order in which a scan considers them (inj-7).
 
-The list is in the order in which entries are considered: the chat's book, the persona's, then the
-character's and the global ones as the strategy says; inside each by descending order, ties as in
-the file. Decorators at the head of a text are taken off and names are filled in here, once.
+The order is: the chat's book, the persona's book, then character and global books as the setting
+`character_strategy` says. Inside each part, entries are sorted by descending `order`; ties keep the
+order of the file. Decorators at the beginning of a text are removed and names are filled in here, once.
 """
 
 from __future__ import annotations
@@ -15,97 +15,101 @@ from typing import get_args
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.lorebook.model import Book, LoreEntry, Ref, Scene, Settings, Source
+from fabula.lorebook.model import BookSource, EntryRef, LorebookSettings, LoreEntry, ParsedLorebook, ScanContext
 
-SHORT = 64  # below this JavaScript sorts by insertion
+INSERTION_SORT_LIMIT = 64  # JavaScript sorts shorter lists by insertion
 _MACRO = re.compile(r"\{\{(user|char)\}\}", re.IGNORECASE)
 
 
-class Lore(Struct, frozen=True):
-    """An entry on its way through a scan."""
+class ScanEntry(Struct, frozen=True):
+    """An entry prepared for a scan: its fields, its text with names filled in, and its decorators."""
 
-    ref: Ref
-    entry: LoreEntry
+    ref: EntryRef
+    fields: LoreEntry
     text: str
     decorators: frozenset[str]
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
-        return title_of(self.ref, self.entry)
+        """The title that is shown to people."""
+        return make_title(self.ref, self.fields)
 
 
-def title_of(ref: Ref, entry: LoreEntry) -> str:
-    """What a person calls an entry."""
+def make_title(ref: EntryRef, entry: LoreEntry) -> str:
+    """Return the title of an entry: its comment, else its first key, else its reference."""
     return entry.comment or next(iter(entry.key or ()), "") or str(ref)
 
 
-def listed(books: Sequence[Book], settings: Settings, scene: Scene) -> list[Lore]:
-    """Every entry of every book, in the order they are considered."""
+def list_entries(books: Sequence[ParsedLorebook], settings: LorebookSettings, context: ScanContext) -> list[ScanEntry]:
+    """Return every entry of every book in scan order."""
     if len({book.name for book in books}) != len(books):
         raise FabulaError(Code.LOREBOOK_INVALID, "Two books have the same name. Rename one of them.")
-    of: dict[str, list[Lore]] = {source: [] for source in get_args(Source)}
+    by_source: dict[str, list[ScanEntry]] = {source: [] for source in get_args(BookSource)}
     for book in books:
-        of[book.source] += [ready(Ref(book.name, entry.uid), entry, scene) for entry in book.entries]
+        by_source[book.source] += [
+            prepare_entry(EntryRef(book.name, entry.uid), entry, context) for entry in book.entries
+        ]
     match settings.character_strategy:
         case 0:
-            parts = [of["character"] + of["global"]]
+            parts = [by_source["character"] + by_source["global"]]
         case 2:
-            parts = [of["global"], of["character"]]
+            parts = [by_source["global"], by_source["character"]]
         case _:
-            parts = [of["character"], of["global"]]
-    return [lore for part in (of["chat"], of["persona"], *parts) for lore in by_order(part)]
+            parts = [by_source["character"], by_source["global"]]
+    return [entry for part in (by_source["chat"], by_source["persona"], *parts) for entry in sort_by_order(part)]
 
 
-def by_order(lores: Sequence[Lore]) -> list[Lore]:
-    """By descending order, ties as they came; who has no order ties with everybody."""
-    if all(lore.entry.order is not None for lore in lores):
-        return sorted(lores, key=lambda lore: -(lore.entry.order or 0))
-    return sorted(lores, key=cmp_to_key(_behind)) if len(lores) >= SHORT else _inserted(lores)
+def sort_by_order(entries: Sequence[ScanEntry]) -> list[ScanEntry]:
+    """Sort by descending `order`, stably; an entry without `order` compares as equal to every other."""
+    if all(entry.fields.order is not None for entry in entries):
+        return sorted(entries, key=lambda entry: -(entry.fields.order or 0))
+    if len(entries) >= INSERTION_SORT_LIMIT:
+        return sorted(entries, key=cmp_to_key(_compare))
+    return _insertion_sort(entries)
 
 
-def _behind(one: Lore, other: Lore) -> int:
-    mine, theirs = one.entry.order, other.entry.order
-    return 0 if mine is None or theirs is None else (theirs > mine) - (theirs < mine)
+def _compare(left: ScanEntry, right: ScanEntry) -> int:
+    first, second = left.fields.order, right.fields.order
+    return 0 if first is None or second is None else (second > first) - (second < first)
 
 
-def _inserted(lores: Sequence[Lore]) -> list[Lore]:
-    """As JavaScript sorts a short list: a tie with everybody is no order, so the way of sorting decides."""
-    rest = list(lores)
+def _insertion_sort(entries: Sequence[ScanEntry]) -> list[ScanEntry]:
+    """Sort a short list as JavaScript does: with entries that equal every other, the algorithm decides the result."""
+    rest = list(entries)
     run = 1
-    if len(rest) > 1 and _behind(rest[1], rest[0]) < 0:
-        while run < len(rest) and _behind(rest[run], rest[run - 1]) < 0:
+    if len(rest) > 1 and _compare(rest[1], rest[0]) < 0:
+        while run < len(rest) and _compare(rest[run], rest[run - 1]) < 0:
             run += 1
-        found = rest[:run][::-1]
+        result = rest[:run][::-1]
     else:
-        while run < len(rest) and _behind(rest[run], rest[run - 1]) >= 0:
+        while run < len(rest) and _compare(rest[run], rest[run - 1]) >= 0:
             run += 1
-        found = rest[:run]
-    for lore in rest[run:]:
-        low, high = 0, len(found)
+        result = rest[:run]
+    for entry in rest[run:]:
+        low, high = 0, len(result)
         while low < high:
             middle = (low + high) // 2
-            if _behind(lore, found[middle]) < 0:
+            if _compare(entry, result[middle]) < 0:
                 high = middle
             else:
                 low = middle + 1
-        found.insert(low, lore)
-    return found
+        result.insert(low, entry)
+    return result
 
 
-def expand(text: str, scene: Scene) -> str:
-    """A text with the names of user and character filled in."""
+def fill_in_names(text: str, context: ScanContext) -> str:
+    """Replace {{user}} and {{char}} by their names."""
     if "{{" not in text:
         return text
-    names = {"user": scene.user, "char": scene.character}
+    names = {"user": context.user, "char": context.character.name}
     return _MACRO.sub(lambda found: names[found[1].lower()] or found[0], text)
 
 
-def ready(ref: Ref, entry: LoreEntry, scene: Scene) -> Lore:
-    """An entry with its decorators taken off and its names filled in."""
+def prepare_entry(ref: EntryRef, entry: LoreEntry, context: ScanContext) -> ScanEntry:
+    """Prepare an entry for a scan: separate the decorators from the text and fill in names."""
     decorators: set[str] = set()
     text = entry.content or ""
     while text.startswith("@@"):
         line, _, text = text.partition("\n")
         decorators.add(line.strip())
-    return Lore(ref, entry, expand(text, scene), frozenset(decorators))
+    return ScanEntry(ref, entry, fill_in_names(text, context), frozenset(decorators))

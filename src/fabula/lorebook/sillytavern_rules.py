@@ -1,123 +1,141 @@
-"""SillyTavern's rules, with their corners.
+"""SillyTavern's rule set, followed exactly (inj-6, inj-7).
 
-Imported books were written against these, so they are followed to the letter: the first overflow
-ends all normal entries, a word is what ASCII calls one, the texts of rejected entries still wake
-others, and two defects in the groups are kept. Written from observed answers, never from its source.
+Imported books were written against these rules, so their odd cases are kept: the first overflow
+ends all normal entries, whole words are ASCII words, texts of rejected entries still take part in
+recursion, and two defects in inclusion groups are reproduced. The rules were derived from recorded
+answers of SillyTavern, never from its source code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.lorebook.groups import Candidate, Contest, Dropped, Settled, draw, members, raw_names
-from fabula.lorebook.keys import ascii_word
-from fabula.lorebook.model import Reason, Ref
-from fabula.lorebook.rules import Rules, Tally
-from fabula.lorebook.scan_order import Lore, by_order
+from fabula.lorebook.keys import is_ascii_word
+from fabula.lorebook.model import LorebookReason
+from fabula.lorebook.rules import (
+    ActivationRules,
+    EntryCandidate,
+    GroupContest,
+    GroupResult,
+    TokenTally,
+    collect_groups,
+    draw_by_weight,
+    split_groups_exactly,
+)
+from fabula.lorebook.scan_order import ScanEntry, sort_by_order
 from fabula.text.tokens.tokenizer import Tokenizer
 
 
-class StopAtOverflow:
-    """The running text of a pass beside the text of the passes before; whoever reaches the limit ends it."""
+class StoppingBudget:
+    """A budget that stops at the first overflow; it counts the texts of this pass and those that recursion read."""
 
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
-        self.limit, self.overflowed = limit, False
+        self.limit, self.has_overflowed = limit, False
         self._tokenizer = tokenizer
-        self._before, self._running = Tally(tokenizer), Tally(tokenizer)
+        self._earlier_passes, self._this_pass = TokenTally(tokenizer), TokenTally(tokenizer)
 
     @property
     def used(self) -> int:
-        """Tokens of this pass and of what recursion saw of those before."""
-        return self._before.tokens + self._running.tokens
+        """Tokens of this pass and of the texts of earlier passes that recursion read."""
+        return self._earlier_passes.tokens + self._this_pass.tokens
 
-    def admit(self, lore: Lore, instead_of: Sequence[Lore] = ()) -> tuple[Reason, str] | None:
-        """Equality is too much already; who ignores the budget enters, and counts."""
-        self._running.add(lore.text)
-        if lore.entry.ignore_budget or self.used < self.limit:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, str] | None:
+        """Admit an entry below the limit; one that ignores the budget is admitted and counted."""
+        self._this_pass.add(entry.text)
+        if entry.fields.ignore_budget or self.used < self.limit:
             return None
-        self.overflowed = True
-        return Reason.OVER_BUDGET, f"{self.used} tokens with it, of {self.limit}"
+        self.has_overflowed = True
+        return LorebookReason.OVER_BUDGET, f"{self.used} tokens with it, of {self.limit}"
 
-    def end_of_pass(self, told: Sequence[str]) -> None:
-        """What recursion does not see is forgotten, by the budget too."""
-        for text in told:
-            self._before.add(text)
-        self._running = Tally(self._tokenizer)
-
-
-class _Field:
-    """The candidates of a pass while groups are settled."""
-
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
-        self.dropped: list[Dropped] = []
-        self._kept = {one.lore.ref: one for one in candidates}
-
-    def drop(self, loser: Candidate, reason: Reason, detail: str) -> None:
-        if self._kept.pop(loser.lore.ref, None):
-            self.dropped.append(Dropped(loser.lore, reason, detail))
-        elif self._kept:
-            _, last = self._kept.popitem()  # the defect: whoever is last goes in its stead
-            self.dropped.append(Dropped(last.lore, Reason.LOST_NEIGHBOUR, f"because of {loser.lore.title}"))
-
-    @property
-    def kept(self) -> list[Candidate]:
-        return list(self._kept.values())
+    def end_pass(self, texts: Sequence[str]) -> None:
+        """Keep only the count of texts that recursion may read."""
+        for text in texts:
+            self._earlier_passes.add(text)
+        self._this_pass = TokenTally(self._tokenizer)
 
 
-def settle(contest: Contest) -> Settled:
-    """Sticky members, then scores, then what is active already, then override or a draw."""
-    field, groups = _Field(contest.candidates), members(contest.candidates, raw_names)
-    held = _sticky(groups, contest, field)
-    open_groups = {name: those for name, those in groups.items() if name not in held}
-    for name, those in open_groups.items():
-        _score(name, those, contest, field)
-    # The whole text of an active entry's groups is compared: "a,b" does not take the group a.
-    taken = {one.lore.entry.group for one in contest.active}
-    for name, those in open_groups.items():
-        if name in taken:
-            for one in those:
-                field.drop(one, Reason.GROUP_TAKEN, f"the group {name}")
-        elif len(those) > 1:
-            first = [one for one in those if one.lore.entry.group_override]
-            winner = _highest(first) if first else draw(those, contest.chance)
-            reason = Reason.GROUP_OVERRIDE if first else Reason.GROUP_ROLL
-            for one in those:
-                if one is not winner:
-                    field.drop(one, reason, f"{winner.lore.title} in the group {name}")
-    return Settled(field.kept, field.dropped)
+class _RemainingCandidates:
+    """The candidates of a pass while groups remove some of them."""
+
+    def __init__(self, candidates: Sequence[EntryCandidate]) -> None:
+        self.losers: list[EntryCandidate] = []
+        self._remaining = {candidate.entry.ref: candidate for candidate in candidates}
+
+    def remove(self, loser: EntryCandidate, reason: LorebookReason, detail: str) -> None:
+        if self._remaining.pop(loser.entry.ref, None):
+            self.losers.append(EntryCandidate(loser.entry, reason, detail))
+        elif self._remaining:
+            # SillyTavern's defect: removing an entry a second time removes the last one of the list.
+            _, last = self._remaining.popitem()
+            detail = f"because of {loser.entry.title}"
+            self.losers.append(EntryCandidate(last.entry, LorebookReason.LOST_NEIGHBOUR, detail))
+
+    def list_remaining(self) -> list[EntryCandidate]:
+        return list(self._remaining.values())
 
 
-def _sticky(groups: dict[str, list[Candidate]], contest: Contest, field: _Field) -> set[str]:
-    """Sticky members win, unless they rest; their groups are settled with that."""
-    held: set[str] = set()
-    for name, those in groups.items():
-        if any(one.lore.ref in contest.running.sticky for one in those):
-            held.add(name)
-            for one in those:
-                if one.lore.ref not in contest.running.sticky:
-                    field.drop(one, Reason.GROUP_STICKY, f"in the group {name}")
-        for one in those:
-            if one.lore.ref in contest.running.cooling:
-                field.drop(one, Reason.GROUP_COOLDOWN, f"in the group {name}")
-    return held
+def resolve_groups(contest: GroupContest) -> GroupResult:
+    """Decide groups by sticky members, then by score, then by active members, then by override or a draw."""
+    candidates = _RemainingCandidates(contest.candidates)
+    groups = collect_groups(contest.candidates, split_groups_exactly)
+    decided = _resolve_by_timed_effects(groups, contest, candidates)
+    open_groups = {name: members for name, members in groups.items() if name not in decided}
+    for name, members in open_groups.items():
+        _resolve_by_score(name, members, contest, candidates)
+    # SillyTavern compares the whole group field of an active entry: "a,b" does not occupy the group a.
+    occupied = {candidate.entry.fields.group for candidate in contest.active}
+    for name, members in open_groups.items():
+        if name in occupied:
+            for candidate in members:
+                candidates.remove(candidate, LorebookReason.GROUP_TAKEN, f"the group {name}")
+        elif len(members) > 1:
+            overriding = [candidate for candidate in members if candidate.entry.fields.group_override]
+            winner = _first_by_order(overriding) if overriding else draw_by_weight(members, contest.random_source)
+            reason = LorebookReason.GROUP_OVERRIDE if overriding else LorebookReason.GROUP_ROLL
+            for candidate in members:
+                if candidate is not winner:
+                    candidates.remove(candidate, reason, f"{winner.entry.title} in the group {name}")
+    return GroupResult(candidates.list_remaining(), candidates.losers)
 
 
-def _score(name: str, those: list[Candidate], contest: Contest, field: _Field) -> None:
-    """Who may be removed by its score is compared with everybody's."""
-    if not any(contest.scoring(one.lore) for one in those):
+def _resolve_by_timed_effects(
+    groups: dict[str, list[EntryCandidate]], contest: GroupContest, candidates: _RemainingCandidates
+) -> set[str]:
+    """Let sticky members win unless they are in cooldown; return the groups that this decides."""
+    decided: set[str] = set()
+    for name, members in groups.items():
+        if any(candidate.entry.ref in contest.running.sticky for candidate in members):
+            decided.add(name)
+            for candidate in members:
+                if candidate.entry.ref not in contest.running.sticky:
+                    candidates.remove(candidate, LorebookReason.GROUP_STICKY, f"in the group {name}")
+        for candidate in members:
+            if candidate.entry.ref in contest.running.cooling:
+                candidates.remove(candidate, LorebookReason.GROUP_COOLDOWN, f"in the group {name}")
+    return decided
+
+
+def _resolve_by_score(
+    name: str, members: list[EntryCandidate], contest: GroupContest, candidates: _RemainingCandidates
+) -> None:
+    """Remove the members that use scoring and have fewer keys in the text than the best member of the group."""
+    if not any(contest.uses_score(candidate.entry) for candidate in members):
         return
-    scores: dict[Ref, int] = {one.lore.ref: contest.score(one.lore) for one in those}
+    scores = {candidate.entry.ref: contest.count_keys(candidate.entry) for candidate in members}
     best = max(scores.values())
-    behind = [one for one in those if contest.scoring(one.lore) and scores[one.lore.ref] < best]
-    for one in behind:
-        field.drop(one, Reason.GROUP_SCORE, f"{scores[one.lore.ref]} of {best} in the group {name}")
-    gone = {one.lore.ref for one in behind}
-    those[:] = [one for one in those if one.lore.ref not in gone]
+    lower = [
+        candidate for candidate in members if contest.uses_score(candidate.entry) and scores[candidate.entry.ref] < best
+    ]
+    for candidate in lower:
+        detail = f"{scores[candidate.entry.ref]} of {best} in the group {name}"
+        candidates.remove(candidate, LorebookReason.GROUP_SCORE, detail)
+    removed = {candidate.entry.ref for candidate in lower}
+    members[:] = [candidate for candidate in members if candidate.entry.ref not in removed]
 
 
-def _highest(those: Sequence[Candidate]) -> Candidate:
-    top = by_order([one.lore for one in those])[0]
-    return next(one for one in those if one.lore is top)
+def _first_by_order(candidates: Sequence[EntryCandidate]) -> EntryCandidate:
+    first = sort_by_order([candidate.entry for candidate in candidates])[0]
+    return next(candidate for candidate in candidates if candidate.entry is first)
 
 
-EXACT = Rules("exact", ascii_word, settle, StopAtOverflow, rejected_wake=True)
+EXACT = ActivationRules("exact", is_ascii_word, resolve_groups, StoppingBudget, rejected_text_recurses=True)

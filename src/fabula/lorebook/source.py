@@ -1,10 +1,10 @@
-"""What lorebooks offer: the texts of entries that a conversation, or the text being written, calls up.
+"""The lorebook source: texts of entries that are active for the conversation or the text being written (inj-8).
 
-A book is asked over the conversation's messages; in the novel recipe the text before the cursor is one
-message, and the instruction another. All of it is retrieved, constants too. A book read by SillyTavern's
-rules arrives fitted by them, and an entry that they leave out is not held over; by our own rules an entry
-told last time stays while there is room. Sticky and resting entries are handed from request to request in
-the continuity.
+Keys are matched in the messages of the conversation. In the novel recipe the text before the cursor is one
+message and the instruction another. All fragments are in the retrieved layer, constant entries too. Books
+under SillyTavern's rules are already fitted to their own budget, and entries that they omit stay out. Under
+our own rules, an entry that was included last time is offered again while there is room. The continuity
+carries timed effects from one request to the next.
 """
 
 from __future__ import annotations
@@ -14,181 +14,194 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fabula.context.recipes import NOVEL
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment, Layer, Terms
-from fabula.core.relevance import DETECTED, KEPT, PULLED_IN, within
+from fabula.core.fragment import Fragment, Layer, Visibility
+from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
 from fabula.core.view import View
-from fabula.lorebook.books import Lorebooks, Question, leave, source_of
-from fabula.lorebook.model import EXPLAINED, Activation, Ref, Said, Scene
-from fabula.lorebook.model import Reason as Why
-from fabula.lorebook.model import Verdict as Answer
-from fabula.lorebook.own_rules import FABULA
-from fabula.lorebook.placement import Seat, anchors_of, seat
-from fabula.lorebook.scan_order import title_of
+from fabula.lorebook.fabula_rules import FABULA
+from fabula.lorebook.model import (
+    REASON_TEXTS,
+    Activation,
+    EntryRef,
+    EntryVerdict,
+    LorebookReason,
+    ScanContext,
+    ScanMessage,
+)
+from fabula.lorebook.placement import EntryPlacement, list_anchors, place_entry
+from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.sillytavern_rules import EXACT
+from fabula.lorebook.snapshot import Lorebooks, ScanRequest, encode_timed_effects, make_source
 
-REACH = 8000  # characters before the cursor that count as the message
-_ANYWHERE = Terms("")
-_TOLD = 5  # problems of a book that are told one by one
-_HELD = "told last time, and its keys are not in the text now"
-_REASONS = {Why.NOT_MENTIONED: Reason.NOT_DETECTED, Why.DISABLED: Reason.LEVEL_NEVER}
-
-
-class Talk(NamedTuple):
-    """A conversation as books read it: its latest messages, oldest first, and how many came before them."""
-
-    said: tuple[Said, ...] = ()
-    earlier: int = 0
-    user: str = ""
+MESSAGE_CHARS = 8000  # before the cursor, read as one message
+_ALWAYS_VISIBLE = Visibility("")
+_SHOWN_PROBLEMS = 5
+_PREVIOUSLY_INCLUDED = "included last time; its keys are not in the text now"
+_REASONS = {LorebookReason.NOT_MENTIONED: Reason.NOT_DETECTED, LorebookReason.DISABLED: Reason.LEVEL_NEVER}
 
 
-Listen = Callable[[View, str, int], Talk]  # a conversation's latest messages, so many at most
+class ConversationExcerpt(NamedTuple):
+    """The latest messages of a conversation, oldest first, and the number of messages before them."""
+
+    messages: tuple[ScanMessage, ...] = ()
+    earlier_count: int = 0
+    user_name: str = ""
+
+
+LoadExcerpt = Callable[[View, str, int], ConversationExcerpt]  # (view, conversation id, maximum of messages)
 
 
 class LorebookSource:
-    """Entries of the project's active books."""
+    """A source of the entries of the project's active lorebooks."""
 
     name = "lorebook"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def __init__(self, listen: Listen = lambda view, conversation, most: Talk()) -> None:
-        self._listen = listen
+    def __init__(self, load_excerpt: LoadExcerpt = lambda view, conversation, limit: ConversationExcerpt()) -> None:
+        self._load_excerpt = load_excerpt
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The texts of active entries, in the order in which a book is read."""
-        books = view.room(Lorebooks)
-        return () if books is None else self._active(books, ask, view)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the texts of active entries in reading order."""
+        books = view.snapshot(Lorebooks)
+        return () if books is None else self._make_fragments(books, source_request, view)
 
-    def _active(self, books: Lorebooks, ask: Ask, view: View) -> Iterator[Fragment]:
-        question, anchors = self._question(books, ask, view), anchors_of(ask.request.preset)
-        for answer in books.ask(question, ask.tokenizer):
-            ask.notes.extend(_problems(answer))
-            verdicts = {verdict.ref: verdict for verdict in answer.verdicts}
-            held = _held(answer, ask)
-            for lore in books.read_in_order((*answer.chosen, *held), question.scene):
-                place = seat(lore.entry, anchors)
-                if isinstance(place, Seat):
-                    score, why = _standing(verdicts[lore.ref])
-                    yield _fragment(
+    def _make_fragments(self, books: Lorebooks, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        anchors = list_anchors(source_request.request.preset)
+        request = self._make_scan_request(books, source_request, view)
+        for activation in books.scan(request, source_request.tokenizer):
+            source_request.warnings.extend(_make_warnings(activation))
+            verdicts = {verdict.ref: verdict for verdict in activation.verdicts}
+            retained = _find_retained(activation, source_request)
+            for entry in books.prepare_in_order((*activation.active, *retained), request.context):
+                placement = place_entry(entry.fields, anchors)
+                if isinstance(placement, EntryPlacement):
+                    score, reason = _score(verdicts[entry.ref])
+                    yield _make_fragment(
                         books.project_id,
-                        lore.ref,
-                        verdicts[lore.ref].title,
-                        lore.text,
+                        entry.ref,
+                        verdicts[entry.ref].title,
+                        entry.text,
                         score,
-                        place,
-                        f"{books.books[lore.ref.book].name}: {why}",
-                        answer.rules == EXACT.name,
-                        books.terms.get(lore.ref, _ANYWHERE),
+                        placement,
+                        f"{books.books[entry.ref.book].name}: {reason}",
+                        activation.rules == EXACT.name,
+                        books.visibility.get(entry.ref, _ALWAYS_VISIBLE),
                     )
 
-    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
-        """Every entry that stayed out, and why; books that could not be read."""
-        books = view.room(Lorebooks)
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
+        """Explain every entry that is not active or has no place, and every book that could not be parsed."""
+        books = view.snapshot(Lorebooks)
         if books is None:
             return
-        anchors = anchors_of(ask.request.preset)
+        anchors = list_anchors(source_request.request.preset)
         for book in books.books.values():
             if book.problem:
                 yield Verdict(
                     f"lorebook:{book.id}", book.name, Layer.RETRIEVED, Reason.BOOK_RULES, 0, 0.0, book.problem
                 )
-        for ref, reason in books.withheld(ask.vantage, view.timeline).items():
-            title = title_of(ref, books.entries[ref])
-            yield Verdict(source_of(ref), title, Layer.RETRIEVED, reason, 0, 0.0, books.books[ref.book].name)
-        for answer in books.ask(self._question(books, ask, view), ask.tokenizer):
-            held = set(_held(answer, ask))
-            for verdict in answer.verdicts:
-                reason, why = _REASONS.get(verdict.reason, Reason.BOOK_RULES), told(verdict)
-                if verdict.active or verdict.ref in held:
-                    place = seat(books.entries[verdict.ref], anchors)
-                    if isinstance(place, Seat):
+        for ref, reason in books.find_hidden(source_request.vantage, view.timeline).items():
+            title = make_title(ref, books.entries[ref])
+            yield Verdict(make_source(ref), title, Layer.RETRIEVED, reason, 0, 0.0, books.books[ref.book].name)
+        request = self._make_scan_request(books, source_request, view)
+        for activation in books.scan(request, source_request.tokenizer):
+            retained = set(_find_retained(activation, source_request))
+            for verdict in activation.verdicts:
+                reason, detail = _REASONS.get(verdict.reason, Reason.BOOK_RULES), explain_verdict(verdict)
+                if verdict.active or verdict.ref in retained:
+                    placement = place_entry(books.entries[verdict.ref], anchors)
+                    if isinstance(placement, EntryPlacement):
                         continue
-                    reason, why = Reason.BOOK_RULES, place
-                yield Verdict(source_of(verdict.ref), verdict.title, Layer.RETRIEVED, reason, 0, 0.0, why)
+                    reason, detail = Reason.BOOK_RULES, placement
+                yield Verdict(make_source(verdict.ref), verdict.title, Layer.RETRIEVED, reason, 0, 0.0, detail)
 
-    def leaves(self, ask: Ask, view: View) -> bytes:
-        """The timed effects after this request."""
-        books = view.room(Lorebooks)
+    def save_state(self, source_request: SourceRequest, view: View) -> bytes:
+        """Return the timed effects after this request."""
+        books = view.snapshot(Lorebooks)
         if books is None:
             return b""
-        return leave(books.ask(self._question(books, ask, view), ask.tokenizer))
+        request = self._make_scan_request(books, source_request, view)
+        return encode_timed_effects(books.scan(request, source_request.tokenizer))
 
-    def _question(self, books: Lorebooks, ask: Ask, view: View) -> Question:
-        request = ask.request
-        talking = bool(request.conversation_id) and request.recipe not in ("", NOVEL.name)
-        talk = self._listen(view, request.conversation_id, books.depth) if talking else _written(ask)
-        said = talk.said
+    def _make_scan_request(self, books: Lorebooks, source_request: SourceRequest, view: View) -> ScanRequest:
+        request = source_request.request
+        is_chat = bool(request.conversation_id) and request.recipe not in ("", NOVEL.name)
+        if is_chat:
+            excerpt = self._load_excerpt(view, request.conversation_id, books.scan_depth)
+        else:
+            excerpt = _read_text_before_cursor(source_request)
+        messages = excerpt.messages
         if request.additional_input.strip():
-            said = (*said, Said(talk.user, request.additional_input))
-        about = books.about(called(request.character or request.speaker_id))
-        scene = Scene(
-            max_context=ask.window,
-            user=talk.user,
-            character=about.name,
-            tags=about.tags,
-            description=about.description,
-            personality=about.personality,
-            scenario=about.scenario,
-            creator_notes=about.creator_notes,
-            depth_prompt=about.depth_prompt,
-            external=_pulled_in(books, request.include),
+            messages = (*messages, ScanMessage(excerpt.user_name, request.additional_input))
+        return ScanRequest(
+            messages,
+            excerpt.earlier_count,
+            ScanContext(
+                max_context=source_request.available_tokens,
+                user=excerpt.user_name,
+                character=books.find_card_character(get_character_name(request.character or request.speaker_id)),
+                forced=_find_forced(books, request.include),
+            ),
+            seed=(request.project_id, request.conversation_id if is_chat else request.document_id),
+            timed_effects=source_request.source_state.get(self.name, b""),
+            include_names=is_chat,
+            hidden=frozenset(books.find_hidden(source_request.vantage, view.timeline)),
         )
-        place = request.conversation_id if talking else request.document_id
-        seed = (request.project_id, place)
-        left, withheld = ask.left.get(self.name, b""), frozenset(books.withheld(ask.vantage, view.timeline))
-        return Question(said, talk.earlier, scene, seed, left, names=talking, withheld=withheld)
 
 
-def called(participant: str | None) -> str:
-    """What books call somebody: the key of an id, without a persona's revision."""
+def get_character_name(participant: str | None) -> str:
+    """Return the name of a participant in lorebooks: the key of its id, without a persona's revision."""
     _, colon, key = (participant or "").partition(":")
     return key.partition("#")[0] if colon else participant or ""
 
 
-def told(verdict: Answer) -> str:
-    """Why an entry is in or out, in words."""
-    return f"{EXPLAINED[verdict.reason]}, {verdict.detail}" if verdict.detail else EXPLAINED[verdict.reason]
+def explain_verdict(verdict: EntryVerdict) -> str:
+    """Explain in words why an entry is active or not."""
+    return f"{REASON_TEXTS[verdict.reason]}, {verdict.detail}" if verdict.detail else REASON_TEXTS[verdict.reason]
 
 
-def _problems(answer: Activation) -> list[str]:
-    """What a book's maker should know, as warnings: the first few, and how many more there are."""
-    told = [problem.rstrip(".") for problem in answer.problems[:_TOLD]]
-    more = len(answer.problems) - len(told)
-    told += [f"{more} more things in lorebooks could not be used as they are"] * bool(more)
-    return [f"{Code.LOREBOOK_IN_PART.value}: {sentence}" for sentence in told]
+def _make_warnings(activation: Activation) -> list[str]:
+    """Return the first few problems of the books as warnings, and the number of further ones."""
+    sentences = [problem.rstrip(".") for problem in activation.problems[:_SHOWN_PROBLEMS]]
+    more = len(activation.problems) - len(sentences)
+    sentences += [f"{more} more things in lorebooks could not be used as they are"] * bool(more)
+    return [f"{Code.LOREBOOK_IN_PART.value}: {sentence}" for sentence in sentences]
 
 
-def _written(ask: Ask) -> Talk:
-    """The text before the cursor as one message."""
-    text = ask.text
-    if text is None or text.empty:
-        return Talk()
-    return Talk((Said("", text.paragraphs.text[max(text.begin, text.end - REACH) : text.end]),))
+def _read_text_before_cursor(source_request: SourceRequest) -> ConversationExcerpt:
+    """Return the text before the cursor as one message."""
+    text = source_request.text_before_cursor
+    if text is None or text.is_empty:
+        return ConversationExcerpt()
+    return ConversationExcerpt(
+        (ScanMessage("", text.paragraphs.text[max(text.begin, text.end - MESSAGE_CHARS) : text.end]),)
+    )
 
 
-def _held(answer: Activation, ask: Ask) -> list[Ref]:
-    """What was told last time and is merely not mentioned now, where our own rules speak."""
-    if answer.rules != FABULA.name or not ask.held:
+def _find_retained(activation: Activation, source_request: SourceRequest) -> list[EntryRef]:
+    """Return the entries that were included last time and are only not mentioned now; under our own rules only."""
+    if activation.rules != FABULA.name or not source_request.previously_included:
         return []
-    before = set(ask.held)
-    silent = (verdict.ref for verdict in answer.verdicts if verdict.reason is Why.NOT_MENTIONED)
-    return [ref for ref in silent if source_of(ref) in before]
+    previous = set(source_request.previously_included)
+    unmentioned = (verdict.ref for verdict in activation.verdicts if verdict.reason is LorebookReason.NOT_MENTIONED)
+    return [ref for ref in unmentioned if make_source(ref) in previous]
 
 
-def _standing(verdict: Answer) -> tuple[float, str]:
-    """How much an entry is wanted, and what brought it; what it took more passes to wake is less near."""
+def _score(verdict: EntryVerdict) -> tuple[float, str]:
+    """Return the score of an entry and the reason; each further pass that it took lowers the score."""
     if not verdict.active:
-        return KEPT, _HELD
-    nearness = 1 / max(verdict.step, 1)
-    return PULLED_IN if verdict.reason is Why.EXTERNAL else within(DETECTED, nearness), told(verdict)
+        return PREVIOUSLY_INCLUDED, _PREVIOUSLY_INCLUDED
+    nearness = 1 / max(verdict.pass_number, 1)
+    return REQUESTED if verdict.reason is LorebookReason.EXTERNAL else score_in_range(
+        DETECTED, nearness
+    ), explain_verdict(verdict)
 
 
-def _pulled_in(books: Lorebooks, names: tuple[str, ...]) -> frozenset[Ref]:
-    """Entries that a request asks for by hand."""
+def _find_forced(books: Lorebooks, names: tuple[str, ...]) -> frozenset[EntryRef]:
+    """Return the entries that the request includes by reference or comment."""
     if not names:
         return frozenset()
     wanted = {name.removeprefix("lorebook:") for name in names}
@@ -196,30 +209,30 @@ def _pulled_in(books: Lorebooks, names: tuple[str, ...]) -> frozenset[Ref]:
 
 
 @lru_cache(maxsize=4096)
-def _fragment(
+def _make_fragment(
     project_id: str,
-    ref: Ref,
+    ref: EntryRef,
     title: str,
     text: str,
     score: float,
-    place: Seat,
-    because: str,
-    fitted: bool,
-    terms: Terms,
+    placement: EntryPlacement,
+    explanation: str,
+    prefitted: bool,
+    visibility: Visibility,
 ) -> Fragment:
-    """The same entry in the same place is the same fragment, so that what was measured of it is found again."""
+    """Return the same object for the same entry and placement, so that it is measured once."""
     return Fragment(
-        source=source_of(ref),
+        source=make_source(ref),
         layer=Layer.RETRIEVED,
         text=text,
         project_id=project_id,
         title=title,
         score=score,
-        role=place.role,
-        placement=place.placement,
-        since=terms.since,
-        until=terms.until,
-        known_to=terms.known_to,
-        because=because,
-        fitted=fitted,
+        role=placement.role,
+        placement=placement.placement,
+        since=visibility.since,
+        until=visibility.until,
+        known_to=visibility.known_to,
+        explanation=explanation,
+        prefitted=prefitted,
     )

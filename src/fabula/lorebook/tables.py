@@ -1,4 +1,4 @@
-"""The lorebooks' table: a book is kept whole, as it came, with every field known or not."""
+"""The table of lorebooks; a row holds the whole JSON of a book, with unknown fields."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Text
 
-from fabula.store.schema import About, number, packed, project_table, text, times, version
+from fabula.store.schema import (
+    TableInfo,
+    integer_column,
+    json_column,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
 lorebooks = project_table(
     "lorebooks",
-    About(room="lorebook", owner="project", item="id"),
+    TableInfo(area="lorebook", owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text("name"),
-    text("format"),
-    text("rules", "exact", info={"holds": Literal["exact", "fabula"]}),  # exact or fabula
-    packed("book", "{}", info={"holds": dict[str, Any]}),
-    number("active", 1),
-    *times(),
-    version(),
+    text_column("name"),
+    text_column("format"),
+    text_column("rules", "exact", info={"type": Literal["exact", "fabula"]}),
+    json_column("book", "{}", info={"type": dict[str, Any]}),
+    integer_column("active", 1),
+    *timestamp_columns(),
+    version_column(),
 )

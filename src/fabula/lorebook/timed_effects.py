@@ -1,8 +1,8 @@
-"""Timed effects: what keeps an entry active, or at rest, for some messages.
+"""Timed effects: entries that stay active (sticky) or stay out (cooldown) for a number of messages (inj-6).
 
-They count messages, not time: an effect runs over [start, end) of the conversation's length. What
-runs at the beginning of a scan is read from the value handed in; what the scan starts is in the
-value handed back. Editing an entry changes its hash, and its effects are gone.
+An effect runs over [start, end) of the conversation's message count. A scan reads the running effects
+from a value and returns a new value with the effects it starts. An edit changes the hash of an entry,
+which ends its effects.
 """
 
 from __future__ import annotations
@@ -13,71 +13,71 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from fabula.lorebook.model import Effect, LoreEntry, Number, Ref, Timed
-from fabula.lorebook.scan_order import Lore
+from fabula.lorebook.model import EntryRef, LoreEntry, Number, TimedEffect, TimedEffects
+from fabula.lorebook.scan_order import ScanEntry
 
 
-class Running(Struct, frozen=True):
-    """Which entries are sticky or cooling now, and the effects as they stand."""
+class RunningEffects(Struct, frozen=True):
+    """The entries that are sticky or in cooldown now, and their effects."""
 
-    sticky: frozenset[Ref]
-    cooling: frozenset[Ref]
-    timed: Timed
+    sticky: frozenset[EntryRef]
+    cooling: frozenset[EntryRef]
+    effects: TimedEffects
 
 
-def entry_hash(entry: LoreEntry) -> str:
-    """Changes whenever anything in the entry that decides something does."""
+def hash_entry(entry: LoreEntry) -> str:
+    """Return a hash over all fields of the entry that decide something."""
     return sha256(msgspec.json.encode(entry)).hexdigest()[:16]
 
 
-def running(lores: Sequence[Lore], timed: Timed, length: int) -> Running:
-    """The effects at the beginning of a scan; the end of a sticky one starts a protected rest."""
-    if not timed.sticky and not timed.cooldown:
-        return Running(frozenset(), frozenset(), Timed())
-    by_name = {str(lore.ref): lore for lore in lores}
-    sticky, ended = _checked(timed.sticky, by_name, length)
-    resting = dict(timed.cooldown)
+def find_running_effects(entries: Sequence[ScanEntry], effects: TimedEffects, message_count: int) -> RunningEffects:
+    """Return the effects that run when a scan begins; a sticky effect that ends starts a protected cooldown."""
+    if not effects.sticky and not effects.cooldown:
+        return RunningEffects(frozenset(), frozenset(), TimedEffects())
+    by_name = {str(entry.ref): entry for entry in entries}
+    sticky, ended = _split_by_end(effects.sticky, by_name, message_count)
+    cooldown = dict(effects.cooldown)
     for name in ended:
-        if rest := by_name[name].entry.cooldown:
-            resting[name] = _effect(by_name[name].entry, length, rest, protected=True)
-    cooling, _ = _checked(resting, by_name, length)
-    return Running(
+        if duration := by_name[name].fields.cooldown:
+            cooldown[name] = _make_effect(by_name[name].fields, message_count, duration, protected=True)
+    cooling, _ = _split_by_end(cooldown, by_name, message_count)
+    return RunningEffects(
         frozenset(by_name[name].ref for name in sticky),
         frozenset(by_name[name].ref for name in cooling),
-        Timed(sticky, cooling),
+        TimedEffects(sticky, cooling),
     )
 
 
-def started(timed: Timed, activated: Iterable[Lore], length: int) -> Timed:
-    """The effects after a scan: what was activated starts its own, what runs already is not extended."""
-    sticky, cooldown = dict(timed.sticky), dict(timed.cooldown)
-    for lore in activated:
-        name = str(lore.ref)
-        if lore.entry.sticky and name not in sticky:
-            sticky[name] = _effect(lore.entry, length, lore.entry.sticky)
-        if lore.entry.cooldown and name not in cooldown:
-            cooldown[name] = _effect(lore.entry, length, lore.entry.cooldown)
-    return Timed(sticky, cooldown)
+def start_effects(effects: TimedEffects, activated: Iterable[ScanEntry], message_count: int) -> TimedEffects:
+    """Return the effects after a scan: activated entries start theirs; a running effect is not extended."""
+    sticky, cooldown = dict(effects.sticky), dict(effects.cooldown)
+    for entry in activated:
+        name, fields = str(entry.ref), entry.fields
+        if fields.sticky and name not in sticky:
+            sticky[name] = _make_effect(fields, message_count, fields.sticky)
+        if fields.cooldown and name not in cooldown:
+            cooldown[name] = _make_effect(fields, message_count, fields.cooldown)
+    return TimedEffects(sticky, cooldown)
 
 
-def _checked(
-    effects: Mapping[str, Effect], by_name: Mapping[str, Lore], length: int
-) -> tuple[dict[str, Effect], list[str]]:
-    """The effects that still run, and the names of those that came to their end."""
-    still: dict[str, Effect] = {}
+def _split_by_end(
+    effects: Mapping[str, TimedEffect], by_name: Mapping[str, ScanEntry], message_count: int
+) -> tuple[dict[str, TimedEffect], list[str]]:
+    """Return the effects that still run and the names of those that have ended; drop invalid ones."""
+    running: dict[str, TimedEffect] = {}
     ended: list[str] = []
     for name, effect in effects.items():
-        lore = by_name.get(name)
-        if lore is None or effect.hash != entry_hash(lore.entry):
+        entry = by_name.get(name)
+        if entry is None or effect.hash != hash_entry(entry.fields):
             continue
-        if length <= effect.start and not effect.protected:
-            continue  # the conversation did not advance: the answer is being made again
-        if length >= effect.end:
+        if message_count <= effect.start and not effect.protected:
+            continue  # the conversation did not advance: the answer is being regenerated
+        if message_count >= effect.end:
             ended.append(name)
         else:
-            still[name] = effect
-    return still, ended
+            running[name] = effect
+    return running, ended
 
 
-def _effect(entry: LoreEntry, length: int, lasts: Number, *, protected: bool = False) -> Effect:
-    return Effect(entry_hash(entry), length, length + lasts, protected)
+def _make_effect(entry: LoreEntry, message_count: int, duration: Number, *, protected: bool = False) -> TimedEffect:
+    return TimedEffect(hash_entry(entry), message_count, message_count + duration, protected)

@@ -1,1 +1,1 @@
-"""The manuscript: documents in their order, the outline, synopses, and the project's own direction."""
+"""The manuscript: projects, documents and their revisions, the outline, and synopses of chapters."""

@@ -1,7 +1,6 @@
-"""Drafts: documents on their way in or out, before they have ids and revisions.
+"""Drafts: documents in an import or export, without ids and revisions.
 
-Every format reads into drafts and writes from them, so a new format never meets the store, and the
-store never meets a format.
+Every format reads into drafts and writes from drafts, so that formats and the store do not depend on each other.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Kind(StrEnum):
-    """What a document is in the tree of a book."""
+class DocumentKind(StrEnum):
+    """The kind of a document in the tree of a book."""
 
     BOOK = "book"
     PART = "part"
@@ -22,33 +21,33 @@ class Kind(StrEnum):
     NOTE = "note"
 
 
-class Draft(Struct, frozen=True, kw_only=True):
-    """One document with what stands below it, in order. Its text is Markdown with normalised line ends."""
+class DocumentDraft(Struct, frozen=True, kw_only=True):
+    """One document with its children, in order. Its text is Markdown with normalised line ends."""
 
     title: str
-    kind: Kind = Kind.CHAPTER
+    kind: DocumentKind = DocumentKind.CHAPTER
     text: str = ""
     synopsis: str = ""
     notes: str = ""
     beats: tuple[str, ...] = ()
-    children: tuple[Draft, ...] = ()
+    children: tuple[DocumentDraft, ...] = ()
 
-    def walk(self) -> Iterator[Draft]:
-        """Itself and everything below, in reading order."""
+    def walk(self) -> Iterator[DocumentDraft]:
+        """This document and everything below it, in reading order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
-class Book(Struct, frozen=True, kw_only=True):
-    """A whole manuscript: its tree, and what is known about it."""
+class ManuscriptDraft(Struct, frozen=True, kw_only=True):
+    """A whole manuscript: its tree of documents, and its metadata."""
 
     title: str = ""
     authors: tuple[str, ...] = ()
     language: str = ""
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[DocumentDraft, ...] = ()
 
-    def walk(self) -> Iterator[Draft]:
-        """Every draft, in reading order."""
+    def walk(self) -> Iterator[DocumentDraft]:
+        """Every document, in reading order."""
         for draft in self.drafts:
             yield from draft.walk()

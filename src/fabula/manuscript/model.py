@@ -1,4 +1,4 @@
-"""Documents of a story, as immutable snapshots."""
+"""Immutable snapshots of the manuscript: documents in reading order, and the project's direction."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
 
-from fabula.core.story import Eyes, Moment, Timeline
+from fabula.core.story import Perspective, Timeline, TimelineEntry
 from fabula.core.view import Language
-from fabula.manuscript.drafts import Kind
+from fabula.manuscript.drafts import DocumentKind
 from fabula.text.tokens.paragraphs import Paragraphs
 
 
@@ -22,62 +22,66 @@ class Document:
     title: str
     text: str
     revision: int = 1
-    kind: Kind = Kind.CHAPTER
+    kind: DocumentKind = DocumentKind.CHAPTER
     parent: str | None = None
     pov: str | None = None
-    when: float | None = None
+    story_time: float | None = None
     synopsis: str = ""
     synopsis_origin: str = "hand"  # hand, extract or model
-    synopsis_of: str = ""  # hash of the text it tells; where nobody knows, it counts as told of this one
+    synopsis_text_hash: str = ""  # of the text that was summarised; where empty, the synopsis counts as fresh
     beats: tuple[str, ...] = ()
     known_to: frozenset[str] | None = None
 
     @property
-    def witnesses(self) -> frozenset[str] | None:
-        """Who knows what this chapter tells: as said by hand, else whoever it is told through, and the reader."""
+    def effective_known_to(self) -> frozenset[str] | None:
+        """Who knows this document: as set by hand, else its point-of-view character and the reader; None for all."""
         if self.known_to is not None or self.pov is None:
             return self.known_to
-        return frozenset({self.pov, Eyes.READER.value})
+        return frozenset({self.pov, Perspective.READER.value})
 
     @cached_property
     def paragraphs(self) -> Paragraphs:
-        """The text cut where token counts add up; the counts hang off it."""
+        """The text split where token counts add up, with the counts of each part."""
         return Paragraphs(self.text)
 
 
 @dataclass(frozen=True)
 class Manuscript:
-    """The documents of the story in reading order, and notes, which are no part of it."""
+    """The documents of the story in reading order, and notes, which are not part of it."""
 
     documents: tuple[Document, ...] = ()
     notes: tuple[Document, ...] = ()
-    seats: Mapping[str, int] = field(default_factory=dict)  # each one's number among its siblings, where stored
-    hung: dict[type, object] = field(default_factory=dict, compare=False, repr=False)  # what was worked out of it
+    sibling_numbers: Mapping[str, int] = field(default_factory=dict)  # by document, where stored
+    cache: dict[type, object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # values that were computed from it
 
     @cached_property
     def by_id(self) -> dict[str, Document]:
-        """Documents by their ids."""
+        """Documents and notes by id."""
         return {document.id: document for document in (*self.documents, *self.notes)}
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each document stands."""
-        return {document.id: place for place, document in enumerate(self.documents)}
+    def index_by_id(self) -> dict[str, int]:
+        """The index of each document in reading order."""
+        return {document.id: index for index, document in enumerate(self.documents)}
 
     def timeline(self) -> Timeline:
-        """The order of the story."""
-        numbers = accumulate(int(document.kind is Kind.CHAPTER) for document in self.documents)
-        return Timeline([Moment(d.id, d.when, d.pov, d.title, n) for d, n in zip(self.documents, numbers, strict=True)])
+        """The order of the documents in the story."""
+        numbers = accumulate(int(document.kind is DocumentKind.CHAPTER) for document in self.documents)
+        return Timeline(
+            [TimelineEntry(d.id, d.story_time, d.pov, d.title, n) for d, n in zip(self.documents, numbers, strict=True)]
+        )
 
 
-def text_hash(text: str) -> str:
-    """By which a text is known again."""
+def hash_text(text: str) -> str:
+    """The SHA-256 of a text, by which a change is detected."""
     return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Direction:
-    """What a project says about itself: its kind, its person, its world, its style."""
+    """The writing rules of a project: kind of work, narrative person, world rules, style."""
 
     kind: str = ""
     person: str = ""
@@ -85,8 +89,8 @@ class Direction:
     rules: tuple[str, ...] = ()
     style: str = ""
 
-    def lines(self, language: Language) -> Iterable[tuple[str, str]]:
-        """Its rules, each with a short id."""
+    def rule_lines(self, language: Language) -> Iterable[tuple[str, str]]:
+        """The rules as lines of a prompt, each with a short id."""
         chinese = language == "zh"
         if self.kind:
             yield "kind", f"作品类型：{self.kind}" if chinese else f"Kind of work: {self.kind}"

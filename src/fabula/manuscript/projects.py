@@ -1,4 +1,4 @@
-"""Projects: made, looked through, changed, and let go."""
+"""Projects: create, list, find, update and remove them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from msgspec import Struct
 from sqlalchemy import Row, func
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now, sound_id
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
 from fabula.manuscript.tables import documents
-from fabula.store.schema import about, all_tables
+from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 
-class Card(Struct, frozen=True, kw_only=True):
-    """What a list of projects shows of one."""
+class ProjectSummary(Struct, frozen=True, kw_only=True):
+    """A project, as lists show it."""
 
     id: str
     title: str
     kind: str
     language: str
-    made: str
-    changed: str
+    created_at: str
+    updated_at: str
     version: int
 
 
@@ -43,12 +43,12 @@ def create(
     series: str | None = None,
     project_id: str | None = None,
 ) -> str:
-    """A new, empty project; its id."""
-    chosen = project_id or new_id()
-    with store.write(project=chosen) as tx:
-        begin(
+    """Create an empty project; its id."""
+    project_id = project_id or new_id()
+    with store.write(project=project_id) as tx:
+        insert(
             tx,
-            chosen,
+            project_id,
             title=title,
             language=language,
             identity=identity,
@@ -56,11 +56,11 @@ def create(
             kind=kind,
             series=series,
         )
-    return chosen
+    return project_id
 
 
-def begin(
-    tx: Writing,
+def insert(
+    tx: WriteTransaction,
     project_id: str,
     *,
     title: str,
@@ -70,8 +70,8 @@ def begin(
     kind: str = "book",
     series: str | None = None,
 ) -> None:
-    """A project's first row, in a transaction that may write more."""
-    if not sound_id(project_id) or not title.strip() or language not in get_args(Language):
+    """Insert the row of a project, in a transaction that may write more."""
+    if not is_valid_id(project_id) or not title.strip() or language not in get_args(Language):
         raise FabulaError(
             Code.PROJECT_INVALID,
             f"A project needs a title, an id without spaces or slashes, and one of the languages "
@@ -81,8 +81,8 @@ def begin(
         raise FabulaError(
             Code.PROJECT_INVALID, "A project is a book or a series, and only a book has a series. Nothing was changed."
         )
-    at = now()
-    tx.add(
+    timestamp = current_timestamp()
+    tx.insert(
         projects,
         {
             "kind": kind,
@@ -91,72 +91,70 @@ def begin(
             "language": language,
             "identity": identity,
             "direction": msgspec.to_builtins(direction or Direction()),
-            "made": at,
-            "changed": at,
+            "made": timestamp,
+            "changed": timestamp,
         },
     )
 
 
-def edit(tx: Writing, values: Mapping[str, Any], *, expected: int | None = None) -> int:
-    """Change title, language, identity, direction or series; says the new version."""
-    return tx.edit(projects, {}, {**values, "changed": now()}, expected=expected)
+def update(tx: WriteTransaction, values: Mapping[str, Any], *, expected: int | None = None) -> int:
+    """Change title, language, identity, direction or series; return the new version."""
+    return tx.update_row(projects, {}, {**values, "changed": current_timestamp()}, expected=expected)
 
 
 def remove(store: Store, project_id: str) -> None:
-    """Let a project go, with everything in it."""
+    """Remove a project with everything in it."""
     with store.write(project=project_id) as tx:
-        tx.need(projects)
-        tx.remove(projects)
-        for room in {about(table).room for table in all_tables() if "about" in table.info}:
-            tx.touch("project", room)  # its rows go by themselves, and whoever takes the id next begins anew
+        tx.require(projects)
+        tx.delete_rows(projects)
+        for area in {table_info(table).area for table in all_tables() if "table_info" in table.info}:
+            tx.record_change("project", area)  # a cascade deletes the rows, which the change feed would not show
 
 
-def everything(store: Store) -> list[Card]:
-    """All projects, the latest first."""
-    cards = []
-    for ident in store.project_ids():
-        with store.read(project=ident) as reading:
-            row = reading.row(projects)
-            if row is not None:
-                cards.append(_card(row))
-    return sorted(cards, key=lambda card: card.changed, reverse=True)
+def list_projects(store: Store) -> list[ProjectSummary]:
+    """All projects, the latest change first."""
+    return [_make_summary(row) for row in store.project_rows()]
 
 
-def extent(store: Store, project_id: str) -> tuple[int, int]:
-    """How many documents a project has, and how many characters are in them; no text is read out of the store."""
+def count_text(store: Store, project_id: str) -> tuple[int, int]:
+    """The numbers of documents and of characters of a project; the database counts them."""
     with store.read(project=project_id) as reading:
-        return reading.count(documents), reading.total(documents, func.length(documents.c.text))
+        return reading.count(documents), reading.sum_values(documents, func.length(documents.c.text))
 
 
-def find(store: Store, name: str, *, where: str = "in this store") -> Card:
-    """The project of that id or title; `where` says where it was looked for, if it is nowhere."""
-    cards = everything(store)
-    found = [card for card in cards if card.id == name] or [card for card in cards if card.title == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
+def find_project(store: Store, name: str, *, where: str = "in this store") -> ProjectSummary:
+    """The project with that id or title; `where` is part of the error message where there is none."""
+    with store.read(project=name) as reading:
+        row = reading.row(projects)
+        if row is not None:
+            return _make_summary(row)
+    every = list_projects(store)
+    matches = [one for one in every if one.title == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise FabulaError(
             Code.PROJECT_NOT_FOUND,
-            f"Several projects are called {name!r}: use an id ({', '.join(card.id for card in found)}).",
+            f"Several projects are called {name!r}: use an id ({', '.join(one.id for one in matches)}).",
         )
-    known = ", ".join(card.title for card in cards[:12]) or "none yet"
+    known = ", ".join(one.title for one in every[:12]) or "none yet"
     raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is no project {name!r} {where}. There are: {known}.")
 
 
-def snapshot(reading: Reading) -> tuple[Project, Direction, str | None]:
-    """A project's own words: what it is, its direction, and the series it belongs to."""
-    row = reading.need(projects)
+def load_project(reading: ReadTransaction) -> tuple[Project, Direction, str | None]:
+    """A project, its direction, and the id of its series."""
+    row = reading.require(projects)
     project = Project(id=row.project_id, title=row.title, language=row.language, identity=row.identity)
     return project, msgspec.convert(row.direction, Direction), row.series_id
 
 
-def _card(row: Row[Any]) -> Card:
-    return Card(
+def _make_summary(row: Row[Any]) -> ProjectSummary:
+    return ProjectSummary(
         id=row.project_id,
         title=row.title,
         kind=row.kind,
         language=row.language,
-        made=row.made,
-        changed=row.changed,
+        created_at=row.made,
+        updated_at=row.changed,
         version=row.version,
     )

@@ -1,8 +1,8 @@
-"""Revisions: what a document said before.
+"""Revisions: earlier texts of a document; list, label, compare and restore them (man-2).
 
-A text is saved many times a minute and nobody wants to leaf through all of that. So what stood before
-is kept when ten minutes have passed since the last one kept, and always before something other than
-typing replaces it. A label keeps a revision for good; of the others the latest are kept.
+A text is saved many times a minute. The text before a save is recorded when ten minutes have passed since the last
+record, and always before something other than typing replaces it. A revision with a label is kept for good; of the
+others the latest 200 are kept.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from msgspec import Struct
 from sqlalchemy import Row, desc
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import now
+from fabula.core.ids import current_timestamp
 from fabula.manuscript.tables import documents, revisions
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-EVERY = timedelta(minutes=10)
-KEPT = 200
+MIN_INTERVAL = timedelta(minutes=10)
+MAX_REVISIONS = 200
 
 
 class Revision(Struct, frozen=True, kw_only=True):
-    """One earlier state of a document."""
+    """One earlier text of a document."""
 
-    document: str
+    document_id: str
     revision: int
     title: str
     label: str
-    cause: str  # what replaced it: typed, accepted, restored, imported, renamed
-    at: str
-    characters: int
+    cause: str  # why it was replaced: typed, accepted, restored, imported, renamed
+    recorded_at: str
+    length: int
 
 
-def keep(tx: Writing, row: Row[Any], cause: str) -> None:
-    """Keep a document's row as it stood, if it is worth keeping."""
-    here = revisions.c.document_id == row.id
-    latest = tx.rows(revisions, here, order=(desc(revisions.c.revision),), limit=1, only=("revision", "at"))
+def record(tx: WriteTransaction, row: Row[Any], cause: str) -> None:
+    """Record the text of a document's row before it is replaced, unless a recent one was recorded."""
+    of_document = revisions.c.document_id == row.id
+    latest = tx.rows(revisions, of_document, order=(desc(revisions.c.revision),), limit=1, only=("revision", "at"))
     if latest and latest[0].revision == row.version:
-        return  # it has a label
-    if not row.text or (cause == "typed" and latest and _age(latest[0].at) < EVERY):
+        return  # it was recorded with a label
+    if not row.text or (cause == "typed" and latest and _age(latest[0].at) < MIN_INTERVAL):
         return
-    tx.add(
+    tx.insert(
         revisions,
         {
             "document_id": row.id,
@@ -51,22 +51,22 @@ def keep(tx: Writing, row: Row[Any], cause: str) -> None:
             "title": row.title,
             "text": row.text,
             "cause": cause,
-            "at": now(),
+            "at": current_timestamp(),
         },
     )
-    old = tx.rows(revisions, here, revisions.c.label == "", order=(desc(revisions.c.revision),), only=("revision",))[
-        KEPT:
-    ]
+    newest_first = (desc(revisions.c.revision),)
+    unlabelled = tx.rows(revisions, of_document, revisions.c.label == "", order=newest_first, only=("revision",))
+    old = [row.revision for row in unlabelled[MAX_REVISIONS:]]
     if old:
-        tx.remove(revisions, here, revisions.c.revision.in_([row.revision for row in old]))
+        tx.delete_rows(revisions, of_document, revisions.c.revision.in_(old))
 
 
-def label(tx: Writing, document_id: str, name: str) -> int:
-    """Give the text as it stands a name to come back to; the revision it is kept under."""
-    row = tx.need(documents, id=document_id)
-    here = (revisions.c.document_id == document_id, revisions.c.revision == row.version)
-    if not tx.change(revisions, {"label": name}, *here):
-        tx.add(
+def label_current(tx: WriteTransaction, document_id: str, name: str) -> int:
+    """Record the current text with a label; return its revision."""
+    row = tx.require(documents, id=document_id)
+    current = (revisions.c.document_id == document_id, revisions.c.revision == row.version)
+    if not tx.update_rows(revisions, {"label": name}, *current):
+        tx.insert(
             revisions,
             {
                 "document_id": document_id,
@@ -75,53 +75,53 @@ def label(tx: Writing, document_id: str, name: str) -> int:
                 "text": row.text,
                 "label": name,
                 "cause": "labelled",
-                "at": now(),
+                "at": current_timestamp(),
             },
         )
     return int(row.version)
 
 
-def history(reading: Reading, document_id: str) -> list[Revision]:
-    """What is kept of a document, the latest first."""
+def list_revisions(reading: ReadTransaction, document_id: str) -> list[Revision]:
+    """The recorded revisions of a document, the latest first."""
     rows = reading.rows(revisions, revisions.c.document_id == document_id, order=(desc(revisions.c.revision),))
     return [
         Revision(
-            document=row.document_id,
+            document_id=row.document_id,
             revision=row.revision,
             title=row.title,
             label=row.label,
             cause=row.cause,
-            at=row.at,
-            characters=len(row.text),
+            recorded_at=row.at,
+            length=len(row.text),
         )
         for row in rows
     ]
 
 
-def text_of(reading: Reading, document_id: str, revision: int) -> str:
-    """What a document said at a revision: a kept one, or the present one."""
-    row = reading.need(documents, id=document_id)
+def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
+    """The text of a document at a revision: a recorded one, or the current one."""
+    row = reading.require(documents, id=document_id)
     if row.version == revision:
         return str(row.text)
-    kept = reading.row(revisions, document_id=document_id, revision=revision)
-    if kept is None:
+    recorded = reading.row(revisions, document_id=document_id, revision=revision)
+    if recorded is None:
         raise FabulaError(
             Code.STORE_NOT_FOUND, f"Revision {revision} of {row.title or document_id!r} was not kept. Nothing changed."
         )
-    return str(kept.text)
+    return str(recorded.text)
 
 
-def compare(reading: Reading, document_id: str, first: int, second: int) -> list[str]:
-    """Two revisions side by side, as the lines of a unified comparison."""
-    old = text_of(reading, document_id, first).split("\n")
-    new = text_of(reading, document_id, second).split("\n")
+def compare(reading: ReadTransaction, document_id: str, first: int, second: int) -> list[str]:
+    """The differences of two revisions, as the lines of a unified diff."""
+    old = load_text(reading, document_id, first).split("\n")
+    new = load_text(reading, document_id, second).split("\n")
     return list(unified_diff(old, new, f"revision {first}", f"revision {second}", lineterm="", n=1))
 
 
 def _age(at: str) -> timedelta:
-    """How long ago that was; a time that was lost, or never noted, is long ago."""
+    """The time since a timestamp; an unreadable one counts as old."""
     try:
         then = datetime.fromisoformat(at)
     except ValueError:
-        return EVERY
-    return datetime.fromisoformat(now()) - then.replace(tzinfo=then.tzinfo or UTC)
+        return MIN_INTERVAL
+    return datetime.fromisoformat(current_timestamp()) - then.replace(tzinfo=then.tzinfo or UTC)

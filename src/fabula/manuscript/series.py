@@ -1,8 +1,7 @@
 """Series: several books that share a codex (man-3).
 
-A series is a project of its own kind, so its codex is a codex like any other, with the same commands. A
-book names its series in its own row; that row alone decides what is read, and only a project that says
-that it is a series is ever shared.
+A series is a project of its own kind, so its codex works like any other. A book names its series in its own row, and
+only that row decides what is shared. Only a project that is a series can be shared.
 """
 
 from __future__ import annotations
@@ -10,62 +9,62 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import now
+from fabula.core.ids import current_timestamp
 from fabula.manuscript import projects
-from fabula.manuscript.projects import Card
+from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import Store
 from fabula.store.tables import projects as rows
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 
 SERIES = "series"
 
 
-class Membership(Struct, frozen=True):
-    """To which series a book belongs."""
+class SeriesMembership(Struct, frozen=True):
+    """The series that a book belongs to."""
 
     series: str
 
 
-def begin(store: Store, title: str, *, language: str = "en", project_id: str | None = None) -> str:
-    """A new series without books; its id."""
+def create(store: Store, title: str, *, language: str = "en", project_id: str | None = None) -> str:
+    """Create a series without books; its id."""
     return projects.create(store, title, language=language, kind=SERIES, project_id=project_id)
 
 
-def join(store: Store, book_id: str, series_id: str) -> None:
-    """Let a book share the codex of a series, in place of the one it shared before."""
+def add_book(store: Store, book_id: str, series_id: str) -> None:
+    """Add a book to a series; it leaves the series it was in before."""
     with store.read(project=series_id) as reading:
         if not is_series(reading):
-            raise _refused(f"There is no series {series_id!r} in this store: make one first.")
+            raise _invalid(f"There is no series {series_id!r} in this store: make one first.")
     with store.write(project=book_id) as tx:
-        if tx.need(rows).kind == SERIES:
-            raise _refused("A series cannot belong to another series: name a book.")
-        tx.edit(rows, {}, {"series_id": series_id, "changed": now()})
+        if tx.require(rows).kind == SERIES:
+            raise _invalid("A series cannot belong to another series: name a book.")
+        tx.update_row(rows, {}, {"series_id": series_id, "changed": current_timestamp()})
 
 
-def leave(store: Store, book_id: str) -> None:
-    """Take a book out of its series; what the series shared stays with the series."""
+def remove_book(store: Store, book_id: str) -> None:
+    """Remove a book from its series; the shared codex stays with the series."""
     with store.write(project=book_id) as tx:
-        if tx.need(rows).series_id is None:
-            raise _refused("This book belongs to no series.")
-        tx.edit(rows, {}, {"series_id": None, "changed": now()})
+        if tx.require(rows).series_id is None:
+            raise _invalid("This book belongs to no series.")
+        tx.update_row(rows, {}, {"series_id": None, "changed": current_timestamp()})
 
 
-def books(store: Store, series_id: str) -> list[Card]:
+def list_books(store: Store, series_id: str) -> list[ProjectSummary]:
     """The books of a series, by title."""
-    found = []
-    for card in projects.everything(store):
-        with store.read(project=card.id) as reading:
+    books = []
+    for summary in projects.list_projects(store):
+        with store.read(project=summary.id) as reading:
             row = reading.row(rows)
             if row is not None and row.series_id == series_id and row.kind != SERIES:
-                found.append(card)
-    return sorted(found, key=lambda card: (card.title, card.id))
+                books.append(summary)
+    return sorted(books, key=lambda book: (book.title, book.id))
 
 
-def is_series(reading: Reading) -> bool:
-    """Is the project of this reading there, and a series?"""
+def is_series(reading: ReadTransaction) -> bool:
+    """Whether the transaction's project exists and is a series."""
     row = reading.row(rows)
     return row is not None and row.kind == SERIES
 
 
-def _refused(sentence: str) -> FabulaError:
+def _invalid(sentence: str) -> FabulaError:
     return FabulaError(Code.PROJECT_INVALID, f"{sentence} Nothing was changed.")

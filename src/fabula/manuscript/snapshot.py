@@ -1,4 +1,4 @@
-"""From rows to a snapshot: what did not move is shared with the snapshot before."""
+"""Load the manuscript from the store as a snapshot; unchanged documents are shared with the previous one."""
 
 from __future__ import annotations
 
@@ -8,66 +8,68 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fabula.manuscript.drafts import Kind
+from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript
-from fabula.manuscript.outline import beats_of
-from fabula.manuscript.synopses.editing import rows_of, told_of
+from fabula.manuscript.outline import load_beats
+from fabula.manuscript.synopses.editing import load_rows, synopsis_fields
 from fabula.manuscript.tables import documents
-from fabula.manuscript.tree import in_order
-from fabula.store.transaction import Reading
+from fabula.manuscript.tree import sort_in_reading_order
+from fabula.store.transaction import ReadTransaction
 
 
-def load(reading: Reading, before: Manuscript | None = None, moved: Set[str] | None = None) -> Manuscript:
-    """The manuscript as it stands. Where only known documents moved, only they are read."""
-    if before is not None and moved is not None:
-        patched = _patched(reading, before, moved)
-        if patched is not None:
-            return patched
-    told, planned = rows_of(reading), beats_of(reading, open_only=True)
-    known = before.by_id if before is not None else {}
-    found, seats = [], {}
-    for row in in_order(reading.rows(documents)):
-        seats[row.id] = row.place
-        fresh, kept = _document(row, told, planned), known.get(row.id)
-        found.append(kept if kept == fresh and kept is not None else fresh)
-    story = tuple(document for document in found if document.kind is not Kind.NOTE)
-    notes = tuple(document for document in found if document.kind is Kind.NOTE)
-    return Manuscript(story, notes, seats, {} if before is None else dict(before.hung))
+def load_manuscript(
+    reading: ReadTransaction, previous: Manuscript | None = None, changed_ids: Set[str] | None = None
+) -> Manuscript:
+    """Load the manuscript. Where only `changed_ids` changed, and not the tree, only those documents are read."""
+    if previous is not None and changed_ids is not None:
+        updated = _update(reading, previous, changed_ids)
+        if updated is not None:
+            return updated
+    synopsis_rows, beats = load_rows(reading), load_beats(reading, open_only=True)
+    known = previous.by_id if previous is not None else {}
+    documents_in_order, sibling_numbers = [], {}
+    for row in sort_in_reading_order(reading.rows(documents)):
+        sibling_numbers[row.id] = row.place
+        loaded, old = _make_document(row, synopsis_rows, beats), known.get(row.id)
+        documents_in_order.append(old if old is not None and old == loaded else loaded)
+    story = tuple(document for document in documents_in_order if document.kind is not DocumentKind.NOTE)
+    notes = tuple(document for document in documents_in_order if document.kind is DocumentKind.NOTE)
+    return Manuscript(story, notes, sibling_numbers, {} if previous is None else dict(previous.cache))
 
 
-def _patched(reading: Reading, before: Manuscript, moved: Set[str]) -> Manuscript | None:
-    """The snapshot before with some documents replaced; None when the tree itself changed."""
-    ids = sorted(moved)
+def _update(reading: ReadTransaction, previous: Manuscript, changed_ids: Set[str]) -> Manuscript | None:
+    """The previous snapshot with some documents replaced; None where the tree itself changed."""
+    ids = sorted(changed_ids)
     rows = reading.rows(documents, documents.c.id.in_(ids))
     if len(rows) != len(ids):
         return None
-    told, planned = rows_of(reading, ids), beats_of(reading, ids, open_only=True)
-    fresh: dict[str, Document] = {}
+    synopsis_rows, beats = load_rows(reading, ids), load_beats(reading, ids, open_only=True)
+    replaced: dict[str, Document] = {}
     for row in rows:
-        kept, new = before.by_id.get(row.id), _document(row, told, planned)
-        moved_on = before.seats.get(row.id) != row.place
-        if kept is None or moved_on or (kept.parent, kept.kind) != (new.parent, new.kind):
+        old, loaded = previous.by_id.get(row.id), _make_document(row, synopsis_rows, beats)
+        has_moved = previous.sibling_numbers.get(row.id) != row.place
+        if old is None or has_moved or (old.parent, old.kind) != (loaded.parent, loaded.kind):
             return None
-        fresh[row.id] = kept if kept == new else new  # a mark or a note may have moved, not what is shown
+        replaced[row.id] = old if old == loaded else loaded  # a mark or note may have changed, which is not shown
     return replace(
-        before,
-        documents=tuple([fresh.get(document.id, document) for document in before.documents]),
-        notes=tuple([fresh.get(document.id, document) for document in before.notes]),
-        hung=dict(before.hung),
+        previous,
+        documents=tuple([replaced.get(document.id, document) for document in previous.documents]),
+        notes=tuple([replaced.get(document.id, document) for document in previous.notes]),
+        cache=dict(previous.cache),
     )
 
 
-def _document(row: Row[Any], told: dict[str, Row[Any]], planned: dict[str, list[str]]) -> Document:
+def _make_document(row: Row[Any], synopsis_rows: dict[str, Row[Any]], beats: dict[str, list[str]]) -> Document:
     return Document(
         id=row.id,
         title=row.title,
         text=row.text,
         revision=row.version,
-        kind=Kind(row.kind),
+        kind=DocumentKind(row.kind),
         parent=row.parent_id,
         pov=row.pov,
-        when=row.happens,
-        **told_of(told.get(row.id)),
-        beats=tuple(planned.get(row.id, ())),
+        story_time=row.happens,
+        **synopsis_fields(synopsis_rows.get(row.id)),
+        beats=tuple(beats.get(row.id, ())),
         known_to=None if row.known_to is None else frozenset(row.known_to),
     )

@@ -1,4 +1,8 @@
-"""What the manuscript offers: the text around the cursor, and the project's direction."""
+"""Sources of the manuscript: text around the cursor, scene, selection, beats, and the project's direction (ctx-3).
+
+The editor source fills the immediate layer (ctx-3): scene title, text before the cursor, cursor position, selection,
+500 characters after the cursor, and the beats of the outline (man-1). The project source gives writing rules and style.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript
-from fabula.text.offsets import carried_back, check_cursor, normalise
-from fabula.text.windows import LONGEST_TOKEN, Stretch, window
+from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
+from fabula.text.windows import LONGEST_TOKEN, TextWindow, make_text_window
 
-AFTER = 500  # characters behind the cursor
-LONG_WORD = 39  # characters; where none of so many is a space, a word may be cut
+CHARS_AFTER_CURSOR = 500
+MAX_WORD = 39  # characters; a longer word may be cut
 
-_SAYS: dict[Language, dict[str, str]] = {
+_PHRASES: dict[Language, dict[str, str]] = {
     "en": {
         "scene": "[Scene] {title}",
         "selection": "[Selected text]\n{text}",
@@ -39,72 +43,74 @@ _SAYS: dict[Language, dict[str, str]] = {
 
 
 class EditorSource:
-    """The scene, the text before and after the cursor, the selection, the beats."""
+    """Offers the scene, the text before and after the cursor, the selection and the beats."""
 
     name = "editor"
-    failing = Code.EDITOR_UNAVAILABLE
-    waits = False
-    ahead = True
+    unavailable_code = Code.EDITOR_UNAVAILABLE
+    blocking = False
+    runs_first = True
 
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
-        """Everything the desk shows."""
-        request = ask.request
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        """The fragments of the document that is being edited."""
+        request = source_request.request
         if not request.document_id:
             return
-        document = _document(ask, view)
+        document = _find_document(source_request, view)
         text, cursor = document.text, request.cursor
         cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
-        say, project = _SAYS[ask.language], request.project_id
+        phrases, project_id = _PHRASES[source_request.language], request.project_id
 
-        # Whoever writes sees the text that is being written; whoever speaks in it, only what it may know.
-        known_to = document.witnesses if request.speaker_id else None
+        # A writer sees the text that is being written; a character who speaks, only what the character may know.
+        known_to = document.effective_known_to if request.speaker_id else None
 
-        def offer(source: str, body: str, part: Part) -> Fragment:
+        def make_fragment(source: str, body: str, part: Part) -> Fragment:
             return Fragment(
                 source=source,
                 layer=Layer.IMMEDIATE,
                 text=body,
-                project_id=project,
+                project_id=project_id,
                 part=part,
                 score=1.0,
                 known_to=known_to,
             )
 
         if document.title:
-            yield _scene(document.title, say["scene"], project)
-        yield self._window(document, cursor, ask, view)
+            yield _make_scene(document.title, phrases["scene"], project_id)
+        yield self._window(document, cursor, source_request, view)
         if cursor:
-            where = "new" if text[cursor - 1] == "\n" else "inside"
-            yield _mark(document.title, say[where], round(100 * cursor / len(text)), project, known_to)
+            position = "new" if text[cursor - 1] == "\n" else "inside"
+            yield _make_cursor_note(
+                document.title, phrases[position], round(100 * cursor / len(text)), project_id, known_to
+            )
         if request.selection is not None:
             first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
-            yield offer("editor:selection", say["selection"].format(text=text[first:last]), Part.MARK)
+            yield make_fragment("editor:selection", phrases["selection"].format(text=text[first:last]), Part.CURSOR)
         if cursor < len(text):
-            yield offer("editor:after", _whole_words(text, cursor, cursor + AFTER), Part.AFTER)
-        if document.beats and not request.speaker_id:  # a plan is for those who write, not for those who live it
-            beats = say["between"].join(beat.rstrip(".。;；") for beat in document.beats)
-            yield offer("outline:beats", say["beats"].format(beats=beats), Part.DESK)
+            yield make_fragment("editor:after", _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR), Part.AFTER)
+        if document.beats and not request.speaker_id:  # the plan is for a writer, not for a character who speaks
+            beats = phrases["between"].join(beat.rstrip(".。;；") for beat in document.beats)
+            yield make_fragment("outline:beats", phrases["beats"].format(beats=beats), Part.EDITOR_STATE)
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Everything on the desk is offered."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """The editor omits nothing."""
         return ()
 
     @staticmethod
-    def _window(document: Document, cursor: int, ask: Ask, view: View) -> Stretch:
-        return window(
+    def _window(document: Document, cursor: int, source_request: SourceRequest, view: View) -> TextWindow:
+        return make_text_window(
             document.paragraphs,
             cursor,
             source="editor:cursor-window",
-            project_id=ask.request.project_id,
-            reach=max(ask.window, 1) * LONGEST_TOKEN,
+            project_id=source_request.request.project_id,
+            reach=max(source_request.available_tokens, 1) * LONGEST_TOKEN,
             title=document.title,
-            known_to=document.witnesses if ask.request.speaker_id else None,
-            stored_cursor=_stored(ask, view, document, cursor),
+            known_to=document.effective_known_to if source_request.request.speaker_id else None,
+            stored_cursor=_find_stored_cursor(source_request, view, document, cursor),
         )
 
 
 @lru_cache(maxsize=256)
-def _scene(title: str, pattern: str, project_id: str) -> Fragment:
+def _make_scene(title: str, pattern: str, project_id: str) -> Fragment:
     return Fragment(
         source="editor:scene",
         layer=Layer.IMMEDIATE,
@@ -117,44 +123,45 @@ def _scene(title: str, pattern: str, project_id: str) -> Fragment:
 
 
 @lru_cache(maxsize=4096)
-def _mark(title: str, pattern: str, percent: int, project_id: str, known_to: frozenset[str] | None) -> Fragment:
-    """Where the cursor stands; the same from one word to the next."""
+def _make_cursor_note(
+    title: str, pattern: str, percent: int, project_id: str, known_to: frozenset[str] | None
+) -> Fragment:
+    """The note on where the cursor is; it stays the same while the percentage does."""
     return Fragment(
         source="editor:cursor",
         layer=Layer.IMMEDIATE,
         text=pattern.format(percent=percent, title=title),
         project_id=project_id,
-        part=Part.MARK,
+        part=Part.CURSOR,
         score=1.0,
         known_to=known_to,
     )
 
 
-def _whole_words(text: str, start: int, end: int) -> str:
-    """A stretch of text that does not end in the middle of a word, where words can be told apart."""
+def _cut_at_word(text: str, start: int, end: int) -> str:
+    """A range of text that does not end inside a word, where spaces separate words."""
     if end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
-        space = text.rfind(" ", max(end - LONG_WORD, start), end)
+        space = text.rfind(" ", max(end - MAX_WORD, start), end)
         end = space if space > start else end
     return text[start:end]
 
 
-def _stored(ask: Ask, view: View, document: Document, cursor: int) -> int | None:
-    """Where the cursor stands in the stored text, if another text is being edited."""
-    manuscript = view.room(Manuscript)
+def _find_stored_cursor(source_request: SourceRequest, view: View, document: Document, cursor: int) -> int | None:
+    """The cursor in the stored text, where a different text is being edited; None where they are the same."""
+    manuscript = view.snapshot(Manuscript)
     stored = manuscript.by_id.get(document.id) if manuscript is not None else None
-    return None if stored is None or stored is document else carried_back(stored.text, document.text, cursor)
+    return None if stored is None or stored is document else map_to_stored_text(stored.text, document.text, cursor)
 
 
-def _document(ask: Ask, view: View) -> Document:
-    request = ask.request
-    manuscript = view.room(Manuscript) or Manuscript()
+def _find_document(source_request: SourceRequest, view: View) -> Document:
+    request = source_request.request
+    manuscript = view.snapshot(Manuscript) or Manuscript()
     stored = manuscript.by_id.get(request.document_id)
     if request.unsaved_text is not None:
         text = normalise(request.unsaved_text)
         if stored is not None and stored.text == text:
             return stored
-        kept = stored or Document(request.document_id, "", "")
-        return replace(kept, text=text)
+        return replace(stored or Document(request.document_id, "", ""), text=text)
     if stored is None:
         raise FabulaError(
             Code.DOCUMENT_UNKNOWN,
@@ -171,29 +178,33 @@ def _document(ask: Ask, view: View) -> Document:
 
 
 class ProjectSource:
-    """The project's writing rules and style."""
+    """Offers the project's writing rules and style."""
 
     name = "project"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """Rules, then style."""
-        direction = view.room(Direction)
-        return () if direction is None else _said(direction, ask.request.project_id, ask.language)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """The writing rules, then the style."""
+        direction = view.snapshot(Direction)
+        return (
+            ()
+            if direction is None
+            else _make_direction_fragments(direction, source_request.request.project_id, source_request.language)
+        )
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Everything the project says about itself is offered."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """The project omits nothing."""
         return ()
 
 
 @lru_cache(maxsize=256)
-def _said(direction: Direction, project_id: str, language: Language) -> tuple[Fragment, ...]:
-    """What a project says about itself, as fragments; a direction never changes, so they are made once."""
+def _make_direction_fragments(direction: Direction, project_id: str, language: Language) -> tuple[Fragment, ...]:
+    """The rules and the style of a project as fragments; a direction is immutable, so they are made once."""
     rules = [
         Fragment(source=f"project:{key}", layer=Layer.RULES, text=text, project_id=project_id, tier=Tier.PROJECT)
-        for key, text in direction.lines(language)
+        for key, text in direction.rule_lines(language)
     ]
     if not direction.style:
         return tuple(rules)

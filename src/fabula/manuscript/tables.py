@@ -1,4 +1,4 @@
-"""The manuscript's tables: documents in a tree, their revisions, outline, synopses and marks."""
+"""Tables of the manuscript: documents in a tree, their revisions, beats, synopses and marks."""
 
 from __future__ import annotations
 
@@ -7,85 +7,96 @@ from typing import Literal
 from sqlalchemy import Column, Float, Index, Integer, Text
 
 from fabula.core.errors import Code
-from fabula.manuscript.drafts import Kind
+from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Direction
-from fabula.store.schema import About, number, packed, project_table, refers, text, times, version
+from fabula.store.schema import (
+    TableInfo,
+    integer_column,
+    json_column,
+    project_foreign_key,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 from fabula.store.tables import projects
 
-ROOM = "manuscript"
+AREA = "manuscript"
 
-projects.c.direction.info["holds"] = Direction  # the store keeps the row, and knows no room
+projects.c.direction.info["type"] = Direction  # the store owns the table and does not know the type
 
 documents = project_table(
     "documents",
-    About(room=ROOM, owner="project", item="id", missing=Code.DOCUMENT_UNKNOWN, conflict=Code.DOCUMENT_STALE),
+    TableInfo(
+        area=AREA, owner="project", item="id", missing_code=Code.DOCUMENT_UNKNOWN, conflict_code=Code.DOCUMENT_STALE
+    ),
     Column("id", Text, nullable=False),
-    text("parent_id", None),
-    number("place"),
-    text("kind", "chapter", info={"holds": Kind}),
-    text("title"),
+    text_column("parent_id", None),
+    integer_column("place"),
+    text_column("kind", "chapter", info={"type": DocumentKind}),
+    text_column("title"),
     Column("text", Text, nullable=False, server_default="", info={"file": "md"}),
-    text("pov", None),
+    text_column("pov", None),
     Column("happens", Float),
-    packed("known_to", None, info={"holds": list[str]}),
-    text("notes"),
-    text("status"),
-    *times(),
-    version(),
-    refers(["parent_id"], "documents"),
+    json_column("known_to", None, info={"type": list[str]}),
+    text_column("notes"),
+    text_column("status"),
+    *timestamp_columns(),
+    version_column(),
+    project_foreign_key(["parent_id"], "documents"),
     Index("ix_documents_tree", "project_id", "parent_id", "place"),
 )
 
 revisions = project_table(
     "revisions",
-    About(room="revisions", owner="project", item="document_id"),
+    TableInfo(area="revisions", owner="project", item="document_id"),
     Column("document_id", Text, nullable=False),
     Column("revision", Integer, nullable=False),
-    text("title"),
-    text("text"),
-    text("label"),
-    text("cause"),  # typed, restored, accepted, imported, renamed
-    text("at"),
-    refers(["document_id"], "documents"),
+    text_column("title"),
+    text_column("text"),
+    text_column("label"),
+    text_column("cause"),  # typed, restored, accepted, imported, renamed
+    text_column("at"),
+    project_foreign_key(["document_id"], "documents"),
     key=("document_id", "revision"),
 )
 
 beats = project_table(
     "beats",
-    About(room=ROOM, owner="project", item="document_id"),
+    TableInfo(area=AREA, owner="project", item="document_id"),
     Column("id", Text, nullable=False),
     Column("document_id", Text, nullable=False),
-    number("place"),
-    text("text"),
-    number("done"),
-    version(),
-    refers(["document_id"], "documents"),
+    integer_column("place"),
+    text_column("text"),
+    integer_column("done"),
+    version_column(),
+    project_foreign_key(["document_id"], "documents"),
     Index("ix_beats_document", "project_id", "document_id", "place"),
 )
 
 synopses = project_table(
     "synopses",
-    About(room=ROOM, owner="project", item="document_id"),
+    TableInfo(area=AREA, owner="project", item="document_id"),
     Column("document_id", Text, nullable=False),
-    text("text"),
-    text("origin", "hand", info={"holds": Literal["hand", "extract", "model"]}),
-    text("made_from"),  # hash of the text it tells
-    text("changed"),
-    version(),
-    refers(["document_id"], "documents"),
+    text_column("text"),
+    text_column("origin", "hand", info={"type": Literal["hand", "extract", "model"]}),
+    text_column("made_from"),  # hash of the text that was summarised
+    text_column("changed"),
+    version_column(),
+    project_foreign_key(["document_id"], "documents"),
     key=("document_id",),
 )
 
 marks = project_table(
     "marks",
-    About(room=ROOM, owner="project", item="document_id"),
+    TableInfo(area=AREA, owner="project", item="document_id"),
     Column("id", Text, nullable=False),
     Column("document_id", Text, nullable=False),
-    number("start"),
-    number("end"),
-    text("kind", "model"),
-    text("run_id"),
-    text("made"),
-    refers(["document_id"], "documents"),
+    integer_column("start"),
+    integer_column("end"),
+    text_column("kind", "model"),
+    text_column("run_id"),
+    text_column("made"),
+    project_foreign_key(["document_id"], "documents"),
     Index("ix_marks_document", "project_id", "document_id", "start"),
 )

@@ -1,1 +1,1 @@
-"""Memory: what is known of the writer."""
+"""Memory: preferences, episodes, style samples, working memory and the writer's profile (mem-1…5)."""

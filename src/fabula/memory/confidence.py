@@ -1,43 +1,43 @@
-"""How sure we are of a memory: rules, not feelings.
+"""The confidence of a memory, computed from its evidence and its age (mem-1).
 
-What somebody said is sure, and stays so. What was learnt is as sure as its evidence: it grows with every
-outcome that speaks for it, falls twice as fast with every one against, never passes a cap, and fades by
-half in half a year without new evidence. Saying yes to it counts as much as six outcomes and makes it fade
-four times as slowly. Below a floor it rests: it is kept, and enters no prompt.
+A stated memory has a fixed confidence. The confidence of a learnt memory rises with each outcome that
+supports it, and falls twice as fast with each outcome against it. It stays below a maximum and halves every
+180 days without new evidence. A confirmation counts as six outcomes and makes the decay four times slower.
+Below the minimum a learnt memory stays stored and enters no prompt.
 
-Everything here is a function of its arguments; nobody asks what day it is.
+All functions depend only on their arguments; the current day is one of them.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from fabula.memory.model import Origin, Remembered, State
+from fabula.memory.model import MemoryItem, MemoryOrigin, MemoryState
 
-SURE = 0.95  # said by somebody
-CAP = 0.9  # learnt
-DOUBT = 2  # outcomes' worth of doubt that evidence has to overcome
-OBJECTION = 2  # how many agreeing outcomes one against it undoes
-YES = 6  # outcomes' worth of a person's yes
-HALF_LIFE = 180.0  # days
-SLOWER = 4  # by so much a confirmed one fades more slowly
-RESTS = 0.2
-
-
-def strength(agreeing: int, against: int, *, confirmed: bool = False) -> float:
-    """What evidence is worth on the day it came: from 0 up to the cap."""
-    weight = max(agreeing, 0) + (YES if confirmed else 0)
-    return CAP * weight / (weight + OBJECTION * max(against, 0) + DOUBT)
+STATED_CONFIDENCE = 0.95
+MAX_LEARNED_CONFIDENCE = 0.9
+PRIOR_DOUBT = 2  # in outcomes; evidence has to outweigh it
+OBJECTION_WEIGHT = 2  # outcomes that one outcome against the memory cancels
+CONFIRMATION_WEIGHT = 6  # in outcomes
+HALF_LIFE_DAYS = 180.0
+CONFIRMED_FACTOR = 4  # the half-life of a confirmed memory is so many times longer
+MIN_CONFIDENCE = 0.2  # of a learnt memory in a prompt
 
 
-def faded(value: float, days: float, *, confirmed: bool = False) -> float:
-    """What is left of it after so many days without new evidence."""
-    half_life = HALF_LIFE * (SLOWER if confirmed else 1)
+def compute_strength(votes_for: int, votes_against: int, *, confirmed: bool = False) -> float:
+    """Return the confidence that evidence gives before any decay."""
+    weight = max(votes_for, 0) + (CONFIRMATION_WEIGHT if confirmed else 0)
+    return MAX_LEARNED_CONFIDENCE * weight / (weight + OBJECTION_WEIGHT * max(votes_against, 0) + PRIOR_DOUBT)
+
+
+def apply_decay(value: float, days: float, *, confirmed: bool = False) -> float:
+    """Return the confidence after some days without new evidence."""
+    half_life = HALF_LIFE_DAYS * (CONFIRMED_FACTOR if confirmed else 1)
     return float(value * 0.5 ** (max(days, 0.0) / half_life))
 
 
-def days_between(earlier: str, later: str) -> float:
-    """Days from one moment to another, both as the store writes them; 0 where one of them is none."""
+def count_days(earlier: str, later: str) -> float:
+    """Return the days between two timestamps; 0 if one of them is not a timestamp."""
     try:
         passed = datetime.fromisoformat(later[:10]) - datetime.fromisoformat(earlier[:10])
     except ValueError:
@@ -45,10 +45,11 @@ def days_between(earlier: str, later: str) -> float:
     return float(max(passed.days, 0))
 
 
-def confidence(memory: Remembered, today: str) -> float:
-    """How sure we are of a memory on a day; what was said does not fade."""
-    if memory.origin is Origin.SAID:
+def compute_confidence(memory: MemoryItem, today: str) -> float:
+    """Return the confidence of a memory on a day; a stated memory does not decay."""
+    if memory.origin is MemoryOrigin.STATED:
         return memory.confidence
-    confirmed = memory.state is State.CONFIRMED
-    value = strength(memory.agreeing, memory.against, confirmed=confirmed)
-    return round(faded(value, days_between(memory.seen or memory.made, today), confirmed=confirmed), 4)
+    confirmed = memory.state is MemoryState.CONFIRMED
+    value = compute_strength(memory.votes_for, memory.votes_against, confirmed=confirmed)
+    days = count_days(memory.last_vote_at or memory.created_at, today)
+    return round(apply_decay(value, days, confirmed=confirmed), 4)

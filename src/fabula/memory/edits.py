@@ -1,7 +1,7 @@
-"""What is remembered: said, edited, confirmed, dismissed, forgotten and listed (mem-1, mem-2).
+"""Store, edit, confirm, dismiss, forget and list memories, and the writer's profile (mem-1, mem-2, mem-5).
 
-A transaction is bound to its owners; `scope` says which of the two a memory belongs to, a project or a
-person. Only what is confirmed enters a prompt: proposals wait here until somebody says yes or no.
+A transaction has two owners, a project and a user; `scope` says to which of them a memory belongs. Only
+confirmed memories enter a prompt. Proposals wait until the writer confirms or dismisses them.
 """
 
 from __future__ import annotations
@@ -15,186 +15,210 @@ from msgspec.structs import replace
 from sqlalchemy import Table
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import whole
-from fabula.core.ids import new_id, now, sound_id
+from fabula.core.fragment import is_encodable
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.story import Position
-from fabula.memory.confidence import SURE, confidence
-from fabula.memory.deduplicate import Meanings
-from fabula.memory.model import Kind, Memory, Origin, Profile, Remembered, Scope, State
-from fabula.memory.outcomes import forget_votes
-from fabula.memory.rows import memory_of, row_of
-from fabula.memory.tables import memories, profiles, user_memories
-from fabula.store.transaction import Reading, Writing
+from fabula.memory.confidence import STATED_CONFIDENCE, compute_confidence
+from fabula.memory.deduplicate import MeaningIndex
+from fabula.memory.model import Memory, MemoryItem, MemoryKind, MemoryOrigin, MemoryScope, MemoryState, WriterProfile
+from fabula.memory.outcomes import remove_supporting_outcomes
+from fabula.memory.tables import make_memory_item, make_row, memories, profiles, user_memories
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-MOST = 1_000  # memories of one project or person
-LONGEST = 2_000  # characters of one
-_TABLES: Mapping[str, Table] = {Scope.PROJECT: memories, Scope.USER: user_memories}
-_FIXED = frozenset({"id", "version", "made"})
+MAX_MEMORIES = 1_000  # of one project or user
+MAX_CHARS = 2_000
+_TABLES: Mapping[str, Table] = {MemoryScope.PROJECT: memories, MemoryScope.USER: user_memories}
+_FIXED = frozenset({"id", "version", "created_at"})
+_NOT_IN_SNAPSHOT = ("evidence", "version", "created_at", "votes_for", "votes_against", "last_vote_at")
 
 
-def remember(tx: Writing, memory: Remembered, *, scope: Scope = Scope.PROJECT) -> str:
-    """A memory as it is given, beside all others; its id."""
-    table, ident = table_of(scope), memory.id or new_id()
-    if not sound_id(ident):
+def add_memory(tx: WriteTransaction, memory: MemoryItem, *, scope: MemoryScope = MemoryScope.PROJECT) -> str:
+    """Add a memory without looking for duplicates; return its id."""
+    table, ident = get_table(scope), memory.id or new_id()
+    if not is_valid_id(ident):
         raise _refused(f"{ident!r} cannot be the id of a memory: leave out spaces, slashes and `|`.")
     _check(memory, scope)
-    if tx.count(table) >= MOST:
-        raise _refused(f"{MOST} memories are as many as are kept for one {scope}. Forget some first.")
-    tx.add(table, {"id": ident, "made": memory.made or now(), **row_of(memory)})
+    if tx.count(table) >= MAX_MEMORIES:
+        raise _refused(f"{MAX_MEMORIES} memories are as many as are kept for one {scope}. Forget some first.")
+    tx.insert(table, {"id": ident, "made": memory.created_at or current_timestamp(), **make_row(memory)})
     return ident
 
 
-def said(
-    tx: Writing,
+def remember(
+    tx: WriteTransaction,
     text: str,
     *,
-    kind: Kind = Kind.PREFERENCE,
-    scope: Scope = Scope.PROJECT,
+    kind: MemoryKind = MemoryKind.PREFERENCE,
+    scope: MemoryScope = MemoryScope.PROJECT,
     since: Position | None = None,
-) -> Remembered:
-    """Somebody says "remember this": it is sure, and joins what says the same already, in the newer words."""
-    words = text.strip()
-    if len(words) > LONGEST:
-        raise _refused(f"A memory has at most {LONGEST:,} characters, and this has {len(words):,}. Say it shorter.")
-    told = Remembered(text=words, kind=kind, origin=Origin.SAID, confidence=SURE, since=since)
-    twin = _twin(listed(tx, scope=scope, kind=kind), told)
-    if twin is None:
-        return get(tx, remember(tx, told, scope=scope), scope=scope)
-    values = {"text": words, "state": State.CONFIRMED, "origin": Origin.SAID, "confidence": SURE}
-    edit(tx, twin.id, values, scope=scope)
-    return get(tx, twin.id, scope=scope)
+) -> MemoryItem:
+    """Store what the writer states, as confirmed; a memory that says the same takes the new text instead."""
+    text = text.strip()
+    if len(text) > MAX_CHARS:
+        raise _refused(f"A memory has at most {MAX_CHARS:,} characters, and this has {len(text):,}. Say it shorter.")
+    memory = MemoryItem(text=text, kind=kind, origin=MemoryOrigin.STATED, confidence=STATED_CONFIDENCE, since=since)
+    duplicate = _find_duplicate(list_memories(tx, scope=scope, kind=kind), memory)
+    if duplicate is None:
+        return get_memory(tx, add_memory(tx, memory, scope=scope), scope=scope)
+    values = {
+        "text": text,
+        "state": MemoryState.CONFIRMED,
+        "origin": MemoryOrigin.STATED,
+        "confidence": STATED_CONFIDENCE,
+    }
+    edit_memory(tx, duplicate.id, values, scope=scope)
+    return get_memory(tx, duplicate.id, scope=scope)
 
 
-def edit(
-    tx: Writing,
+def edit_memory(
+    tx: WriteTransaction,
     memory_id: str,
     values: Mapping[str, Any],
     *,
-    scope: Scope = Scope.PROJECT,
+    scope: MemoryScope = MemoryScope.PROJECT,
     expected: int | None = None,
 ) -> int:
-    """Reword a memory, change its state or what it rests on; says the new version.
+    """Change the text, the state or the evidence of a memory; return the new version.
 
-    What somebody rewords is theirs from then on: said, and sure.
+    A learnt memory whose text the writer changes becomes a stated one.
     """
-    before = get(tx, memory_id, scope=scope)
-    fields = {name: getattr(before, name) for name in Remembered.__struct_fields__}
-    strange = set(values) - set(fields) | _FIXED & set(values)
-    if strange:
-        raise _refused(f"Of a memory, {', '.join(sorted(strange))} cannot be changed.")
-    own = before.origin is Origin.LEARNED and values.get("text", before.text) != before.text
-    reworded = {"origin": Origin.SAID, "confidence": SURE} if own else {}
+    before = get_memory(tx, memory_id, scope=scope)
+    unknown = set(values) - set(MemoryItem.__struct_fields__) | _FIXED & set(values)
+    if unknown:
+        raise _refused(f"Of a memory, {', '.join(sorted(unknown))} cannot be changed.")
+    is_reworded = before.origin is MemoryOrigin.LEARNED and values.get("text", before.text) != before.text
+    defaults = {"origin": MemoryOrigin.STATED, "confidence": STATED_CONFIDENCE} if is_reworded else {}
     try:
-        memory = msgspec.convert({**fields, **reworded, **values}, Remembered)
-    except msgspec.ValidationError as error:
+        memory = msgspec.convert(msgspec.to_builtins(replace(before, **{**defaults, **values})), MemoryItem)
+    except (msgspec.ValidationError, TypeError) as error:
         raise _refused(f"The memory cannot be changed like this: {error}.") from error
     _check(memory, scope)
-    return tx.edit(table_of(scope), {"id": memory_id}, row_of(memory), expected=expected)
+    return tx.update_row(get_table(scope), {"id": memory_id}, make_row(memory), expected=expected)
 
 
-def confirm(
-    tx: Writing, memory_id: str, *, today: str, scope: Scope = Scope.PROJECT, expected: int | None = None
-) -> Remembered:
-    """Somebody says yes to a proposal, or yes again to what was fading."""
-    memory = replace(get(tx, memory_id, scope=scope), state=State.CONFIRMED)
-    memory = replace(memory, seen=max(memory.seen, today))
-    values = {"state": State.CONFIRMED, "seen": memory.seen, "confidence": confidence(memory, today)}
-    edit(tx, memory_id, values, scope=scope, expected=expected)
-    return get(tx, memory_id, scope=scope)
+def confirm_memory(
+    tx: WriteTransaction,
+    memory_id: str,
+    *,
+    today: str,
+    scope: MemoryScope = MemoryScope.PROJECT,
+    expected: int | None = None,
+) -> MemoryItem:
+    """Confirm a proposal, or confirm again a memory whose confidence has decayed."""
+    memory = replace(get_memory(tx, memory_id, scope=scope), state=MemoryState.CONFIRMED)
+    memory = replace(memory, last_vote_at=max(memory.last_vote_at, today))
+    values = {
+        "state": MemoryState.CONFIRMED,
+        "last_vote_at": memory.last_vote_at,
+        "confidence": compute_confidence(memory, today),
+    }
+    edit_memory(tx, memory_id, values, scope=scope, expected=expected)
+    return get_memory(tx, memory_id, scope=scope)
 
 
-def dismiss(tx: Writing, memory_id: str, *, scope: Scope = Scope.PROJECT, expected: int | None = None) -> Remembered:
-    """Somebody says no. It is kept, so that it is not proposed again on the same evidence."""
-    edit(tx, memory_id, {"state": State.DISMISSED}, scope=scope, expected=expected)
-    return get(tx, memory_id, scope=scope)
+def dismiss_memory(
+    tx: WriteTransaction, memory_id: str, *, scope: MemoryScope = MemoryScope.PROJECT, expected: int | None = None
+) -> MemoryItem:
+    """Dismiss a proposal; it stays stored, so that it is not proposed again on the same evidence."""
+    edit_memory(tx, memory_id, {"state": MemoryState.DISMISSED}, scope=scope, expected=expected)
+    return get_memory(tx, memory_id, scope=scope)
 
 
-def forget(tx: Writing, memory_id: str, *, scope: Scope = Scope.PROJECT, expected: int | None = None) -> None:
-    """Forget something for good, with the outcomes that spoke for it: nothing is left to learn it from again."""
-    table = table_of(scope)
-    memory = get(tx, memory_id, scope=scope)
-    tx.edit(table, {"id": memory_id}, {}, expected=expected)
-    tx.remove(table, table.c.id == memory_id)
-    if tx.belongs_to("project"):
-        forget_votes(tx, memory)
+def forget_memory(
+    tx: WriteTransaction, memory_id: str, *, scope: MemoryScope = MemoryScope.PROJECT, expected: int | None = None
+) -> None:
+    """Delete a memory with the outcomes that support it, so that it cannot be learnt again from them."""
+    table = get_table(scope)
+    memory = get_memory(tx, memory_id, scope=scope)
+    tx.update_row(table, {"id": memory_id}, {}, expected=expected)
+    tx.delete_rows(table, table.c.id == memory_id)
+    if tx.has_owner("project"):
+        remove_supporting_outcomes(tx, memory)
 
 
-def give_to_person(tx: Writing, memory_id: str) -> Remembered:
-    """What holds in one book holds in all of a person's: moved to them, without quotations from the book."""
-    memory = get(tx, memory_id)
-    if memory.since is not None or memory.kind is Kind.WORKING:
+def move_to_user(tx: WriteTransaction, memory_id: str) -> MemoryItem:
+    """Move a memory of the project to the user, without its quotations from the book."""
+    memory = get_memory(tx, memory_id)
+    if memory.since is not None or memory.kind is MemoryKind.WORKING:
         raise _refused("This is tied to a place in this book.")
-    tx.remove(memories, memories.c.id == memory_id)
-    twin = _twin(listed(tx, scope=Scope.USER, kind=memory.kind), memory)
-    if twin is None:
-        alone = replace(memory, evidence=(), id="" if tx.row(user_memories, id=memory.id) else memory.id)
-        return get(tx, remember(tx, alone, scope=Scope.USER), scope=Scope.USER)
+    tx.delete_rows(memories, memories.c.id == memory_id)
+    duplicate = _find_duplicate(list_memories(tx, scope=MemoryScope.USER, kind=memory.kind), memory)
+    if duplicate is None:
+        moved = replace(memory, evidence=(), id="" if tx.row(user_memories, id=memory.id) else memory.id)
+        return get_memory(tx, add_memory(tx, moved, scope=MemoryScope.USER), scope=MemoryScope.USER)
     values = {
         "state": memory.state,
-        "agreeing": twin.agreeing + memory.agreeing,
-        "against": twin.against + memory.against,
-        "confidence": max(twin.confidence, memory.confidence),
+        "votes_for": duplicate.votes_for + memory.votes_for,
+        "votes_against": duplicate.votes_against + memory.votes_against,
+        "confidence": max(duplicate.confidence, memory.confidence),
     }
-    edit(tx, twin.id, values, scope=Scope.USER)
-    return get(tx, twin.id, scope=Scope.USER)
+    edit_memory(tx, duplicate.id, values, scope=MemoryScope.USER)
+    return get_memory(tx, duplicate.id, scope=MemoryScope.USER)
 
 
-def get(reading: Reading, memory_id: str, *, scope: Scope = Scope.PROJECT) -> Remembered:
-    """One memory."""
-    return memory_of(reading.need(table_of(scope), id=memory_id))
+def get_memory(reading: ReadTransaction, memory_id: str, *, scope: MemoryScope = MemoryScope.PROJECT) -> MemoryItem:
+    """Return one memory."""
+    return make_memory_item(reading.require(get_table(scope), id=memory_id))
 
 
-def listed(
-    reading: Reading, *, scope: Scope = Scope.PROJECT, kind: Kind | None = None, state: State | None = None
-) -> list[Remembered]:
-    """What is remembered, oldest first: all of it, or of one kind or state."""
-    table = table_of(scope)
-    where = [] if kind is None else [table.c.kind == Kind(kind).value]
-    where += [] if state is None else [table.c.state == State(state).value]
-    return [memory_of(row) for row in reading.rows(table, *where, order=(table.c.made, table.c.id))]
+def list_memories(
+    reading: ReadTransaction,
+    *,
+    scope: MemoryScope = MemoryScope.PROJECT,
+    kind: MemoryKind | None = None,
+    state: MemoryState | None = None,
+) -> list[MemoryItem]:
+    """Return memories, oldest first: all, or those of one kind or state."""
+    table = get_table(scope)
+    where = [] if kind is None else [table.c.kind == MemoryKind(kind).value]
+    where += [] if state is None else [table.c.state == MemoryState(state).value]
+    return [make_memory_item(row) for row in reading.rows(table, *where, order=(table.c.made, table.c.id))]
 
 
-def contradictions(many: Sequence[Remembered]) -> dict[str, list[str]]:
-    """Preferences that are not dismissed and say the opposite of one another, by id."""
-    known, texts = Meanings(), {one.id: one.text for one in many if _stands(one)}
-    for ident, text in texts.items():
-        known.add(ident, text)
-    return {ident: found for ident, text in texts.items() if (found := known.denying(text))}
+def find_contradictions(items: Sequence[MemoryItem]) -> dict[str, list[str]]:
+    """Return for each preference the preferences that say the opposite, by id; dismissed ones are ignored."""
+    texts = {
+        one.id: one.text
+        for one in items
+        if one.kind is MemoryKind.PREFERENCE and one.state is not MemoryState.DISMISSED
+    }
+    index = MeaningIndex(texts.items())
+    return {ident: opposite for ident, text in texts.items() if (opposite := index.find_opposite(text))}
 
 
-def put(tx: Writing, memory: Memory, *, scope: Scope = Scope.PROJECT) -> int:
-    """Everything of a snapshot, new or in place of what has its id; says how many were written."""
-    table = table_of(scope)
-    there = {row.id: memory_of(row) for row in tx.rows(table)}
-    things = [one for one in _of(memory) if one.text.strip()]
-    start, new, written = datetime.fromisoformat(now()), [], 0
-    for number, one in enumerate(things):
-        _check(one, scope)
-        old = there.get(one.id)
+def save_snapshot(tx: WriteTransaction, memory: Memory, *, scope: MemoryScope = MemoryScope.PROJECT) -> int:
+    """Save all memories of a snapshot, replacing those with the same id; return how many were written."""
+    table = get_table(scope)
+    stored = {row.id: make_memory_item(row) for row in tx.rows(table)}
+    items = [item for item in _list_items(memory) if item.text.strip()]
+    start, new_rows, updated = datetime.fromisoformat(current_timestamp()), [], 0
+    for number, item in enumerate(items):
+        _check(item, scope)
+        old = stored.get(item.id)
         if old is None:
-            # A moment apart, so that they come back in their order.
-            made = (start + timedelta(microseconds=number)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            new.append({"id": one.id, "made": made, **row_of(one)})
+            # Each a microsecond later, so that sorting by time keeps their order.
+            created_at = (start + timedelta(microseconds=number)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            new_rows.append({"id": item.id, "made": created_at, **make_row(item)})
             continue
-        same = {name: getattr(old, name) for name in ("evidence", "version", "made", "agreeing", "against", "seen")}
-        if replace(one, **same) != old:
-            tx.edit(table, {"id": one.id}, row_of(replace(one, **same)))
-            written += 1
-    tx.add(table, *new)
-    return written + len(new)
+        changed = replace(item, **{name: getattr(old, name) for name in _NOT_IN_SNAPSHOT})
+        if changed != old:
+            tx.update_row(table, {"id": item.id}, make_row(changed))
+            updated += 1
+    tx.insert(table, *new_rows)
+    return updated + len(new_rows)
 
 
-def profile(reading: Reading) -> Profile:
-    """A person's own words about themselves (mem-5)."""
+def get_profile(reading: ReadTransaction) -> WriterProfile:
+    """Return the writer's profile (mem-5)."""
     row = reading.row(profiles)
-    return Profile() if row is None else Profile(text=row.text, version=row.version, changed=row.changed)
+    return WriterProfile() if row is None else WriterProfile(text=row.text, version=row.version, changed_at=row.changed)
 
 
-def write_profile(tx: Writing, text: str, *, expected: int | None = None) -> int:
-    """A person's profile in new words; says its version. Version 0 is a profile nobody has written yet."""
-    values = {"text": text.strip(), "changed": now()}
+def write_profile(tx: WriteTransaction, text: str, *, expected: int | None = None) -> int:
+    """Replace the writer's profile; return the new version. Version 0 is a profile that was never written."""
+    values = {"text": text.strip(), "changed": current_timestamp()}
     if tx.row(profiles) is not None:
-        return tx.edit(profiles, {}, values, expected=expected)
+        return tx.update_row(profiles, {}, values, expected=expected)
     if expected:
         raise FabulaError(
             Code.STORE_CONFLICT,
@@ -202,71 +226,68 @@ def write_profile(tx: Writing, text: str, *, expected: int | None = None) -> int
             current=0,
             expected=expected,
         )
-    tx.add(profiles, values)
+    tx.insert(profiles, values)
     return 1
 
 
-def twin_of(many: Sequence[Remembered], text: str) -> Remembered | None:
-    """The one among them that says the same."""
-    known = Meanings()
-    for one in many:
-        known.add(one.id, one.text)
-    found = known.saying(text)
-    return next((one for one in many if one.id == found[0]), None) if found else None
+def find_duplicate(items: Sequence[MemoryItem], text: str) -> MemoryItem | None:
+    """Return the first memory that says the same as the text."""
+    same = MeaningIndex((item.id, item.text) for item in items).find_same(text)
+    return next((item for item in items if item.id == same[0]), None) if same else None
 
 
-def table_of(scope: Scope) -> Table:
-    """Where memories of a scope are kept."""
+def get_table(scope: MemoryScope) -> Table:
+    """Return the table of a scope."""
     table = _TABLES.get(scope)
     if table is None:
         raise _refused(f"A memory belongs to a project or to a user, not to {scope!r}.")
     return table
 
 
-def _twin(many: Sequence[Remembered], memory: Remembered) -> Remembered | None:
-    return twin_of([one for one in many if one.since == memory.since], memory.text)
+def _find_duplicate(items: Sequence[MemoryItem], memory: MemoryItem) -> MemoryItem | None:
+    return find_duplicate([item for item in items if item.since == memory.since], memory.text)
 
 
-def _stands(memory: Remembered) -> bool:
-    return memory.kind is Kind.PREFERENCE and memory.state is not State.DISMISSED
+def _list_items(memory: Memory) -> Iterator[MemoryItem]:
+    """List the memories of a snapshot with unique ids; in a snapshot two kinds may use the same id."""
+    used: set[str] = set()
 
-
-def _of(memory: Memory) -> Iterator[Remembered]:
-    """The things of a snapshot, each with an id of its own: kinds may use the same ones there."""
-    taken: set[str] = set()
-
-    def free(ident: str, kind: Kind) -> str:
-        while ident in taken:
+    def make_unique(ident: str, kind: MemoryKind) -> str:
+        while ident in used:
             ident = f"{kind.value}-{ident}"
-        taken.add(ident)
+        used.add(ident)
         return ident
 
     for preference in memory.preferences:
-        ident = free(preference.id, Kind.PREFERENCE)
-        yield Remembered(id=ident, text=preference.text, confidence=preference.confidence, since=preference.since)
+        ident = make_unique(preference.id, MemoryKind.PREFERENCE)
+        yield MemoryItem(id=ident, text=preference.text, confidence=preference.confidence, since=preference.since)
     kinds = (
-        (Kind.STYLE_SAMPLE, memory.style_samples),
-        (Kind.EPISODE, memory.episodes),
-        (Kind.WORKING, memory.recent),
+        (MemoryKind.STYLE_SAMPLE, memory.style_samples),
+        (MemoryKind.EPISODE, memory.episodes),
+        (MemoryKind.WORKING, memory.working_notes),
     )
     for kind, notes in kinds:
         for note in notes:
-            yield Remembered(id=free(note.id, kind), kind=kind, text=note.text, since=note.since)
+            yield MemoryItem(id=make_unique(note.id, kind), kind=kind, text=note.text, since=note.since)
 
 
-def _check(memory: Remembered, scope: Scope) -> None:
+def _check(memory: MemoryItem, scope: MemoryScope) -> None:
     if not memory.text.strip():
         raise FabulaError(Code.TEXT_INVALID, "A memory needs a few words. Nothing was changed.")
-    if memory.kind not in tuple(Kind) or memory.state not in tuple(State) or memory.origin not in tuple(Origin):
+    if (
+        memory.kind not in tuple(MemoryKind)
+        or memory.state not in tuple(MemoryState)
+        or memory.origin not in tuple(MemoryOrigin)
+    ):
         raise _refused(f"There is no kind {memory.kind!r}, no state {memory.state!r} or no origin {memory.origin!r}.")
     if isinstance(memory.confidence, bool) or not 0 <= memory.confidence <= 1:
         raise _refused(f"We are sure of a memory from 0 to 1, not {memory.confidence!r}.")
-    if min(memory.agreeing, memory.against) < 0:
+    if min(memory.votes_for, memory.votes_against) < 0:
         raise _refused("No fewer than no outcomes can speak for a memory or against it.")
-    if not all(whole(text) for text in memory.evidence):
+    if not all(is_encodable(text) for text in memory.evidence):
         raise _refused("The evidence holds half a character (a lone surrogate). Remove it.")
     since = memory.since
-    if since is not None and (scope == Scope.USER or not since.document or since.offset < 0):
+    if since is not None and (scope == MemoryScope.USER or not since.document or since.offset < 0):
         raise _refused("What a person likes is tied to no place in a story; in a project, name a document.")
 
 

@@ -1,8 +1,8 @@
-"""What memory offers beside settings: episodes that bear on what is being written, and the last sitting.
+"""The episode source: past work that is relevant to the text being written, and working notes (mem-1).
 
-An episode is offered when enough of its words are near the cursor, in the talk or in the instruction. A few
-are enough, and one told before stays while the layer is not chosen anew, so that the prompt before it keeps
-its bytes.
+An episode is offered if enough of its words are in the text near the cursor, the conversation or the
+instruction. At most a few are offered. One that was included last time is offered again until the layer is
+reselected, so that the cached prefix stays valid.
 """
 
 from __future__ import annotations
@@ -12,139 +12,129 @@ from weakref import WeakKeyDictionary
 
 from ahocorasick_rs import AhoCorasick
 
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.story import Eyes, Position
+from fabula.core.story import Perspective, Position
 from fabula.core.view import View
-from fabula.memory.model import LEVELS, Memory
-from fabula.text.terms import terms
+from fabula.memory.model import RELEVANCE_LEVELS, Memory, omit_fragment
+from fabula.text.terms import split_terms
 
-MOST = 4  # episodes in one prompt
-SHARED = 2  # words an episode must share with what is near
-NEAR = 0.1  # of an episode's words, for it to be offered at all
-BEST = 0.4  # of its words, from where on it cannot be more to the point
-ASKED = 0.5  # of an instruction's words, to be as much to the point
-REACH = 4_000  # characters of each thing that is near
-_SHORT = 4  # letters; shorter words say too little
+MAX_EPISODES = 4  # in one prompt
+MIN_SHARED_WORDS = 2
+MIN_SHARE = 0.1  # share of an episode's words that must be in the text
+FULL_SHARE = 0.4  # share of an episode's words from which its relevance is 1
+FULL_INSTRUCTION_SHARE = 0.5  # share of an instruction's words from which the relevance is 1
+MAX_TEXT_CHARS = 4_000  # of each nearby text
+_MIN_WORD_LENGTH = 4
 
 
 class EpisodeSource:
-    """Past work together that may serve as an example here."""
+    """A source of past work that may serve as an example."""
 
     name = "episodes"
-    failing = Code.MEMORY_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.MEMORY_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
     def __init__(self) -> None:
-        self._indexes: WeakKeyDictionary[Memory, _Index] = WeakKeyDictionary()
+        self._indexes: WeakKeyDictionary[Memory, _WordIndex] = WeakKeyDictionary()
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The episodes that bear on this, and the notes of the last sitting."""
-        memory = view.room(Memory)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the relevant episodes and the working notes."""
+        memory = view.snapshot(Memory)
         if memory is None:
             return ()
-        if not memory.levels:
-            return memory.sitting
-        chosen = self._chosen(memory, ask, view)
-        return [*(memory.levels[at][level] for at, level in chosen), *memory.sitting]
+        if not memory.episode_fragments:
+            return memory.working_fragments
+        chosen = self._choose(memory, source_request, view)
+        return [*(memory.episode_fragments[index][level] for index, level in chosen), *memory.working_fragments]
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """Episodes about other things, and those that say what is said already."""
-        memory = view.room(Memory)
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Explain episodes that are not relevant here, and those that repeat another memory."""
+        memory = view.snapshot(Memory)
         if memory is None:
             return ()
-        chosen = {at for at, _ in self._chosen(memory, ask, view)} if memory.levels else set()
+        chosen = self._choose(memory, source_request, view) if memory.episode_fragments else []
+        indexes = {index for index, _ in chosen}
+        omitted = [levels[0] for index, levels in enumerate(memory.episode_fragments) if index not in indexes]
         return [
-            *(verdict for verdict in memory.left_out if verdict.layer is Layer.RETRIEVED),
-            *(
-                Verdict(
-                    some[0].source,
-                    "",
-                    some[0].layer,
-                    Reason.NOT_CHOSEN,
-                    0,
-                    some[0].score,
-                    "few of its words are near",
-                    some[0].text,
-                )
-                for at, some in enumerate(memory.levels)
-                if at not in chosen
-            ),
+            *(verdict for verdict in memory.omitted if verdict.layer is Layer.RETRIEVED),
+            *(omit_fragment(fragment, Reason.NOT_CHOSEN, "few of its words are near") for fragment in omitted),
         ]
 
-    def _chosen(self, memory: Memory, ask: Ask, view: View) -> list[tuple[int, int]]:
-        """Episodes by their place, with the level of their relevance."""
+    def _choose(self, memory: Memory, source_request: SourceRequest, view: View) -> list[tuple[int, int]]:
+        """Return the indexes of the chosen episodes with their relevance levels."""
         index = self._indexes.get(memory)
         if index is None:
-            index = self._indexes[memory] = _Index([episode.text for episode in memory.tellable])
-        scores = index.relevance([near.text[:REACH] for near in ask.near], ask.request.additional_input[:REACH])
-        told = frozenset(ask.held)
-        held = [at for at, some in enumerate(memory.levels) if some[0].source in told]
-        ranked = sorted((at for at, score in enumerate(scores) if score), key=lambda at: (-scores[at], at))
-        if not ask.fresh:
-            ranked = [*held, *(at for at in ranked if at not in held)]
-        kept, room = [], MOST
-        for at in ranked:
-            if not room:
+            index = self._indexes[memory] = _WordIndex([episode.text for episode in memory.distinct_episodes])
+        scores = index.compute_relevance(
+            [nearby.text[:MAX_TEXT_CHARS] for nearby in source_request.nearby],
+            source_request.request.additional_input[:MAX_TEXT_CHARS],
+        )
+        ranked = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))
+        if not source_request.reselect:
+            included = frozenset(source_request.previously_included)
+            previous = [n for n, levels in enumerate(memory.episode_fragments) if levels[0].source in included]
+            ranked = [*previous, *(n for n in ranked if n not in previous)]
+        chosen, free = [], MAX_EPISODES
+        for number in ranked:
+            if not free:
                 break
-            kept.append(at)
-            # What the gate will stop takes nobody's place.
-            room -= _behind_us(memory.tellable[at].since, ask, view)
-        return [(at, round(scores[at] * (LEVELS - 1))) for at in sorted(kept)]
+            chosen.append(number)
+            # An episode that the gate will stop does not count.
+            free -= _passes_gate(memory.distinct_episodes[number].since, source_request, view)
+        return [(number, round(scores[number] * (RELEVANCE_LEVELS - 1))) for number in sorted(chosen)]
 
 
-def _behind_us(since: Position | None, ask: Ask, view: View) -> bool:
-    if since is None or ask.vantage.eyes is Eyes.AUTHOR:
+def _passes_gate(since: Position | None, source_request: SourceRequest, view: View) -> bool:
+    if since is None or source_request.vantage.perspective is Perspective.AUTHOR:
         return True
-    return view.timeline.reached(since, ask.vantage.position)
+    return view.timeline.has_reached(since, source_request.vantage.position)
 
 
-class _Index:
-    """The words of all episodes in one automaton: a request asks for all of them at once."""
+class _WordIndex:
+    """An automaton over the words of all episodes, so that one search covers them all."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        words = [_words(text) for text in texts]
-        self._sizes = [_size(one) for one in words]
-        known = sorted(frozenset().union(*words))
-        self._holders = [[at for at, some in enumerate(words) if word in some] for word in known]
+        words_by_episode = [_select_words(text) for text in texts]
+        self._sizes = [_count_words(words) for words in words_by_episode]
+        known = sorted(frozenset().union(*words_by_episode))
+        self._episodes = [[n for n, words in enumerate(words_by_episode) if word in words] for word in known]
         self._find = AhoCorasick(known).find_matches_as_indexes
 
-    def relevance(self, near: Sequence[str], asked: str) -> list[float]:
-        """How much each episode bears on what is near, from 0 (not at all) to 1.
+    def compute_relevance(self, nearby: Sequence[str], instruction: str) -> list[float]:
+        """Return the relevance of each episode to the texts, from 0 to 1.
 
-        A word counts once, and inside a longer one too: what was done with a lamp bears on lamps.
+        A word counts once, also inside a longer word: an episode about a lamp is relevant to lamps.
         """
-        shared = self._shared("\n".join(near))
-        wanted = self._shared(asked) if asked else shared
-        most = max(_size(_words(asked)), SHARED) if asked else 0.0
-        return [
-            _bearing(shared[at], size, wanted[at] / most if most and wanted[at] >= SHARED else 0.0)
-            for at, size in enumerate(self._sizes)
-        ]
+        shared = self._count_shared("\n".join(nearby))
+        with_instruction = self._count_shared(instruction) if instruction else [0] * len(shared)
+        instruction_size = max(_count_words(_select_words(instruction)), MIN_SHARED_WORDS)
+        relevance = []
+        for size, common, instructed in zip(self._sizes, shared, with_instruction, strict=True):
+            share = common / max(size, 1.0)
+            by_text = share / FULL_SHARE if share >= MIN_SHARE else 0.0
+            by_instruction = instructed / instruction_size if instructed >= MIN_SHARED_WORDS else 0.0
+            best = max(by_text, by_instruction / FULL_INSTRUCTION_SHARE)
+            relevance.append(min(best, 1.0) if common >= MIN_SHARED_WORDS else 0.0)
+        return relevance
 
-    def _shared(self, text: str) -> list[int]:
+    def _count_shared(self, text: str) -> list[int]:
+        """Return how many words of each episode are in the text."""
         shared = [0] * len(self._sizes)
-        for word in {found[0] for found in self._find(text.lower(), overlapping=True)}:
-            for at in self._holders[word]:
-                shared[at] += 1
+        for word in {match[0] for match in self._find(text.lower(), overlapping=True)}:
+            for number in self._episodes[word]:
+                shared[number] += 1
         return shared
 
 
-def _bearing(shared: int, size: float, wanted: float) -> float:
-    if shared < SHARED:
-        return 0.0
-    share = shared / max(size, 1.0)
-    return min(max(share / BEST if share >= NEAR else 0.0, wanted / ASKED), 1.0)
-
-
-def _size(words: frozenset[str]) -> float:
-    """How many words: of the pairs that a text without spaces is cut into, every other lies across two."""
+def _count_words(words: frozenset[str]) -> float:
+    """Count words; the pairs of characters of a language without spaces overlap, so each counts half."""
     return sum([1.0 if word.isascii() else 0.5 for word in words])
 
 
-def _words(text: str) -> frozenset[str]:
-    """Words that say something: long ones, and the pairs of a language without spaces."""
-    return frozenset(word for word in terms(text) if len(word) >= _SHORT or not word.isascii())
+def _select_words(text: str) -> frozenset[str]:
+    """Select the words of a text that are long enough, and the pairs of a language without spaces."""
+    return frozenset(word for word in split_terms(text) if len(word) >= _MIN_WORD_LENGTH or not word.isascii())

@@ -1,10 +1,10 @@
-"""Votes: what one outcome says about the habits a writer may have.
+"""Evidence: votes of outcomes for or against the habits that a writer may have (mem-2).
 
-A writer who takes every exclamation mark out of what was offered speaks for "avoid exclamation marks"; one
-who accepts a text full of them speaks against it. How much a vote counts depends on how likely the same
-would have come of any change as large (`chance`): whoever deletes half of a text deletes half of
-everything in it. What a model did because it was told to is no vote of the writer's: where a memory about
-the same subject stood in the prompt, only what the writer changed counts.
+A writer who removes every exclamation mark from a suggestion gives a vote for "avoid exclamation marks". One
+who accepts a text full of them gives a vote against it. The weight of a vote depends on `chance`: how likely any
+change of the same size would have had the same effect. Deleting half of a text deletes half of everything
+in it. If a memory about the same subject was in the prompt, the model only followed it, so only what the writer
+changed counts.
 """
 
 from __future__ import annotations
@@ -15,183 +15,203 @@ from math import exp
 from msgspec import Struct
 
 from fabula.core.view import Language
-from fabula.memory.model import Fate, Outcome
-from fabula.memory.style_metrics import Traits, mean
+from fabula.memory.model import Decision, SuggestionOutcome
+from fabula.memory.style_metrics import StyleMetrics, compute_mean
 from fabula.memory.topics import LESS, MARKS, MORE
 
-SHIFT = 0.8  # a length that falls to this share, or rises by as much, has changed
-SPOKEN = 0.15  # the share of speech that must be added or taken out
-LEAST, LIKELIEST = 0.15, 0.9  # no vote counts for more, or for nothing at all
-REJECTED = 0.3  # a text may be rejected for many reasons, so a rejection never counts for more than this
-BASE = 5  # texts without a trait that must be known before rejections of those with it say anything
-QUOTE = 60  # characters of a quotation
+LENGTH_CHANGE = 0.8  # a length has changed if the shorter one is at most this share of the longer one
+DIALOGUE_CHANGE = 0.15  # the share of dialogue has changed if it differs by this much
+MIN_DIALOGUE_WORDS = 30
+MIN_CHANCE, MAX_CHANCE = 0.15, 0.9  # limits for the weight of a single vote
+MIN_REJECTION_CHANCE = 0.3  # a text may be rejected for many reasons, so a rejection weighs less
+MIN_COMPARED = 5  # texts without a feature that are needed to judge rejections of texts with it
+QUOTE_CHARS = 60
+
+_OTHER_DIRECTION = {LESS: MORE, MORE: LESS, "first": "third", "third": "first", "past": "present", "present": "past"}
+
+CountFeature = Callable[[StyleMetrics], int]
 
 
 class Vote(Struct, frozen=True):
-    """One outcome for or against a topic."""
+    """The vote of one outcome for or against a topic."""
 
-    outcome: int  # its number
-    agrees: bool
+    outcome_index: int
+    is_for: bool
     chance: float
     quote: str = ""
 
 
-class Case(Struct, frozen=True):
-    """An outcome with the traits of both texts, and how large the change was."""
+class AnalysedOutcome(Struct, frozen=True):
+    """An outcome with the metrics of the suggestion and of the final text, and the size of the change."""
 
-    number: int
-    fate: Fate
-    offered: Traits
-    became: Traits
-    lost: float  # share of the words offered that are gone
-    added: int  # words that are new
-    told: frozenset[str]  # subjects of memories that stood in the prompt
-
-
-def case(number: int, outcome: Outcome, language: Language, told: frozenset[str]) -> Case:
-    """An outcome, made ready to be asked about."""
-    offered = Traits(outcome.offered, language)
-    if outcome.fate is not Fate.REWRITTEN:
-        return Case(number, outcome.fate, offered, offered, 0.0, 0, told)
-    became = Traits(outcome.became, language)
-    before, after = offered.pairs(), became.pairs()
-    kept, all_of_it = (before & after).total(), before.total()
-    return Case(number, outcome.fate, offered, became, 1 - kept / all_of_it, max(after.total() - kept, 0), told)
+    index: int
+    decision: Decision
+    before: StyleMetrics
+    after: StyleMetrics
+    removed_share: float  # share of the suggestion's words that were removed
+    added_words: int
+    prompted_subjects: frozenset[str]  # the subjects of memories in the prompt
 
 
-Count = Callable[[Traits], int]
+def analyse_outcome(
+    index: int, outcome: SuggestionOutcome, language: Language, prompted_subjects: frozenset[str]
+) -> AnalysedOutcome:
+    """Compute the metrics of an outcome."""
+    before = StyleMetrics(outcome.suggestion, language)
+    if outcome.decision is not Decision.REWRITTEN:
+        return AnalysedOutcome(index, outcome.decision, before, before, 0.0, 0, prompted_subjects)
+    after = StyleMetrics(outcome.rewritten_text, language)
+    old_pairs, new_pairs = before.count_word_pairs(), after.count_word_pairs()
+    common = (old_pairs & new_pairs).total()
+    removed_share, added_words = 1 - common / old_pairs.total(), max(new_pairs.total() - common, 0)
+    return AnalysedOutcome(index, outcome.decision, before, after, removed_share, added_words, prompted_subjects)
 
 
-def presence(subject: str, count: Count, cases: Sequence[Case], *, rejections: bool = True) -> Iterator[Vote]:
-    """Votes for leaving something out: a mark, a word, similes."""
-    base = _base(count, cases) if rejections else None
-    usual = sum(count(one.offered) for one in cases) / max(sum(len(one.offered.tokens) for one in cases), 1)
-    for one in cases:
-        before = count(one.offered)
+def find_removal_votes(
+    subject: str, count: CountFeature, outcomes: Sequence[AnalysedOutcome], *, rejections: bool = True
+) -> Iterator[Vote]:
+    """Find votes for avoiding a feature: a punctuation mark, a word, similes."""
+    rejection_chance = _estimate_rejection_chance(count, outcomes) if rejections else None
+    total_words = sum(len(outcome.before.tokens) for outcome in outcomes)
+    frequency = sum(count(outcome.before) for outcome in outcomes) / max(total_words, 1)
+    for outcome in outcomes:
+        before = count(outcome.before)
         if not before:
             continue
-        if one.fate is Fate.REWRITTEN:
-            after = count(one.became)
-            if 0 < after < before or (after == before and subject in one.told):
-                continue  # some of them went, some stayed: no clear word; or the model was told, and let be
-            yield Vote(one.number, not after, _gone(one, before, usual))
-        elif subject not in one.told:
-            if one.fate is Fate.ACCEPTED:
-                yield Vote(one.number, False, LEAST)
-            elif base is not None:
-                yield Vote(one.number, True, base)
+        if outcome.decision is Decision.REWRITTEN:
+            after = count(outcome.after)
+            if 0 < after < before or (after == before and subject in outcome.prompted_subjects):
+                continue  # some were removed and some were kept; or the memory asked for it and the writer kept it
+            yield Vote(outcome.index, not after, _estimate_removal_chance(outcome, before, frequency))
+        elif subject not in outcome.prompted_subjects:
+            if outcome.decision is Decision.ACCEPTED:
+                yield Vote(outcome.index, False, MIN_CHANCE)
+            elif rejection_chance is not None:
+                yield Vote(outcome.index, True, rejection_chance)
 
 
-def more(subject: str, count: Count, cases: Sequence[Case]) -> Iterator[Vote]:
-    """Votes for more of something: at least two added, and twice as many as there were."""
-    for one in cases:
-        before, after = count(one.offered), count(one.became)
-        if one.fate is Fate.REWRITTEN and after >= max(before + 2, 2 * before):
-            words = max(len(one.offered.tokens), 1)
-            yield Vote(one.number, True, _within(one.added / words, LEAST, 0.5))
-        elif one.fate is not Fate.REJECTED and subject not in one.told:
-            yield Vote(one.number, False, LEAST)
+def find_addition_votes(subject: str, count: CountFeature, outcomes: Sequence[AnalysedOutcome]) -> Iterator[Vote]:
+    """Find votes for more of a feature: at least two were added, and the number at least doubled."""
+    for outcome in outcomes:
+        before, after = count(outcome.before), count(outcome.after)
+        if outcome.decision is Decision.REWRITTEN and after >= max(before + 2, 2 * before):
+            words = max(len(outcome.before.tokens), 1)
+            yield Vote(outcome.index, True, _clamp(outcome.added_words / words, MIN_CHANCE, 0.5))
+        elif outcome.decision is not Decision.REJECTED and subject not in outcome.prompted_subjects:
+            yield Vote(outcome.index, False, MIN_CHANCE)
 
 
-def length(
-    subject: str, sizes: Callable[[Traits], tuple[int, ...]], least: int, cases: Sequence[Case]
+def find_length_votes(
+    subject: str,
+    list_lengths: Callable[[StyleMetrics], tuple[int, ...]],
+    min_count: int,
+    outcomes: Sequence[AnalysedOutcome],
 ) -> Iterator[tuple[str, Vote]]:
-    """Votes for shorter or longer sentences or paragraphs."""
-    moved: dict[str, list[float]] = {LESS: [], MORE: []}
-    still: list[tuple[Case, float]] = []
-    for one in cases:
-        if one.fate is Fate.REJECTED or min(len(sizes(one.offered)), len(sizes(one.became))) < least:
+    """Find votes for shorter or longer sentences or paragraphs, each with its direction."""
+    changed_lengths: dict[str, list[float]] = {LESS: [], MORE: []}
+    unchanged: list[tuple[AnalysedOutcome, float]] = []
+    for outcome in outcomes:
+        old_lengths, new_lengths = list_lengths(outcome.before), list_lengths(outcome.after)
+        if outcome.decision is Decision.REJECTED or min(len(old_lengths), len(new_lengths)) < min_count:
             continue
-        before, after = mean(sizes(one.offered)), mean(sizes(one.became))
-        # A paragraph that lost sentences, or got some, is shorter or longer for that alone.
-        grown = sum(sizes(one.became)) / sum(sizes(one.offered)) if subject == "paragraph" else 1.0
-        short, long = after <= SHIFT * before * min(grown, 1.0), before * max(grown, 1.0) <= SHIFT * after
-        way = LESS if short else MORE if long else ""
-        if not way:
-            still.append((one, before))
+        before, after = compute_mean(old_lengths), compute_mean(new_lengths)
+        # Added or removed sentences alone make a paragraph longer or shorter; that does not count.
+        growth = sum(new_lengths) / sum(old_lengths) if subject == "paragraph" else 1.0
+        if after <= LENGTH_CHANGE * before * min(growth, 1.0):
+            direction = LESS
+        elif before * max(growth, 1.0) <= LENGTH_CHANGE * after:
+            direction = MORE
+        else:
+            unchanged.append((outcome, before))
             continue
-        moved[way].append(before)
-        said = f"{before:.0f} → {after:.0f}"
-        yield way, Vote(one.number, True, _moved(one), said)
-        yield _other(way), Vote(one.number, False, _moved(one))
-    for one, before in still:
-        # Only what the writer would have changed, had they minded: as long as what they did change.
-        for way, sign in ((LESS, 1), (MORE, -1)):
-            if moved[way] and subject not in one.told and sign * before >= sign * (sum(moved[way]) / len(moved[way])):
-                yield way, Vote(one.number, False, LEAST)
+        changed_lengths[direction].append(before)
+        quote = f"{before:.0f} → {after:.0f}"
+        yield from _vote_for_direction(outcome, direction, _estimate_change_chance(outcome), quote)
+    for outcome, before in unchanged:
+        # An unchanged length is a vote against a direction only if the writer changed texts of such a length.
+        for direction, sign in ((LESS, 1), (MORE, -1)):
+            lengths = changed_lengths[direction]
+            if not lengths or subject in outcome.prompted_subjects:
+                continue
+            if sign * before >= sign * (sum(lengths) / len(lengths)):
+                yield direction, Vote(outcome.index, False, MIN_CHANCE)
 
 
-def speech(cases: Sequence[Case]) -> Iterator[tuple[str, Vote]]:
-    """Votes for more dialogue or less."""
-    for one in cases:
-        if one.fate is Fate.REJECTED or len(one.offered.tokens) < 30:
+def find_dialogue_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[str, Vote]]:
+    """Find votes for more or less dialogue, each with its direction."""
+    for outcome in outcomes:
+        if outcome.decision is Decision.REJECTED or len(outcome.before.tokens) < MIN_DIALOGUE_WORDS:
             continue
-        before, after = one.offered.spoken, one.became.spoken
-        if abs(after - before) >= SPOKEN:
-            way = MORE if after > before else LESS
-            yield way, Vote(one.number, True, _moved(one), f"{before:.0%} → {after:.0%}")
-            yield _other(way), Vote(one.number, False, _moved(one))
-        elif "dialogue" not in one.told:
-            if before >= SPOKEN:
-                yield LESS, Vote(one.number, False, LEAST)
-            if before <= 1 - SPOKEN:
-                yield MORE, Vote(one.number, False, LEAST)
+        before, after = outcome.before.dialogue_share, outcome.after.dialogue_share
+        if abs(after - before) >= DIALOGUE_CHANGE:
+            direction = MORE if after > before else LESS
+            quote = f"{before:.0%} → {after:.0%}"
+            yield from _vote_for_direction(outcome, direction, _estimate_change_chance(outcome), quote)
+        elif "dialogue" not in outcome.prompted_subjects:
+            if before >= DIALOGUE_CHANGE:
+                yield LESS, Vote(outcome.index, False, MIN_CHANCE)
+            if before <= 1 - DIALOGUE_CHANGE:
+                yield MORE, Vote(outcome.index, False, MIN_CHANCE)
 
 
-def choice(subject: str, chosen: Callable[[Traits], str], cases: Sequence[Case]) -> Iterator[tuple[str, Vote]]:
-    """Votes for a person or a tense."""
-    for one in cases:
-        before, after = chosen(one.offered), chosen(one.became)
-        if one.fate is Fate.REJECTED or not before or not after:
+def find_choice_votes(
+    subject: str, get_choice: Callable[[StyleMetrics], str], outcomes: Sequence[AnalysedOutcome]
+) -> Iterator[tuple[str, Vote]]:
+    """Find votes for a narrative person or a tense, each with its direction."""
+    for outcome in outcomes:
+        before, after = get_choice(outcome.before), get_choice(outcome.after)
+        if outcome.decision is Decision.REJECTED or not before or not after:
             continue
         if before != after:
-            yield after, Vote(one.number, True, 2 * LEAST, f"{before} → {after}")
-            yield before, Vote(one.number, False, 2 * LEAST)
-        elif subject not in one.told:
-            for way in {"first": ("third",), "third": ("first",), "past": ("present",), "present": ("past",)}[before]:
-                yield way, Vote(one.number, False, LEAST)
+            yield from _vote_for_direction(outcome, after, 2 * MIN_CHANCE, f"{before} → {after}")
+        elif subject not in outcome.prompted_subjects:
+            yield _OTHER_DIRECTION[before], Vote(outcome.index, False, MIN_CHANCE)
 
 
-def mark_count(mark: str) -> Count:
-    """How often a mark stands in a text."""
-    return lambda traits: traits.marks[mark]
+def count_mark(mark: str) -> CountFeature:
+    """Return a function that counts a punctuation mark."""
+    return lambda metrics: metrics.marks[mark]
 
 
-def quoted(one: Case, words: str) -> str:
-    """Where it stood in what was offered, briefly."""
-    needles = MARKS.get(words, (words,))
-    for needle in needles:
-        said = one.offered.sentence_with(needle)
-        if said:
-            return said if len(said) <= QUOTE else said[: QUOTE - 1] + "…"
+def quote_suggestion(outcome: AnalysedOutcome, words: str) -> str:
+    """Quote the first sentence of the suggestion with these words, shortened."""
+    for needle in MARKS.get(words, (words,)):
+        sentence = outcome.before.find_sentence(needle)
+        if sentence:
+            return sentence if len(sentence) <= QUOTE_CHARS else sentence[: QUOTE_CHARS - 1] + "…"
     return ""
 
 
-def _base(count: Count, cases: Sequence[Case]) -> float | None:
-    """How often texts without it are rejected anyway."""
-    plain = [one for one in cases if not count(one.offered)]
-    if len(plain) < BASE:
+def _vote_for_direction(
+    outcome: AnalysedOutcome, direction: str, chance: float, quote: str
+) -> Iterator[tuple[str, Vote]]:
+    """Vote for a direction and against the other one."""
+    yield direction, Vote(outcome.index, True, chance, quote)
+    yield _OTHER_DIRECTION[direction], Vote(outcome.index, False, chance)
+
+
+def _estimate_rejection_chance(count: CountFeature, outcomes: Sequence[AnalysedOutcome]) -> float | None:
+    """Estimate how often texts without the feature are rejected; None if there are too few."""
+    without = [outcome for outcome in outcomes if not count(outcome.before)]
+    if len(without) < MIN_COMPARED:
         return None
-    rejected = sum(one.fate is Fate.REJECTED for one in plain)
-    return _within((rejected + 1) / (len(plain) + 2), REJECTED, LIKELIEST)
+    rejected = sum(outcome.decision is Decision.REJECTED for outcome in without)
+    return _clamp((rejected + 1) / (len(without) + 2), MIN_REJECTION_CHANCE, MAX_CHANCE)
 
 
-def _gone(one: Case, before: int, usual: float) -> float:
-    """How likely a change as large would have taken all of them out, and put none back in.
+def _estimate_removal_chance(outcome: AnalysedOutcome, before: int, frequency: float) -> float:
+    """Estimate how likely a change of this size removes all occurrences and adds no new one.
 
-    `usual` is how often a word of what is offered is one of them. Such things come in crowds, so that they
-    stay away more often than it says: hence the half.
+    `frequency` is how often the feature occurs per word. Features occur in clusters, so they are absent more
+    often than the frequency says; hence the half.
     """
-    return _within(one.lost**before * exp(-usual * one.added / 2), LEAST, LIKELIEST)
+    chance = outcome.removed_share**before * exp(-frequency * outcome.added_words / 2)
+    return _clamp(chance, MIN_CHANCE, MAX_CHANCE)
 
 
-def _moved(one: Case) -> float:
-    return _within(one.lost / 2, LEAST, 0.5)
+def _estimate_change_chance(outcome: AnalysedOutcome) -> float:
+    return _clamp(outcome.removed_share / 2, MIN_CHANCE, 0.5)
 
 
-def _other(way: str) -> str:
-    return MORE if way == LESS else LESS
-
-
-def _within(value: float, low: float, high: float) -> float:
+def _clamp(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)

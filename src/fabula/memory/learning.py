@@ -1,9 +1,9 @@
-"""Learning: outcomes are looked over, and what they show is proposed (mem-2).
+"""Learning: propose preferences that outcomes show, and update those that rest on outcomes (mem-2).
 
-Every look begins from the outcomes that are kept, so looking twice changes nothing the second time. What is
-known already gets its evidence and its confidence anew; what somebody said keeps its own. What was
-dismissed comes back only when three times as many outcomes speak for it as did then, and at least six
-more. A proposal that nobody answered is withdrawn when it has faded.
+Each run starts from all stored outcomes, so a second run changes nothing. Known preferences get new evidence
+and a new confidence; stated ones keep their confidence. A dismissed preference is proposed again only with three
+times as many votes as when it was dismissed, and at least six more. A proposal that nobody answers is withdrawn
+when its confidence has decayed.
 """
 
 from __future__ import annotations
@@ -13,122 +13,132 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fabula.memory import edits as service
-from fabula.memory.confidence import confidence
-from fabula.memory.deduplicate import meaning
-from fabula.memory.model import Kind, Origin, Outcome, Remembered, Scope, State
-from fabula.memory.outcomes import language_of, recorded
-from fabula.memory.proposals import Heuristics, Learner, Proposal
-from fabula.memory.topics import subject_of
-from fabula.store.transaction import Reading, Writing
+from fabula.memory.confidence import compute_confidence
+from fabula.memory.deduplicate import analyse_meaning
+from fabula.memory.edits import add_memory, edit_memory, find_duplicate, list_memories
+from fabula.memory.model import MemoryItem, MemoryKind, MemoryOrigin, MemoryScope, MemoryState, SuggestionOutcome
+from fabula.memory.outcomes import get_project_language, list_outcomes
+from fabula.memory.proposals import HeuristicLearner, Learner, MemoryProposal
+from fabula.memory.tables import memories
+from fabula.memory.topics import get_subject
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-AGAIN = 3  # times the evidence there was when it was dismissed
-AGAIN_MORE = 6  # and so many outcomes more, at least
-WITHDRAWN = 0.1
-_HEURISTICS = Heuristics()
+REPROPOSAL_FACTOR = 3
+MIN_NEW_VOTES = 6
+WITHDRAWAL_CONFIDENCE = 0.1
+_LEARNED_FIELDS = ("state", "origin", "confidence", "evidence", "votes_for", "votes_against", "last_vote_at")
+_HEURISTIC_LEARNER = HeuristicLearner()
 
 
-class Learnt(Struct):
-    """What a look over the outcomes brought, by id."""
+class LearningResult(Struct):
+    """The memories that a run proposed, changed or withdrew, by id."""
 
-    outcomes: int = 0
+    outcome_count: int = 0
     proposed: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
 
 
-class Weighed(Struct, frozen=True):
-    """What the outcomes of a project show."""
+class OutcomeAnalysis(Struct, frozen=True):
+    """The proposals that the outcomes of a project give."""
 
-    outcomes: int
-    proposals: tuple[Proposal, ...]
-
-
-def weigh(reading: Reading, *, learner: Learner = _HEURISTICS) -> Weighed:
-    """Look over the outcomes. It may take seconds, so let nobody wait for it: a look locks nothing."""
-    seen, (mine, theirs) = recorded(reading), _preferences(reading)
-    known = {topic for one in mine if (topic := meaning(one.text).topic)}
-    told = _told(seen, [*theirs, *mine])
-    return Weighed(len(seen), tuple(learner.proposals(seen, language_of(reading), told, known)))
+    outcome_count: int
+    proposals: tuple[MemoryProposal, ...]
 
 
-def learn(tx: Writing, *, today: str, weighed: Weighed | None = None) -> Learnt:
-    """Propose what outcomes show, and bring up to date what rests on them."""
-    found = weigh(tx) if weighed is None else weighed
-    mine, theirs = _preferences(tx)
-    learnt = Learnt(outcomes=found.outcomes)
-    supported: dict[str, Proposal] = {}
-    for proposal in found.proposals:
-        twin = service.twin_of(mine, proposal.text)
-        if twin is not None:
-            supported[twin.id] = proposal
-        elif proposal.holds and service.twin_of(theirs, proposal.text) is None:
-            learnt.proposed.append(service.remember(tx, _proposed(proposal, today)))
-    for one in mine:
-        _bring_up_to_date(tx, one, supported.get(one.id), today, learnt)
-    return learnt
+def analyse_outcomes(reading: ReadTransaction, *, learner: Learner = _HEURISTIC_LEARNER) -> OutcomeAnalysis:
+    """Analyse all outcomes. This may take seconds, so it only reads and locks nothing."""
+    outcomes = list_outcomes(reading)
+    of_project, of_user = _list_preferences(reading)
+    known_topics = {topic for one in of_project if (topic := analyse_meaning(one.text).topic)}
+    prompted = _find_prompted_subjects(outcomes, [*of_user, *of_project])
+    proposals = learner.find_proposals(outcomes, get_project_language(reading), prompted, known_topics)
+    return OutcomeAnalysis(len(outcomes), tuple(proposals))
 
 
-def _preferences(reading: Reading) -> tuple[list[Remembered], list[Remembered]]:
-    """The project's, and the person's where one takes part."""
-    mine = service.listed(reading, kind=Kind.PREFERENCE)
-    if not reading.belongs_to("user"):
-        return mine, []
-    return mine, service.listed(reading, scope=Scope.USER, kind=Kind.PREFERENCE)
+def learn(tx: WriteTransaction, *, today: str, analysis: OutcomeAnalysis | None = None) -> LearningResult:
+    """Store new proposals, and update the preferences that rest on outcomes."""
+    analysis = analyse_outcomes(tx) if analysis is None else analysis
+    of_project, of_user = _list_preferences(tx)
+    result = LearningResult(outcome_count=analysis.outcome_count)
+    matching: dict[str, MemoryProposal] = {}
+    for proposal in analysis.proposals:
+        duplicate = find_duplicate(of_project, proposal.text)
+        if duplicate is not None:
+            matching[duplicate.id] = proposal
+        elif proposal.is_supported and find_duplicate(of_user, proposal.text) is None:
+            result.proposed.append(add_memory(tx, _make_memory(proposal, today)))
+    for memory in of_project:
+        _update_memory(tx, memory, matching.get(memory.id), today, result)
+    return result
 
 
-def _bring_up_to_date(tx: Writing, one: Remembered, proposal: Proposal | None, today: str, learnt: Learnt) -> None:
-    if one.state is State.DISMISSED:
-        if proposal is not None and proposal.holds and _much_stronger(proposal, one):
-            _write(tx, one, _proposed(proposal, today))
-            learnt.proposed.append(one.id)
+def _list_preferences(reading: ReadTransaction) -> tuple[list[MemoryItem], list[MemoryItem]]:
+    """Return the preferences of the project and of the user, if the transaction has a user."""
+    of_project = list_memories(reading, kind=MemoryKind.PREFERENCE)
+    if not reading.has_owner("user"):
+        return of_project, []
+    return of_project, list_memories(reading, scope=MemoryScope.USER, kind=MemoryKind.PREFERENCE)
+
+
+def _update_memory(
+    tx: WriteTransaction, memory: MemoryItem, proposal: MemoryProposal | None, today: str, result: LearningResult
+) -> None:
+    if memory.state is MemoryState.DISMISSED:
+        if proposal is not None and proposal.is_supported and _has_much_more_support(proposal, memory):
+            _store(tx, memory.id, _make_memory(proposal, today))
+            result.proposed.append(memory.id)
         return
+    updated = memory
     if proposal is not None:
-        now = replace(
-            one,
-            agreeing=proposal.agreeing,
-            against=proposal.against,
-            seen=max(one.seen, proposal.seen),
-            evidence=proposal.evidence or one.evidence,
+        updated = replace(
+            memory,
+            votes_for=proposal.votes_for,
+            votes_against=proposal.votes_against,
+            last_vote_at=max(memory.last_vote_at, proposal.last_vote_at),
+            evidence=proposal.evidence or memory.evidence,
         )
-    elif one.origin is not Origin.LEARNED:
+    elif memory.origin is not MemoryOrigin.LEARNED:
         return
-    elif meaning(one.text).topic:
-        now = replace(one, agreeing=0, against=0)
-    else:  # nothing that counting could speak for or against: it fades, and keeps the evidence it came with
-        now = one
-    now = replace(now, confidence=confidence(now, today))
-    if one.state is State.PROPOSED and now.confidence < WITHDRAWN:
-        tx.remove(service.table_of(Scope.PROJECT), service.table_of(Scope.PROJECT).c.id == one.id)
-        learnt.withdrawn.append(one.id)
-    elif now != one:
-        _write(tx, one, now)
-        learnt.changed.append(one.id)
+    elif analyse_meaning(memory.text).topic:
+        # Without a topic, counting can find no votes: such a memory keeps its evidence and only decays.
+        updated = replace(memory, votes_for=0, votes_against=0)
+    updated = replace(updated, confidence=compute_confidence(updated, today))
+    if memory.state is MemoryState.PROPOSED and updated.confidence < WITHDRAWAL_CONFIDENCE:
+        tx.delete_rows(memories, memories.c.id == memory.id)
+        result.withdrawn.append(memory.id)
+    elif updated != memory:
+        _store(tx, memory.id, updated)
+        result.changed.append(memory.id)
 
 
-def _write(tx: Writing, one: Remembered, now: Remembered) -> None:
-    names = ("state", "origin", "confidence", "evidence", "agreeing", "against", "seen")
-    service.edit(tx, one.id, {name: getattr(now, name) for name in names})
+def _store(tx: WriteTransaction, memory_id: str, memory: MemoryItem) -> None:
+    edit_memory(tx, memory_id, {name: getattr(memory, name) for name in _LEARNED_FIELDS})
 
 
-def _proposed(proposal: Proposal, today: str) -> Remembered:
-    made = Remembered(
+def _make_memory(proposal: MemoryProposal, today: str) -> MemoryItem:
+    memory = MemoryItem(
         text=proposal.text,
-        origin=Origin.LEARNED,
-        state=State.PROPOSED,
+        origin=MemoryOrigin.LEARNED,
+        state=MemoryState.PROPOSED,
         evidence=proposal.evidence,
-        agreeing=proposal.agreeing,
-        against=proposal.against,
-        seen=proposal.seen,
+        votes_for=proposal.votes_for,
+        votes_against=proposal.votes_against,
+        last_vote_at=proposal.last_vote_at,
     )
-    return replace(made, confidence=confidence(made, today))
+    return replace(memory, confidence=compute_confidence(memory, today))
 
 
-def _much_stronger(proposal: Proposal, dismissed: Remembered) -> bool:
-    return proposal.agreeing >= max(AGAIN * dismissed.agreeing, dismissed.agreeing + AGAIN_MORE)
+def _has_much_more_support(proposal: MemoryProposal, dismissed: MemoryItem) -> bool:
+    return proposal.votes_for >= max(REPROPOSAL_FACTOR * dismissed.votes_for, dismissed.votes_for + MIN_NEW_VOTES)
 
 
-def _told(outcomes: Sequence[Outcome], memories: Sequence[Remembered]) -> Mapping[str, frozenset[str]]:
-    """The subjects of the memories that stood in the prompt of each outcome."""
-    subjects = {f"memory:{one.id}": subject_of(meaning(one.text).topic) for one in memories}
-    return {one.id: frozenset(subject for name in one.recalled if (subject := subjects.get(name))) for one in outcomes}
+def _find_prompted_subjects(
+    outcomes: Sequence[SuggestionOutcome], preferences: Sequence[MemoryItem]
+) -> Mapping[str, frozenset[str]]:
+    """Return the subjects of the memories that were in the prompt of each outcome."""
+    subjects = {f"memory:{one.id}": get_subject(analyse_meaning(one.text).topic) for one in preferences}
+    return {
+        outcome.id: frozenset(subject for source in outcome.memory_sources if (subject := subjects.get(source)))
+        for outcome in outcomes
+    }

@@ -1,7 +1,7 @@
-"""What is remembered: preferences, episodes, style samples, and what a person says of themselves.
+"""The types of memory, and the snapshot of what is remembered (mem-1).
 
-A memory was said by somebody or learnt from what they did with the texts they were offered. What was learnt
-waits as a proposal until somebody says yes.
+A memory is stated by the writer, or learnt from what the writer accepts, rejects and rewrites. A learnt
+memory stays a proposal until the writer confirms it.
 """
 
 from __future__ import annotations
@@ -10,134 +10,134 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.context.trace import Reason, Verdict
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.relevance import EPISODE, within
+from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.deduplicate import Meanings
-from fabula.memory.dialogue_share import spoken
+from fabula.memory.deduplicate import MeaningIndex
+from fabula.memory.style_metrics import get_dialogue_share
 
-SAMPLES = 3  # style samples in one prompt
-LEVELS = 4  # of relevance, so that an episode's fragment is one of a few and is measured once
-NOTES = 12  # of a sitting
-Scene = Literal["talk", "told"]
+MAX_STYLE_SAMPLES = 3  # in one prompt
+RELEVANCE_LEVELS = 4  # an episode has one fragment for each level, so that each is measured once
+MAX_WORKING_NOTES = 12
+SceneType = Literal["talk", "told"]  # mostly dialogue, or mostly narration
 
 
-class Kind(StrEnum):
-    """What sort of memory."""
+class MemoryKind(StrEnum):
+    """The kind of a memory."""
 
     PREFERENCE = "preference"
     EPISODE = "episode"
     STYLE_SAMPLE = "style_sample"
-    WORKING = "working"  # what a project folder says of its last sitting; a sitting under way is no row
+    WORKING = "working"  # notes from a project folder; the current working memory has no rows
 
 
-class State(StrEnum):
-    """Whether somebody said yes to it."""
+class MemoryState(StrEnum):
+    """Whether the writer has confirmed a memory."""
 
     CONFIRMED = "confirmed"
     PROPOSED = "proposed"
     DISMISSED = "dismissed"
 
 
-class Origin(StrEnum):
-    """Where a memory comes from."""
+class MemoryOrigin(StrEnum):
+    """Where a memory comes from: the writer stated it, or it was learnt from outcomes."""
 
-    SAID = "said"
+    STATED = "said"
     LEARNED = "learned"
 
 
-class Scope(StrEnum):
-    """Whose memory: one book's, or a person's in all their books."""
+class MemoryScope(StrEnum):
+    """Whether a memory holds in one project or in all projects of a user."""
 
     PROJECT = "project"
     USER = "user"
 
 
 class Preference(Struct, frozen=True):
-    """Something the writer likes or dislikes, and how sure we are."""
+    """A preference of the writer, with a confidence from 0 to 1."""
 
     id: str
     text: str
     confidence: float = 0.5
-    since: Position | None = None  # when it speaks of some point of the story
-    scope: Scope = Scope.PROJECT
-    because: str = ""  # what it rests on, for those who ask why it is in a prompt
+    since: Position | None = None  # the point of the story from which it may be revealed
+    scope: MemoryScope = MemoryScope.PROJECT
+    explanation: str = ""  # its evidence in words, for the trace
 
 
-class Note(Struct, frozen=True):
-    """An episode, a style sample or a note of a sitting; `since` when it speaks of some point of the story."""
+class MemoryNote(Struct, frozen=True):
+    """An episode, a style sample or a working note; `since` is the point from which it may be revealed."""
 
     id: str
     text: str
     since: Position | None = None
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
-    """One memory, as the store keeps it. `version` and `made` are the store's."""
+class MemoryItem(Struct, frozen=True, kw_only=True):
+    """A memory as it is stored. The store sets `version`."""
 
     text: str
-    kind: Kind = Kind.PREFERENCE
-    origin: Origin = Origin.SAID
+    kind: MemoryKind = MemoryKind.PREFERENCE
+    origin: MemoryOrigin = MemoryOrigin.STATED
     confidence: float = 0.5
     evidence: tuple[str, ...] = ()
-    state: State = State.CONFIRMED
+    state: MemoryState = MemoryState.CONFIRMED
     since: Position | None = None
-    agreeing: int = 0  # outcomes that speak for it, and against it
-    against: int = 0
-    seen: str = ""  # when something last spoke for it
+    votes_for: int = field(default=0, name="agreeing")  # outcomes that support it
+    votes_against: int = field(default=0, name="against")
+    last_vote_at: str = field(default="", name="seen")  # when an outcome last supported it
     id: str = ""
     version: int = 1
-    made: str = ""
+    created_at: str = field(default="", name="made")
 
 
-class Profile(Struct, frozen=True, kw_only=True):
-    """What a person says about themselves; version 0 before anything was said."""
+class WriterProfile(Struct, frozen=True, kw_only=True):
+    """What the writer says about themselves (mem-5); version 0 if nothing was written yet."""
 
     text: str = ""
     version: int = 0
-    changed: str = ""
+    changed_at: str = field(default="", name="changed")
 
 
-class Fate(StrEnum):
-    """What became of a suggestion."""
+class Decision(StrEnum):
+    """What the writer did with a suggestion."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     REWRITTEN = "rewritten"
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """A text that was offered, and what the writer made of it.
+class SuggestionOutcome(Struct, frozen=True, kw_only=True):
+    """A suggested text, and what the writer did with it.
 
-    `recalled` are the memories that stood in the prompt it came from: what a model does because it was told
-    to is no sign that the writer likes it.
+    `memory_sources` are the memories in the prompt that gave the suggestion. A feature that a memory asked
+    for does not show that the writer likes it.
     """
 
-    offered: str
-    fate: Fate
-    became: str = ""  # what a rewritten one became
+    suggestion: str = field(name="offered")
+    decision: Decision = field(name="fate")
+    rewritten_text: str = field(default="", name="became")
     skill: str = ""
-    at: Position | None = None
-    recalled: tuple[str, ...] = ()
+    position: Position | None = field(default=None, name="at")
+    memory_sources: tuple[str, ...] = field(default=(), name="recalled")
     id: str = ""
-    made: str = ""
+    created_at: str = field(default="", name="made")
 
 
-_SAYS: dict[Language, dict[str, str]] = {
+_TEMPLATES: dict[Language, dict[str, str]] = {
     "en": {"style": "A passage in the writer's own voice: “{text}”", "episode": "[From earlier work together] {text}"},
     "zh": {"style": "作者本人的文字，供参考语感：“{text}”", "episode": "[以往的合作] {text}"},
 }
 
 
 class Memory:
-    """A snapshot of what is remembered: the things themselves, and their fragments, each fact once.
+    """A snapshot of confirmed memories and their fragments, each fact once.
 
-    A preference of the project stands in for one of the person that says the same, and overrules one that
-    says the opposite; an episode that only says what a preference says is left out.
+    If a preference of the project and one of the user say the same, or the opposite, the project's is
+    used. An episode that only repeats a preference is omitted.
     """
 
     def __init__(
@@ -146,97 +146,119 @@ class Memory:
         *,
         language: Language = "en",
         preferences: Sequence[Preference] = (),
-        style_samples: Sequence[Note] = (),
-        episodes: Sequence[Note] = (),
-        recent: Sequence[Note] = (),
+        style_samples: Sequence[MemoryNote] = (),
+        episodes: Sequence[MemoryNote] = (),
+        working_notes: Sequence[MemoryNote] = (),
     ) -> None:
         self.project_id, self.language = project_id, language
-        self.preferences = tuple(sorted(preferences, key=lambda p: (-p.confidence, p.id)))
-        self.style_samples, self.episodes, self.recent = tuple(style_samples), tuple(episodes), tuple(recent)
-        self.left_out: list[Verdict] = []
-        say = _SAYS[language]
-        liked, told = self._each_fact_once()
-        self.offered = tuple(liked)
+        self.preferences = tuple(sorted(preferences, key=lambda one: (-one.confidence, one.id)))
+        self.style_samples, self.episodes = tuple(style_samples), tuple(episodes)
+        self.working_notes = tuple(working_notes)
+        self.omitted: list[Verdict] = []
+        templates = _TEMPLATES[language]
+        self.distinct_preferences, self.distinct_episodes = self._deduplicate()
         samples = [
-            self._fragment("style", s, say["style"].format(text=s.text), Layer.SETTINGS, 0.5) for s in style_samples
+            self._make_fragment("style", sample, templates["style"].format(text=sample.text), Layer.SETTINGS, 0.5)
+            for sample in style_samples
         ]
         preferred = tuple(
-            self._fragment("memory", p, p.text, Layer.SETTINGS, p.confidence, p.because) for p in self.offered
+            self._make_fragment("memory", one, one.text, Layer.SETTINGS, one.confidence, one.explanation)
+            for one in self.distinct_preferences
         )
-        self.settings: dict[Scene, tuple[Fragment, ...]] = {
-            scene: (*preferred, *(samples[at] for at in _fitting(self.style_samples, scene)))
+        self.settings_fragments: dict[SceneType, tuple[Fragment, ...]] = {
+            scene: (*preferred, *(samples[index] for index in _choose_samples(self.style_samples, scene)))
             for scene in ("talk", "told")
         }
-        if self.settings["talk"] == self.settings["told"]:
-            self.settings["talk"] = self.settings["told"]  # one tuple, so that it is shaped once
-        self.tellable = tuple(told)
-        self.levels = tuple(
+        if self.settings_fragments["talk"] == self.settings_fragments["told"]:
+            self.settings_fragments["talk"] = self.settings_fragments["told"]  # one tuple is measured once
+        self.episode_fragments = tuple(
             tuple(
-                self._fragment(
-                    "memory", e, say["episode"].format(text=e.text), Layer.RETRIEVED, within(EPISODE, n / (LEVELS - 1))
+                self._make_fragment(
+                    "memory",
+                    episode,
+                    templates["episode"].format(text=episode.text),
+                    Layer.RETRIEVED,
+                    score_in_range(EPISODE, level / (RELEVANCE_LEVELS - 1)),
                 )
-                for n in range(LEVELS)
+                for level in range(RELEVANCE_LEVELS)
             )
-            for e in self.tellable
+            for episode in self.distinct_episodes
         )
-        self.sitting = tuple(self._fragment("working", n, n.text, Layer.IMMEDIATE, 0.5) for n in self.recent[-NOTES:])
-        self.fragments = (*preferred, *samples, *(some[0] for some in self.levels), *self.sitting)
+        self.working_fragments = tuple(
+            self._make_fragment("working", note, note.text, Layer.IMMEDIATE, 0.5)
+            for note in self.working_notes[-MAX_WORKING_NOTES:]
+        )
+        episodes_once = tuple(levels[0] for levels in self.episode_fragments)
+        self.fragments = (*preferred, *samples, *episodes_once, *self.working_fragments)
 
-    def same(self, other: Memory) -> bool:
-        """Would the other put the same into every prompt, and say the same about it?"""
-        return self.fragments == other.fragments and self.left_out == other.left_out
+    def has_same_fragments(self, other: Memory) -> bool:
+        """Return whether the other snapshot gives the same prompts and the same explanations."""
+        return self.fragments == other.fragments and self.omitted == other.omitted
 
-    def _fragment(
-        self, source: str, note: Note | Preference, text: str, layer: Layer, score: float, because: str = ""
+    def _make_fragment(
+        self,
+        prefix: str,
+        memory: MemoryNote | Preference,
+        text: str,
+        layer: Layer,
+        score: float,
+        explanation: str = "",
     ) -> Fragment:
         return Fragment(
-            source=f"{source}:{note.id}",
+            source=f"{prefix}:{memory.id}",
             layer=layer,
             text=text,
             project_id=self.project_id,
             score=score,
-            part=Part.DESK if layer is Layer.IMMEDIATE else Part.PLAIN,
-            since=note.since,
-            because=because,
+            part=Part.EDITOR_STATE if layer is Layer.IMMEDIATE else Part.PLAIN,
+            since=memory.since,
+            explanation=explanation,
         )
 
-    def _each_fact_once(self) -> tuple[list[Preference], list[Note]]:
-        known = Meanings()
-        kept: set[str] = set()
+    def _deduplicate(self) -> tuple[tuple[Preference, ...], tuple[MemoryNote, ...]]:
+        """Return the preferences and episodes that repeat or contradict no stronger one; explain the others."""
+        index = MeaningIndex()
+        project_ids: set[str] = set()
         since: dict[str, Position | None] = {}
-        for one in sorted(self.preferences, key=lambda p: p.scope is Scope.USER):
-            holds = [name for name in known.saying(one.text) if since[name] in (None, one.since)]
-            against = [name for name in known.denying(one.text) if since[name] is None and name in kept]
-            if holds:
-                self._leave_out(one, Layer.SETTINGS, Reason.DUPLICATE, f"memory:{holds[0]}")
-            elif against and one.scope is Scope.USER:
-                self._leave_out(
-                    one, Layer.SETTINGS, Reason.NOT_CHOSEN, f"this project says otherwise: memory:{against[0]}"
-                )
+        for preference in sorted(self.preferences, key=lambda one: one.scope is MemoryScope.USER):
+            same = [name for name in index.find_same(preference.text) if since[name] in (None, preference.since)]
+            opposite = [
+                name for name in index.find_opposite(preference.text) if since[name] is None and name in project_ids
+            ]
+            if same:
+                self._omit(preference, Layer.SETTINGS, Reason.DUPLICATE, f"memory:{same[0]}")
+            elif opposite and preference.scope is MemoryScope.USER:
+                detail = f"this project says otherwise: memory:{opposite[0]}"
+                self._omit(preference, Layer.SETTINGS, Reason.NOT_CHOSEN, detail)
             else:
-                known.add(one.id, one.text)
-                since[one.id] = one.since
-                if one.scope is Scope.PROJECT:
-                    kept.add(one.id)
-        told = []
+                index.add(preference.id, preference.text)
+                since[preference.id] = preference.since
+                if preference.scope is MemoryScope.PROJECT:
+                    project_ids.add(preference.id)
+        episodes = []
         for episode in self.episodes:
-            holds = [name for name in known.saying(episode.text) if since[name] in (None, episode.since)]
-            if holds:
-                self._leave_out(episode, Layer.RETRIEVED, Reason.DUPLICATE, f"memory:{holds[0]}")
+            same = [name for name in index.find_same(episode.text) if since[name] in (None, episode.since)]
+            if same:
+                self._omit(episode, Layer.RETRIEVED, Reason.DUPLICATE, f"memory:{same[0]}")
             else:
-                told.append(episode)
-                known.add(episode.id, episode.text)
+                episodes.append(episode)
+                index.add(episode.id, episode.text)
                 since[episode.id] = episode.since
-        left = {verdict.source for verdict in self.left_out}
-        return [one for one in self.preferences if f"memory:{one.id}" not in left], told
+        omitted = {verdict.source for verdict in self.omitted}
+        return tuple(one for one in self.preferences if f"memory:{one.id}" not in omitted), tuple(episodes)
 
-    def _leave_out(self, one: Preference | Note, layer: Layer, reason: Reason, detail: str) -> None:
-        score = one.confidence if isinstance(one, Preference) else EPISODE[0]
-        self.left_out.append(Verdict(f"memory:{one.id}", "", layer, reason, 0, score, detail, one.text))
+    def _omit(self, memory: Preference | MemoryNote, layer: Layer, reason: Reason, detail: str) -> None:
+        score = memory.confidence if isinstance(memory, Preference) else EPISODE[0]
+        self.omitted.append(Verdict(f"memory:{memory.id}", "", layer, reason, 0, score, detail, memory.text))
 
 
-def _fitting(samples: Sequence[Note], scene: Scene) -> list[int]:
-    """The samples that fit a scene of talk, or one that is told, in the order in which they were chosen."""
+def omit_fragment(fragment: Fragment, reason: Reason, detail: str) -> Verdict:
+    """Return the verdict on a memory that is not offered."""
+    return Verdict(fragment.source, "", fragment.layer, reason, 0, fragment.score, detail, fragment.text)
+
+
+def _choose_samples(samples: Sequence[MemoryNote], scene: SceneType) -> list[int]:
+    """Return the indexes of the samples whose share of dialogue fits the scene best, in their order."""
     sign = -1 if scene == "talk" else 1
-    ranked = sorted(range(len(samples)), key=lambda at: (sign * spoken(samples[at].text), at))
-    return sorted(ranked[:SAMPLES])
+    ranked = sorted(range(len(samples)), key=lambda index: (sign * get_dialogue_share(samples[index].text), index))
+    return sorted(ranked[:MAX_STYLE_SAMPLES])

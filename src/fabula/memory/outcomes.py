@@ -1,7 +1,7 @@
-"""Outcomes: what became of texts that were offered. The raw stuff that habits are learnt from (mem-2).
+"""Outcomes: what the writer did with suggestions, from which preferences are learnt (mem-2).
 
-Whoever offers a text says here what the writer made of it. The latest few hundred of a project are kept,
-each no longer than a few pages; they enter no prompt themselves.
+The code that shows a suggestion records whether the writer accepted, rejected or rewrote it. The store keeps
+the latest 500 outcomes of a project. They enter no prompt themselves.
 """
 
 from __future__ import annotations
@@ -13,126 +13,138 @@ from msgspec.structs import replace
 from sqlalchemy import Row, desc
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now, sound_id
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.model import Fate, Outcome, Remembered
-from fabula.memory.proposals import voters
-from fabula.memory.rows import place_of
-from fabula.memory.tables import outcomes
-from fabula.memory.topics import topic_of
+from fabula.memory.model import Decision, MemoryItem, SuggestionOutcome
+from fabula.memory.proposals import find_supporting_outcomes
+from fabula.memory.tables import outcomes, read_position
+from fabula.memory.topics import find_topic
 from fabula.store.tables import projects
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
-from fabula.text.shorten import short
+from fabula.text.truncation import shorten_to_line
 
-MOST = 500  # outcomes of a project
-LONGEST = 20_000  # characters of a text
-_OURS = ("memory:", "style:")
-_QUOTE = 300  # characters of a text in an episode
-_SAYS: dict[Language, dict[Fate, str]] = {
+MAX_OUTCOMES = 500  # of a project
+MAX_CHARS = 20_000  # of a text
+_MEMORY_PREFIXES = ("memory:", "style:")
+_QUOTE_CHARS = 300  # of a text in an episode
+_TEMPLATES: dict[Language, dict[Decision, str]] = {
     "en": {
-        Fate.ACCEPTED: "The writer accepted this as it was: “{offered}”",
-        Fate.REJECTED: "The writer rejected this: “{offered}”",
-        Fate.REWRITTEN: "Offered: “{offered}” The writer made of it: “{became}”",
+        Decision.ACCEPTED: "The writer accepted this as it was: “{offered}”",
+        Decision.REJECTED: "The writer rejected this: “{offered}”",
+        Decision.REWRITTEN: "Offered: “{offered}” The writer made of it: “{became}”",
     },
     "zh": {
-        Fate.ACCEPTED: "作者原样采纳：“{offered}”",
-        Fate.REJECTED: "作者没有采用：“{offered}”",
-        Fate.REWRITTEN: "原稿：“{offered}” 作者改成：“{became}”",
+        Decision.ACCEPTED: "作者原样采纳：“{offered}”",
+        Decision.REJECTED: "作者没有采用：“{offered}”",
+        Decision.REWRITTEN: "原稿：“{offered}” 作者改成：“{became}”",
     },
 }
 
 
-def record(tx: Writing, outcome: Outcome) -> Outcome:
-    """Note what became of a text; says what is kept. A rewriting that changes nothing is an acceptance."""
-    kept = _checked(outcome)
-    at = kept.at
-    tx.add(
+def record_outcome(tx: WriteTransaction, outcome: SuggestionOutcome) -> SuggestionOutcome:
+    """Record an outcome and return it as it is stored; a rewrite that changes nothing becomes an acceptance."""
+    outcome = _check(outcome)
+    position = outcome.position
+    tx.insert(
         outcomes,
         {
-            "id": kept.id,
-            "skill": kept.skill,
-            "offered": kept.offered,
-            "fate": kept.fate.value,
-            "became": kept.became,
-            "at_document": None if at is None else at.document,
-            "at_offset": None if at is None else at.offset,
-            "recalled": list(kept.recalled),
-            "made": kept.made,
+            "id": outcome.id,
+            "skill": outcome.skill,
+            "offered": outcome.suggestion,
+            "fate": outcome.decision.value,
+            "became": outcome.rewritten_text,
+            "at_document": None if position is None else position.document,
+            "at_offset": None if position is None else position.offset,
+            "recalled": list(outcome.memory_sources),
+            "made": outcome.created_at,
         },
     )
-    too_many = tx.count(outcomes) - MOST
-    if too_many > 0:
-        old = tx.rows(outcomes, order=(outcomes.c.made, outcomes.c.id), limit=too_many, only=("id",))
-        tx.remove(outcomes, outcomes.c.id.in_([row.id for row in old]))
-    return kept
+    surplus = tx.count(outcomes) - MAX_OUTCOMES
+    if surplus > 0:
+        oldest = tx.rows(outcomes, order=(outcomes.c.made, outcomes.c.id), limit=surplus, only=("id",))
+        tx.delete_rows(outcomes, outcomes.c.id.in_([row.id for row in oldest]))
+    return outcome
 
 
-def recorded(reading: Reading, *, limit: int | None = None) -> list[Outcome]:
-    """Outcomes, oldest first: all, or the latest."""
+def list_outcomes(reading: ReadTransaction, *, limit: int | None = None) -> list[SuggestionOutcome]:
+    """Return outcomes, oldest first: all, or the latest `limit`."""
     order = (desc(outcomes.c.made), desc(outcomes.c.id))
-    return [_outcome(row) for row in reversed(reading.rows(outcomes, order=order, limit=limit))]
+    return [_make_outcome(row) for row in reversed(reading.rows(outcomes, order=order, limit=limit))]
 
 
-def as_episode(reading: Reading, outcome_id: str) -> tuple[str, Position | None]:
-    """What an outcome tells as an example for later, and from where in the story on."""
-    kept = _outcome(reading.need(outcomes, id=outcome_id))
-    says = _SAYS[language_of(reading)][kept.fate]
-    return says.format(offered=short(kept.offered, _QUOTE), became=short(kept.became, _QUOTE)), kept.at
+def format_episode(reading: ReadTransaction, outcome_id: str) -> tuple[str, Position | None]:
+    """Return an outcome as the text of an episode, and the position from which it may be revealed."""
+    outcome = _make_outcome(reading.require(outcomes, id=outcome_id))
+    text = _TEMPLATES[get_project_language(reading)][outcome.decision].format(
+        offered=shorten_to_line(outcome.suggestion, _QUOTE_CHARS),
+        became=shorten_to_line(outcome.rewritten_text, _QUOTE_CHARS),
+    )
+    return text, outcome.position
 
 
-def recalled(sources: Iterable[str]) -> tuple[str, ...]:
-    """Which memories stood in a prompt, of all that stood in it: for the outcome of what came of it."""
-    return tuple(source for source in sources if source.startswith(_OURS))
+def find_memory_sources(sources: Iterable[str]) -> tuple[str, ...]:
+    """Return those sources of a prompt that are memories, to record them with the outcome."""
+    return tuple(source for source in sources if source.startswith(_MEMORY_PREFIXES))
 
 
-def forget_votes(tx: Writing, memory: Remembered) -> int:
-    """Take away the outcomes that spoke for a memory; says how many."""
-    named = {said.partition(": ")[0] for said in memory.evidence}
-    topic = topic_of(memory.text)
+def remove_supporting_outcomes(tx: WriteTransaction, memory: MemoryItem) -> int:
+    """Delete the outcomes that support a memory; return how many."""
+    ids = {evidence.partition(": ")[0] for evidence in memory.evidence}
+    topic = find_topic(memory.text)
     if topic:
-        named.update(voters(topic, recorded(tx), language_of(tx)))
-    return tx.remove(outcomes, outcomes.c.id.in_(sorted(named))) if named else 0
+        ids.update(find_supporting_outcomes(topic, list_outcomes(tx), get_project_language(tx)))
+    return tx.delete_rows(outcomes, outcomes.c.id.in_(sorted(ids))) if ids else 0
 
 
-def language_of(reading: Reading) -> Language:
-    """The language of the project."""
-    return "zh" if reading.need(projects).language == "zh" else "en"
+def get_project_language(reading: ReadTransaction) -> Language:
+    """Return the language of the project."""
+    return "zh" if reading.require(projects).language == "zh" else "en"
 
 
-def _checked(outcome: Outcome) -> Outcome:
-    if outcome.fate not in tuple(Fate):
-        raise _refused(f"A text is accepted, rejected or rewritten, not {outcome.fate!r}.")
-    ident, offered, became = outcome.id or new_id(), normalise(outcome.offered), normalise(outcome.became)
-    if not sound_id(ident):
+def _check(outcome: SuggestionOutcome) -> SuggestionOutcome:
+    """Check an outcome; return it with an id, a time and normalised line ends."""
+    if outcome.decision not in tuple(Decision):
+        raise _refused(f"A text is accepted, rejected or rewritten, not {outcome.decision!r}.")
+    ident = outcome.id or new_id()
+    suggestion, rewritten = normalise(outcome.suggestion), normalise(outcome.rewritten_text)
+    if not is_valid_id(ident):
         raise _refused(f"{ident!r} cannot be the id of an outcome: leave out spaces, slashes and `|`.")
-    if not offered.strip():
+    if not suggestion.strip():
         raise _refused("Say which text was offered.")
-    if max(len(offered), len(became)) > LONGEST:
-        raise _refused(f"A text of more than {LONGEST:,} characters says little about habits: give a part of it.")
-    if outcome.at is not None and (not outcome.at.document or outcome.at.offset < 0):
+    if max(len(suggestion), len(rewritten)) > MAX_CHARS:
+        raise _refused(f"A text of more than {MAX_CHARS:,} characters says little about habits: give a part of it.")
+    position = outcome.position
+    if position is not None and (not position.document or position.offset < 0):
         raise _refused("The place of an outcome is a document and an offset in it.")
-    fate = Fate(outcome.fate)
-    if fate is not Fate.REWRITTEN and became:
+    decision = Decision(outcome.decision)
+    if decision is not Decision.REWRITTEN and rewritten:
         raise _refused("Only a text that was rewritten became another one.")
-    if fate is Fate.REWRITTEN and not became.strip():
+    if decision is Decision.REWRITTEN and not rewritten.strip():
         raise _refused("Say what it was rewritten to; a text that was thrown away was rejected.")
-    if fate is Fate.REWRITTEN and became == offered:
-        fate, became = Fate.ACCEPTED, ""
-    return replace(outcome, id=ident, offered=offered, became=became, fate=fate, made=outcome.made or now())
+    if decision is Decision.REWRITTEN and rewritten == suggestion:
+        decision, rewritten = Decision.ACCEPTED, ""
+    return replace(
+        outcome,
+        id=ident,
+        suggestion=suggestion,
+        rewritten_text=rewritten,
+        decision=decision,
+        created_at=outcome.created_at or current_timestamp(),
+    )
 
 
-def _outcome(row: Row[Any]) -> Outcome:
-    return Outcome(
+def _make_outcome(row: Row[Any]) -> SuggestionOutcome:
+    return SuggestionOutcome(
         id=row.id,
-        offered=row.offered,
-        fate=Fate(row.fate),
-        became=row.became,
+        suggestion=row.offered,
+        decision=Decision(row.fate),
+        rewritten_text=row.became,
         skill=row.skill,
-        at=place_of(row, "at"),
-        recalled=tuple(row.recalled),
-        made=row.made,
+        position=read_position(row, "at"),
+        memory_sources=tuple(row.recalled),
+        created_at=row.made,
     )
 
 

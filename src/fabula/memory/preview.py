@@ -1,27 +1,27 @@
-"""The preview: what of memory a prompt would hold, and why the rest stays out (mem-3).
+"""Memory preview: which memories a prompt would contain, and why the others are omitted (mem-3).
 
-It reads the trace of a dry run, so it says what the engine does and not what somebody thinks it would do.
+It is made from the trace of a dry run, so it always agrees with the engine.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.fragment import Layer
 
-Sort = Literal["preference", "style sample", "episode", "working", "conversation"]
-_SORTS: dict[str, Sort] = {"style": "style sample", "working": "working", "talk": "conversation"}
+PreviewKind = Literal["preference", "style sample", "episode", "working", "conversation"]
+_KINDS: dict[str, PreviewKind] = {"style": "style sample", "working": "working", "talk": "conversation"}
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """One memory before a prompt."""
+class MemoryPreviewItem(Struct, frozen=True, kw_only=True):
+    """A memory with the reason why it is included or omitted."""
 
     source: str
-    sort: Sort
+    kind: PreviewKind = field(name="sort")
     layer: Layer | None
     included: bool
     reason: str
@@ -31,38 +31,38 @@ class Shown(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Preview(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Everything remembered that a prompt would hold, then what it would not; and the profile, where it stands."""
+class MemoryPreview(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The memories that a prompt would contain and those that it would not, and the profile if it is included."""
 
-    injected: tuple[Shown, ...]
-    left_out: tuple[Shown, ...]
+    injected: tuple[MemoryPreviewItem, ...]
+    omitted: tuple[MemoryPreviewItem, ...] = field(name="leftOut")
     tokens: int
     profile: str = ""
 
 
-def preview(result: Result, profile: str = "") -> Preview:
-    """What a dry run did with memory; `profile` is the person's own, as it would stand in the prompt."""
-    shown = [_shown(verdict, sort) for verdict in result.trace if (sort := _sort(verdict)) is not None]
-    inside = tuple(one for one in shown if one.included)
-    return Preview(
-        injected=inside,
-        left_out=tuple(one for one in shown if not one.included),
-        tokens=sum(one.tokens for one in inside),
+def preview_memory(result: Result, profile: str = "") -> MemoryPreview:
+    """Preview the memories in the result of a dry run; `profile` is the user's profile as a prompt would show it."""
+    items = [_make_item(verdict, kind) for verdict in result.trace if (kind := _find_kind(verdict)) is not None]
+    included = tuple(item for item in items if item.included)
+    return MemoryPreview(
+        injected=included,
+        omitted=tuple(item for item in items if not item.included),
+        tokens=sum(item.tokens for item in included),
         profile=profile if profile and profile in result.prompt else "",
     )
 
 
-def _sort(verdict: Verdict) -> Sort | None:
-    kind = verdict.source.partition(":")[0]
-    if kind == "memory":
+def _find_kind(verdict: Verdict) -> PreviewKind | None:
+    prefix = verdict.source.partition(":")[0]
+    if prefix == "memory":
         return "preference" if verdict.layer is Layer.SETTINGS else "episode"
-    return _SORTS.get(kind)
+    return _KINDS.get(prefix)
 
 
-def _shown(verdict: Verdict, sort: Sort) -> Shown:
-    return Shown(
+def _make_item(verdict: Verdict, kind: PreviewKind) -> MemoryPreviewItem:
+    return MemoryPreviewItem(
         source=verdict.source,
-        sort=sort,
+        kind=kind,
         layer=verdict.layer,
         included=verdict.included,
         reason=verdict.reason.value,

@@ -1,18 +1,17 @@
-"""The learner: from outcomes to proposals, offline.
+"""Proposals: find the habits of a writer in outcomes, without a model (mem-2).
 
-Votes on a topic are weighed as odds: how much better "the writer has this habit, and keeps to it nine times
-in ten" explains them than "it came about by chance". A habit is proposed when at least four outcomes, and
-four in five, speak for it, and the odds are a thousand to one; for single words and phrases, of which there
-are so many that some will always look like a habit, twenty thousand to one.
+The votes on a topic are combined into odds: how much better they are explained by "the writer has this habit
+and follows it nine times in ten" than by chance. A habit is proposed if at least four outcomes and four in
+five support it, and the odds are 1,000 to 1. For single words and phrases the odds must be 20,000 to 1,
+because among so many words some will always look like a habit.
 
-`Learner` is the seam: whoever can make proposals from outcomes can stand in this one's place.
+`Learner` is the interface for other implementations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from math import log
 from typing import Protocol
 
@@ -20,203 +19,210 @@ from msgspec import Struct
 
 from fabula.core.view import Language
 from fabula.memory.evidence import (
-    LEAST,
-    LIKELIEST,
-    Case,
+    MAX_CHANCE,
+    MIN_CHANCE,
+    AnalysedOutcome,
     Vote,
-    case,
-    choice,
-    length,
-    mark_count,
-    more,
-    presence,
-    quoted,
-    speech,
+    analyse_outcome,
+    count_mark,
+    find_addition_votes,
+    find_choice_votes,
+    find_dialogue_votes,
+    find_length_votes,
+    find_removal_votes,
+    quote_suggestion,
 )
-from fabula.memory.model import Fate, Outcome
-from fabula.memory.style_metrics import Traits
-from fabula.memory.topics import LESS, MARKS, MORE, subject_of, wording
+from fabula.memory.model import Decision, SuggestionOutcome
+from fabula.memory.style_metrics import StyleMetrics
+from fabula.memory.topics import LESS, MARKS, MORE, format_topic, get_subject
 
-KEEPS_TO_IT = 0.9
-FEWEST = 4  # agreeing outcomes
-SHARE = 0.8  # of all votes
-ODDS, ODDS_OF_WORDS = log(1_000), log(20_000)
-QUOTES = 8  # kept as evidence, the newest
-DIFFERENT = 3  # adverbs that must have gone before they are all meant
-_NOBODY: Mapping[str, frozenset[str]] = {}
+HABIT_RATE = 0.9  # how often a writer follows a habit
+MIN_VOTES_FOR = 4
+MIN_SHARE_FOR = 0.8  # of all votes
+MIN_LOG_ODDS, MIN_WORD_LOG_ODDS = log(1_000), log(20_000)
+MAX_QUOTES = 8  # the newest, kept as evidence
+MIN_ADVERBS = 3  # different adverbs that must have been removed before adverbs as such are meant
+_WORD_TOPICS = ("word:", "phrase:")
+_NO_SUBJECTS: Mapping[str, frozenset[str]] = {}
+_COUNTS: Mapping[str, Callable[[StyleMetrics], Counter[str]]] = {
+    "word": lambda metrics: metrics.words,
+    "phrase": lambda metrics: metrics.phrases,
+}
 
 
-class Proposal(Struct, frozen=True, kw_only=True):
-    """What a learner believes of a writer, and why."""
+class MemoryProposal(Struct, frozen=True, kw_only=True):
+    """A preference that a learner found, with its evidence."""
 
     topic: str
     text: str
-    agreeing: int
-    against: int
-    seen: str  # when an outcome last spoke for it
-    evidence: tuple[str, ...] = ()  # outcomes by their ids, each with a few words
-    holds: bool = True  # False: there are votes, and they are not enough
+    votes_for: int
+    votes_against: int
+    last_vote_at: str  # when an outcome last supported it
+    evidence: tuple[str, ...] = ()  # the ids of outcomes, each with a short quotation
+    is_supported: bool = True  # False: there are votes, but not enough
 
 
 class Learner(Protocol):
-    """Whoever makes proposals from outcomes."""
+    """Finds proposals in outcomes."""
 
-    def proposals(
+    def find_proposals(
         self,
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[SuggestionOutcome],
         language: Language,
-        told: Mapping[str, frozenset[str]] = ...,
-        known: Collection[str] = ...,
-    ) -> list[Proposal]:
-        """What outcomes show, and what they say of the `known` topics, for or against.
+        prompted_subjects: Mapping[str, frozenset[str]] = ...,
+        known_topics: Collection[str] = ...,
+    ) -> list[MemoryProposal]:
+        """Return what the outcomes show, and their votes on the known topics.
 
-        `told` are the subjects of the memories in each outcome's prompt, by its id.
+        `prompted_subjects` are the subjects of the memories in each outcome's prompt, by the outcome's id.
         """
         ...
 
 
-class Heuristics:
-    """Counts marks, lengths, persons, tenses and words. It needs no model and no network."""
+class HeuristicLearner:
+    """A learner that counts punctuation, lengths, persons, tenses and words; it needs no model."""
 
-    def proposals(
+    def find_proposals(
         self,
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[SuggestionOutcome],
         language: Language,
-        told: Mapping[str, frozenset[str]] = _NOBODY,
-        known: Collection[str] = (),
-    ) -> list[Proposal]:
-        """Every topic with votes, the best supported first; `holds` where they are enough."""
-        cases = [case(n, one, language, told.get(one.id, frozenset())) for n, one in enumerate(outcomes)]
-        found = [_weighed(topic, votes, cases, outcomes, language) for topic, votes in _named(cases)]
-        broad = frozenset(one.topic for one in found if one.holds)
-        found += _words(cases, outcomes, language, broad)
-        there = {one.topic for one in found}
-        for topic in known:
-            if topic not in there and topic.startswith(("word:", "phrase:")):
-                found.append(_weighed(topic, _word_votes(topic, cases), cases, outcomes, language, ODDS_OF_WORDS))
-        voted = (one for one in found if one.agreeing or (one.against and one.topic in known))
-        return sorted(voted, key=lambda one: (-one.agreeing, one.topic))
+        prompted_subjects: Mapping[str, frozenset[str]] = _NO_SUBJECTS,
+        known_topics: Collection[str] = (),
+    ) -> list[MemoryProposal]:
+        """Return a proposal for every topic with votes, the best supported first."""
+        count = _VoteCount(outcomes, language, prompted_subjects)
+        proposals = [count.make_proposal(topic, votes) for topic, votes in _find_votes(count.analysed)]
+        proposals += _find_word_proposals(count, frozenset(one.topic for one in proposals if one.is_supported))
+        found = {one.topic for one in proposals}
+        proposals += [
+            count.make_word_proposal(topic)
+            for topic in known_topics
+            if topic not in found and topic.startswith(_WORD_TOPICS)
+        ]
+        voted = (one for one in proposals if one.votes_for or (one.votes_against and one.topic in known_topics))
+        return sorted(voted, key=lambda one: (-one.votes_for, one.topic))
 
 
-def voters(topic: str, outcomes: Sequence[Outcome], language: Language) -> list[str]:
-    """The outcomes that speak for a topic, by id."""
-    cases = [case(n, one, language, frozenset()) for n, one in enumerate(outcomes)]
-    named = not topic.startswith(("word:", "phrase:"))
-    votes = dict(_named(cases)).get(topic, []) if named else _word_votes(topic, cases)
-    return [outcomes[vote.outcome].id for vote in votes if vote.agrees]
+def find_supporting_outcomes(topic: str, outcomes: Sequence[SuggestionOutcome], language: Language) -> list[str]:
+    """Return the ids of the outcomes that support a topic."""
+    analysed = _VoteCount(outcomes, language).analysed
+    is_word = topic.startswith(_WORD_TOPICS)
+    votes = _find_word_votes(topic, analysed) if is_word else dict(_find_votes(analysed)).get(topic, [])
+    return [outcomes[vote.outcome_index].id for vote in votes if vote.is_for]
 
 
-def odds(votes: Iterable[Vote]) -> float:
-    """The logarithm of the odds that votes speak of a habit rather than of chance."""
+def compute_log_odds(votes: Iterable[Vote]) -> float:
+    """Return the logarithm of the odds of a habit against chance."""
     return sum(
-        log(KEEPS_TO_IT / vote.chance) if vote.agrees else log((1 - KEEPS_TO_IT) / (1 - vote.chance)) for vote in votes
+        log(HABIT_RATE / vote.chance) if vote.is_for else log((1 - HABIT_RATE) / (1 - vote.chance)) for vote in votes
     )
 
 
-def _named(cases: Sequence[Case]) -> Iterator[tuple[str, list[Vote]]]:
-    """Votes on every topic that has a name of its own."""
+class _VoteCount:
+    """The analysed outcomes, and the proposals that their votes make."""
+
+    def __init__(
+        self,
+        outcomes: Sequence[SuggestionOutcome],
+        language: Language,
+        prompted_subjects: Mapping[str, frozenset[str]] = _NO_SUBJECTS,
+    ) -> None:
+        self._outcomes, self._language = outcomes, language
+        self.analysed = [
+            analyse_outcome(index, outcome, language, prompted_subjects.get(outcome.id, frozenset()))
+            for index, outcome in enumerate(outcomes)
+        ]
+
+    def make_word_proposal(self, topic: str) -> MemoryProposal:
+        return self.make_proposal(topic, _find_word_votes(topic, self.analysed), MIN_WORD_LOG_ODDS)
+
+    def make_proposal(self, topic: str, votes: Sequence[Vote], min_log_odds: float = MIN_LOG_ODDS) -> MemoryProposal:
+        votes_for = [vote for vote in votes if vote.is_for]
+        words = get_subject(topic).partition(":")[2]
+        evidence = []
+        for vote in votes_for[-MAX_QUOTES:]:
+            quote = vote.quote or (quote_suggestion(self.analysed[vote.outcome_index], words) if words else "")
+            evidence.append(f"{self._outcomes[vote.outcome_index].id}: {quote}".rstrip(": "))
+        has_votes = len(votes_for) >= max(MIN_VOTES_FOR, MIN_SHARE_FOR * len(votes))
+        return MemoryProposal(
+            topic=topic,
+            text=format_topic(topic, self._language),
+            votes_for=len(votes_for),
+            votes_against=len(votes) - len(votes_for),
+            last_vote_at=max((self._outcomes[vote.outcome_index].created_at for vote in votes_for), default=""),
+            evidence=tuple(evidence),
+            is_supported=has_votes and compute_log_odds(votes) >= min_log_odds,
+        )
+
+
+def _find_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[str, list[Vote]]]:
+    """Find the votes on every topic except words and phrases."""
     for mark in MARKS:
-        count, subject = mark_count(mark), f"mark:{mark}"
-        yield f"{subject}={LESS}", list(presence(subject, count, cases))
-        yield f"{subject}={MORE}", list(more(subject, count, cases))
-    yield "simile=less", list(presence("simile", lambda traits: traits.similes, cases))
-    adverbs = list(presence("adverb", lambda traits: len(traits.adverbs), cases))
-    gone = {word for vote in adverbs if vote.agrees for word in cases[vote.outcome].offered.adverbs}
-    if len(gone) >= DIFFERENT:
-        yield "adverb=less", adverbs
-    ways: dict[str, list[Vote]] = {}
+        count, subject = count_mark(mark), f"mark:{mark}"
+        yield f"{subject}={LESS}", list(find_removal_votes(subject, count, outcomes))
+        yield f"{subject}={MORE}", list(find_addition_votes(subject, count, outcomes))
+    yield f"simile={LESS}", list(find_removal_votes("simile", lambda metrics: metrics.similes, outcomes))
+    adverb_votes = list(find_removal_votes("adverb", lambda metrics: len(metrics.adverbs), outcomes))
+    removed = {word for vote in adverb_votes if vote.is_for for word in outcomes[vote.outcome_index].before.adverbs}
+    if len(removed) >= MIN_ADVERBS:
+        yield f"adverb={LESS}", adverb_votes
+    by_topic: dict[str, list[Vote]] = {}
     for subject, votes in (
-        ("sentence", length("sentence", lambda traits: traits.sentences, 3, cases)),
-        ("paragraph", length("paragraph", lambda traits: traits.paragraphs, 2, cases)),
-        ("dialogue", speech(cases)),
-        ("person", choice("person", lambda traits: traits.person, cases)),
-        ("tense", choice("tense", lambda traits: traits.tense, cases)),
+        ("sentence", find_length_votes("sentence", lambda metrics: metrics.sentence_lengths, 3, outcomes)),
+        ("paragraph", find_length_votes("paragraph", lambda metrics: metrics.paragraph_lengths, 2, outcomes)),
+        ("dialogue", find_dialogue_votes(outcomes)),
+        ("person", find_choice_votes("person", lambda metrics: metrics.person, outcomes)),
+        ("tense", find_choice_votes("tense", lambda metrics: metrics.tense, outcomes)),
     ):
-        for way, vote in votes:
-            ways.setdefault(f"{subject}={way}", []).append(vote)
-    yield from ways.items()
+        for direction, vote in votes:
+            by_topic.setdefault(f"{subject}={direction}", []).append(vote)
+    yield from by_topic.items()
 
 
-def _words(
-    cases: Sequence[Case], outcomes: Sequence[Outcome], language: Language, broad: frozenset[str]
-) -> list[Proposal]:
-    """Single words and phrases that go again and again; a phrase only where none of its words does."""
-    found: list[Proposal] = []
-    rewritten = [one for one in cases if one.fate is Fate.REWRITTEN]
-    for kind, counted in (("word", _word_counts), ("phrase", _phrase_counts)):
-        for word in _often_gone(rewritten, counted):
-            if any(_covers(one.topic, word) for one in found) or (
-                "adverb=less" in broad and any(word in one.offered.adverbs for one in cases)
-            ):
+def _find_word_proposals(count: _VoteCount, supported_topics: frozenset[str]) -> list[MemoryProposal]:
+    """Find words and phrases that the writer often removes; a phrase only if none of its words is proposed."""
+    proposals: list[MemoryProposal] = []
+    rewritten = [outcome for outcome in count.analysed if outcome.decision is Decision.REWRITTEN]
+    adverbs: set[str] = set()
+    if f"adverb={LESS}" in supported_topics:
+        adverbs = {word for outcome in count.analysed for word in outcome.before.adverbs}
+    for kind, list_counts in _COUNTS.items():
+        for word in _find_removed_words(rewritten, list_counts):
+            if word in adverbs or any(_covers(one.topic, word) for one in proposals):
                 continue
-            topic = f"{kind}:{word}={LESS}"
-            proposal = _weighed(topic, _word_votes(topic, cases), cases, outcomes, language, ODDS_OF_WORDS)
-            if proposal.holds:
-                found.append(proposal)
-    return found
+            proposal = count.make_word_proposal(f"{kind}:{word}={LESS}")
+            if proposal.is_supported:
+                proposals.append(proposal)
+    return proposals
 
 
-def _often_gone(rewritten: Sequence[Case], counted: Callable[[Traits], Counter[str]]) -> list[str]:
-    """Words that could be a habit if nothing spoke against it, the most frequent first."""
-    times: Counter[str] = Counter()
-    odds_at_best: dict[str, float] = {}
-    for one in rewritten:
-        for word in counted(one.offered).keys() - counted(one.became).keys():
-            times[word] += 1
-            best = log(KEEPS_TO_IT / min(max(one.lost ** counted(one.offered)[word], LEAST), LIKELIEST))
-            odds_at_best[word] = odds_at_best.get(word, 0.0) + best
-    ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
-    return [word for word, often in ranked if often >= FEWEST and odds_at_best[word] >= ODDS_OF_WORDS - 1e-9]
+def _find_removed_words(
+    rewritten: Sequence[AnalysedOutcome], list_counts: Callable[[StyleMetrics], Counter[str]]
+) -> list[str]:
+    """Return the words that would be a habit if there were no votes against it, the most frequent first."""
+    removals: Counter[str] = Counter()
+    max_log_odds: dict[str, float] = {}
+    for outcome in rewritten:
+        before, after = list_counts(outcome.before), list_counts(outcome.after)
+        for word in before.keys() - after.keys():
+            removals[word] += 1
+            chance = min(max(outcome.removed_share ** before[word], MIN_CHANCE), MAX_CHANCE)
+            max_log_odds[word] = max_log_odds.get(word, 0.0) + log(HABIT_RATE / chance)
+    ranked = sorted(removals.items(), key=lambda item: (-item[1], item[0]))
+    return [word for word, times in ranked if times >= MIN_VOTES_FOR and max_log_odds[word] >= MIN_WORD_LOG_ODDS - 1e-9]
 
 
-def _word_votes(topic: str, cases: Sequence[Case]) -> list[Vote]:
-    """Votes on a word or a phrase; a text may be rejected for so many that rejections say nothing."""
-    subject = subject_of(topic)
+def _find_word_votes(topic: str, outcomes: Sequence[AnalysedOutcome]) -> list[Vote]:
+    """Find the votes on a word or phrase; rejections do not count, because a text has too many words."""
+    subject = get_subject(topic)
     kind, _, word = subject.partition(":")
-    count = partial(_count, _word_counts if kind == "word" else _phrase_counts, word)
-    return list(presence(subject, count, cases, rejections=False))
-
-
-def _word_counts(traits: Traits) -> Counter[str]:
-    return traits.words
-
-
-def _phrase_counts(traits: Traits) -> Counter[str]:
-    return traits.phrases
-
-
-def _count(counted: Callable[[Traits], Counter[str]], word: str, traits: Traits) -> int:
-    return counted(traits)[word]
+    list_counts = _COUNTS[kind]
+    return list(find_removal_votes(subject, lambda metrics: list_counts(metrics)[word], outcomes, rejections=False))
 
 
 def _covers(topic: str, word: str) -> bool:
-    """Is this said already: a word of the phrase, or most of its words in another phrase?"""
-    known = subject_of(topic).partition(":")[2]
+    """Return whether a topic covers a word or phrase: it contains it, or shares several words with it."""
+    known = get_subject(topic).partition(":")[2]
     if known in word or word in known:
         return True
     return len(set(known.split()) & set(word.split())) > 1
-
-
-def _weighed(
-    topic: str,
-    votes: Sequence[Vote],
-    cases: Sequence[Case],
-    outcomes: Sequence[Outcome],
-    language: Language,
-    needed: float = ODDS,
-) -> Proposal:
-    agreeing = [vote for vote in votes if vote.agrees]
-    words = subject_of(topic).partition(":")[2]
-    evidence = []
-    for vote in agreeing[-QUOTES:]:
-        said = vote.quote or (quoted(cases[vote.outcome], words) if words else "")
-        evidence.append(f"{outcomes[vote.outcome].id}: {said}".rstrip(": "))
-    return Proposal(
-        topic=topic,
-        text=wording(topic, language),
-        agreeing=len(agreeing),
-        against=len(votes) - len(agreeing),
-        seen=max((outcomes[vote.outcome].made for vote in agreeing), default=""),
-        evidence=tuple(evidence),
-        holds=len(agreeing) >= max(FEWEST, SHARE * len(votes)) and odds(votes) >= needed,
-    )

@@ -1,34 +1,36 @@
 """Style samples: passages of the writer's own prose, chosen as examples (man-5).
 
-A sample is copied, with its place: it is not told before the story has come to its end. A few stand in a
-prompt; where there are more, those that fit the scene (talk, or telling) do.
+A sample is a copy with its position in the manuscript: no prompt contains it before the story has reached its
+end. A prompt contains a few samples. If there are more, those are chosen whose share of dialogue fits the scene.
 """
 
 from __future__ import annotations
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.memory import edits as service
-from fabula.memory.model import Kind, Remembered, Scope
-from fabula.store.transaction import Writing
+from fabula.memory.edits import remember
+from fabula.memory.model import MemoryItem, MemoryKind, MemoryScope
+from fabula.store.transaction import WriteTransaction
 
-SHORTEST, LONGEST = 20, 1_200  # characters
+MIN_CHARS, MAX_CHARS = 20, 1_200
 
 
-def add(tx: Writing, text: str, *, at: Position | None = None, scope: Scope = Scope.PROJECT) -> Remembered:
-    """A passage as an example of how the writer writes; `at` is where it ends in the manuscript."""
-    words = text.strip()
-    if not SHORTEST <= len(words) <= LONGEST:
+def add_style_sample(
+    tx: WriteTransaction, text: str, *, end: Position | None = None, scope: MemoryScope = MemoryScope.PROJECT
+) -> MemoryItem:
+    """Add a passage as an example of the writer's style; `end` is where it ends in the manuscript."""
+    text = text.strip()
+    if not MIN_CHARS <= len(text) <= MAX_CHARS:
         raise FabulaError(
             Code.REQUEST_INVALID,
-            f"A style sample has {SHORTEST} to {LONGEST:,} characters, and this has {len(words):,}. "
+            f"A style sample has {MIN_CHARS} to {MAX_CHARS:,} characters, and this has {len(text):,}. "
             "Choose a passage of a paragraph or two. Nothing was changed.",
         )
-    return service.said(tx, words, kind=Kind.STYLE_SAMPLE, scope=scope, since=at)
+    return remember(tx, text, kind=MemoryKind.STYLE_SAMPLE, scope=scope, since=end)
 
 
-def passage(text: str, first: str, last: str) -> tuple[int, int]:
-    """Where a passage stands that begins and ends with these words; each must stand there once."""
+def find_passage(text: str, first: str, last: str) -> tuple[int, int]:
+    """Return the range of the passage that begins and ends with these words; the beginning must be unique."""
     start = text.find(first)
     end = text.find(last, max(start, 0)) + len(last)
     if not first.strip() or text.count(first) != 1 or end < len(last) or end <= start:

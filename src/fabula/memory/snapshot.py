@@ -1,7 +1,7 @@
-"""From rows to a snapshot: what the project remembers, then what is known of the person, as one memory.
+"""Load the snapshot of memory: the confirmed memories of the project and of the user.
 
-The reading is bound to both. Only what is confirmed is read, and of what was learnt only what does not rest.
-Where both use one id, the project's is meant.
+Learnt memories below the minimum confidence are left out. If the project and the user have a memory with
+the same id, the project's is used.
 """
 
 from __future__ import annotations
@@ -10,50 +10,60 @@ from collections.abc import Set
 
 from fabula.context.recipes import UserProfile
 from fabula.core.view import Project
-from fabula.memory.confidence import RESTS
-from fabula.memory.model import Kind, Memory, Note, Origin, Preference, Remembered, Scope, State
-from fabula.memory.rows import memory_of
-from fabula.memory.tables import memories, profiles, user_memories
-from fabula.store.transaction import Reading
+from fabula.memory.confidence import MIN_CONFIDENCE
+from fabula.memory.model import (
+    Memory,
+    MemoryItem,
+    MemoryKind,
+    MemoryNote,
+    MemoryOrigin,
+    MemoryScope,
+    MemoryState,
+    Preference,
+)
+from fabula.memory.tables import make_memory_item, memories, profiles, user_memories
+from fabula.store.transaction import ReadTransaction
 
 
-def load(reading: Reading, project: Project, before: Memory | None = None, moved: Set[str] | None = None) -> Memory:
-    """What is remembered as it stands; the snapshot before where nothing that enters a prompt changed."""
-    alike = before is not None and before.language == project.language
-    if before is not None and alike and moved is not None and not moved:
-        return before
-    found: dict[str, tuple[Scope, Remembered]] = {}
-    for scope, table in ((Scope.PROJECT, memories), (Scope.USER, user_memories)):
-        where = table.c.state == State.CONFIRMED.value
-        for row in reading.rows(table, where, order=(table.c.made, table.c.id)):
-            found.setdefault(row.id, (scope, memory_of(row)))
-    notes: dict[Kind, list[Note]] = {kind: [] for kind in Kind}
+def load_memory(
+    reading: ReadTransaction, project: Project, before: Memory | None = None, moved: Set[str] | None = None
+) -> Memory:
+    """Load the memory of a project and its user; return `before` if nothing that enters a prompt has changed."""
+    previous = before if before is not None and before.language == project.language else None
+    if previous is not None and moved is not None and not moved:
+        return previous
+    found: dict[str, tuple[MemoryScope, MemoryItem]] = {}
+    for scope, table in ((MemoryScope.PROJECT, memories), (MemoryScope.USER, user_memories)):
+        is_confirmed = table.c.state == MemoryState.CONFIRMED.value
+        for row in reading.rows(table, is_confirmed, order=(table.c.made, table.c.id)):
+            found.setdefault(row.id, (scope, make_memory_item(row)))
+    notes: dict[MemoryKind, list[MemoryNote]] = {kind: [] for kind in MemoryKind}
     preferences = []
-    for scope, one in found.values():
-        if one.origin is Origin.LEARNED and one.confidence < RESTS:
+    for scope, item in found.values():
+        if item.origin is MemoryOrigin.LEARNED and item.confidence < MIN_CONFIDENCE:
             continue
-        if one.kind is Kind.PREFERENCE:
-            preferences.append(Preference(one.id, one.text, one.confidence, one.since, scope, _because(one)))
+        if item.kind is MemoryKind.PREFERENCE:
+            preferences.append(Preference(item.id, item.text, item.confidence, item.since, scope, _explain(item)))
         else:
-            notes[one.kind].append(Note(one.id, one.text, one.since))
+            notes[item.kind].append(MemoryNote(item.id, item.text, item.since))
     memory = Memory(
         project.id,
         language=project.language,
         preferences=preferences,
-        style_samples=notes[Kind.STYLE_SAMPLE],
-        episodes=notes[Kind.EPISODE],
-        recent=notes[Kind.WORKING],
+        style_samples=notes[MemoryKind.STYLE_SAMPLE],
+        episodes=notes[MemoryKind.EPISODE],
+        working_notes=notes[MemoryKind.WORKING],
     )
-    return before if before is not None and alike and before.same(memory) else memory
+    return previous if previous is not None and previous.has_same_fragments(memory) else memory
 
 
-def load_profile(reading: Reading) -> UserProfile | None:
-    """What the person says of themselves, where they said anything."""
+def load_profile(reading: ReadTransaction) -> UserProfile | None:
+    """Load the user's profile; None if it is empty (mem-5)."""
     row = reading.row(profiles)
     return UserProfile(row.text) if row is not None and row.text.strip() else None
 
 
-def _because(memory: Remembered) -> str:
-    if memory.origin is Origin.SAID:
+def _explain(memory: MemoryItem) -> str:
+    if memory.origin is MemoryOrigin.STATED:
         return ""
-    return f"you confirmed it; learnt from {memory.agreeing} of your changes, {memory.against} speak against it"
+    return f"you confirmed it; learnt from {memory.votes_for} of your changes, {memory.votes_against} speak against it"

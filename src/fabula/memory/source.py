@@ -1,118 +1,116 @@
-"""What memory offers to settings: preferences and style samples.
+"""The memory source: preferences and style samples for the settings layer (mem-1, man-5).
 
-They belong to the stable prefix, so the same tuple is offered again and again: snapshots make it once, for a
-scene of talk and for one that is told, and the choice between the two is made anew only when the retrieved
-layer is. A preference that says what a constraint says already is left to the constraint, which is stronger.
+They are part of the stable prefix, so the same tuple is offered again and again. A snapshot holds one tuple for
+scenes with much dialogue and one for other scenes. The choice between the two changes only when the
+retrieved layer is reselected. A preference that says the same as a constraint is omitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from fabula.context.request import Ask
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.view import View
-from fabula.memory.deduplicate import Meanings
-from fabula.memory.dialogue_share import TALK, spoken
-from fabula.memory.model import Memory, Scene
+from fabula.memory.deduplicate import MeaningIndex
+from fabula.memory.model import Memory, SceneType, omit_fragment
+from fabula.memory.style_metrics import MIN_DIALOGUE_SHARE, get_dialogue_share
 
-Group = tuple[Fragment, ...]
-Ruled = Callable[[View], Group]
-_KEPT = 64  # groups held against rules, for as many projects
+FragmentGroup = tuple[Fragment, ...]
+ListConstraints = Callable[[View], FragmentGroup]
+_CACHE_SIZE = 64
 
 
-def _no_rules(view: View) -> Group:
+def _list_no_constraints(view: View) -> FragmentGroup:
     return ()
 
 
 class MemorySource:
-    """What the writer likes, the surest first, and how they write."""
+    """A source of preferences, by descending confidence, and style samples."""
 
     name = "memory"
-    failing = Code.MEMORY_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.MEMORY_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def __init__(self, ruled: Ruled = _no_rules) -> None:
-        """`ruled` tells the constraints of a view; the same tuple for the same snapshot."""
-        self._ruled = ruled
-        self._known: dict[tuple[int, int], tuple[Group, Group, Group, list[Verdict]]] = {}
+    def __init__(self, list_constraints: ListConstraints = _list_no_constraints) -> None:
+        """`list_constraints` returns the constraints of a view, the same tuple for the same snapshot."""
+        self._list_constraints = list_constraints
+        self._cache: dict[tuple[int, int], tuple[FragmentGroup, FragmentGroup, FragmentGroup, list[Verdict]]] = {}
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The snapshot's settings for this scene, made once."""
-        memory = view.room(Memory)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the preferences and samples for this type of scene."""
+        memory = view.snapshot(Memory)
         if memory is None:
             return ()
-        return self._beside(memory.settings[scene_of(memory, ask)], self._ruled(view))[2]
+        return self._remove_duplicates(
+            memory.settings_fragments[get_scene_type(memory, source_request)], self._list_constraints(view)
+        )[2]
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """What is said already by another memory or a constraint, and samples that fit other scenes better."""
-        memory = view.room(Memory)
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Explain preferences that repeat another memory or a constraint, and samples that fit other scenes better."""
+        memory = view.snapshot(Memory)
         if memory is None:
             return ()
-        offered = memory.settings[scene_of(memory, ask)]
+        offered = memory.settings_fragments[get_scene_type(memory, source_request)]
         shown = {fragment.source for fragment in offered}
         return [
-            *(verdict for verdict in memory.left_out if verdict.layer is Layer.SETTINGS),
-            *self._beside(offered, self._ruled(view))[3],
+            *(verdict for verdict in memory.omitted if verdict.layer is Layer.SETTINGS),
+            *self._remove_duplicates(offered, self._list_constraints(view))[3],
             *(
-                _verdict(fragment, Reason.NOT_CHOSEN, "other samples fit this scene better")
+                omit_fragment(fragment, Reason.NOT_CHOSEN, "other samples fit this scene better")
                 for fragment in memory.fragments
                 if fragment.source.startswith("style:") and fragment.source not in shown
             ),
         ]
 
-    def leaves(self, ask: Ask, view: View) -> bytes:
-        """The kind of scene that samples were chosen for, where there was a choice."""
-        memory = view.room(Memory)
-        return b"" if memory is None or not _chooses(memory) else scene_of(memory, ask).encode()
+    def save_state(self, source_request: SourceRequest, view: View) -> bytes:
+        """Return the type of scene for which samples were chosen, if there was a choice."""
+        memory = view.snapshot(Memory)
+        return b"" if memory is None or not _has_choice(memory) else get_scene_type(memory, source_request).encode()
 
-    def _beside(self, offered: Group, rules: Group) -> tuple[Group, Group, Group, list[Verdict]]:
-        """What is left of a group beside these rules."""
-        key = (id(offered), id(rules))
-        known = self._known.get(key)
-        if known is None or known[0] is not offered or known[1] is not rules:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            known = self._known[key] = (offered, rules, *_without(offered, rules))
-        return known
+    def _remove_duplicates(
+        self, offered: FragmentGroup, constraints: FragmentGroup
+    ) -> tuple[FragmentGroup, FragmentGroup, FragmentGroup, list[Verdict]]:
+        """Return the offered fragments that no constraint repeats, and verdicts on the others, from a cache."""
+        key = (id(offered), id(constraints))
+        cached = self._cache.get(key)
+        if cached is None or cached[0] is not offered or cached[1] is not constraints:
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            cached = self._cache[key] = (offered, constraints, *_split_repeated(offered, constraints))
+        return cached
 
 
-def scene_of(memory: Memory, ask: Ask) -> Scene:
-    """Is this a scene of talk, or one that is told? As it was last time, unless the layer is chosen anew."""
-    if not _chooses(memory):
+def get_scene_type(memory: Memory, source_request: SourceRequest) -> SceneType:
+    """Return the type of the scene: the same as last time, unless the layer is reselected."""
+    if not _has_choice(memory):
         return "told"
-    left = ask.left.get(MemorySource.name)
-    if left is not None and not ask.fresh:
-        return "talk" if left == b"talk" else "told"
-    text = next((near.text for near in ask.near if near.cursor is not None), "")
-    return "talk" if spoken(text) >= TALK else "told"
+    previous = source_request.source_state.get(MemorySource.name)
+    if previous is not None and not source_request.reselect:
+        return "talk" if previous == b"talk" else "told"
+    text = next((nearby.text for nearby in source_request.nearby if nearby.cursor is not None), "")
+    return "talk" if get_dialogue_share(text) >= MIN_DIALOGUE_SHARE else "told"
 
 
-def _chooses(memory: Memory) -> bool:
-    return memory.settings["talk"] is not memory.settings["told"]
+def _has_choice(memory: Memory) -> bool:
+    return memory.settings_fragments["talk"] is not memory.settings_fragments["told"]
 
 
-def _without(offered: Group, rules: Sequence[Fragment]) -> tuple[Group, list[Verdict]]:
-    """A group without what a rule says that always holds."""
-    firm = [rule for rule in rules if rule.since is None and rule.until is None]
-    if not firm:
+def _split_repeated(offered: FragmentGroup, constraints: Sequence[Fragment]) -> tuple[FragmentGroup, list[Verdict]]:
+    """Split off the fragments that repeat a constraint which holds in the whole story, as verdicts."""
+    permanent = [one for one in constraints if one.since is None and one.until is None]
+    if not permanent:
         return offered, []
-    said = Meanings()
-    for rule in firm:
-        said.add(rule.source, rule.text)
-    repeated = {fragment.source: twins[0] for fragment in offered if (twins := said.saying(fragment.text))}
+    index = MeaningIndex((one.source, one.text) for one in permanent)
+    repeated = {fragment.source: same[0] for fragment in offered if (same := index.find_same(fragment.text))}
     if not repeated:
         return offered, []
-    left = [
-        _verdict(fragment, Reason.DUPLICATE, repeated[fragment.source])
+    verdicts = [
+        omit_fragment(fragment, Reason.DUPLICATE, repeated[fragment.source])
         for fragment in offered
         if fragment.source in repeated
     ]
-    return tuple(fragment for fragment in offered if fragment.source not in repeated), left
-
-
-def _verdict(fragment: Fragment, reason: Reason, detail: str) -> Verdict:
-    return Verdict(fragment.source, "", fragment.layer, reason, 0, fragment.score, detail, fragment.text)
+    return tuple(fragment for fragment in offered if fragment.source not in repeated), verdicts

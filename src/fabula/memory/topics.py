@@ -1,9 +1,9 @@
-"""Topics: what a preference is about, and which way it goes, where a program can tell.
+"""Topics: what a preference is about and in which direction, as far as a program can tell (mem-2).
 
 A topic is written `subject=direction`: `mark:!=less`, `sentence=more`, `person=first`, `word:suddenly=less`.
-Two preferences with one topic mean the same, and two with one subject and different directions contradict
-each other, in whichever words and language. A saying that holds only sometimes ("short sentences in
-action scenes"), or speaks of several things, has no topic: it is left to the model to understand.
+Two preferences with the same topic mean the same, in any wording and language. Two with the same subject and
+different directions contradict each other. A preference with a condition ("short sentences in action
+scenes") or with several subjects has no topic; only the model can understand it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import lru_cache
 from fabula.core.view import Language
 
 LESS, MORE = "less", "more"
-MARKS = {"!": "!！", "—": "—", ";": ";；", "…": "…"}  # a mark, and all the characters it is written with
+MARKS = {"!": "!！", "—": "—", ";": ";；", "…": "…"}  # a mark and all characters for it
 
-_SAYS: dict[str, dict[Language, str]] = {
+_TEXTS: dict[str, dict[Language, str]] = {
     "mark:!=less": {"en": "Avoid exclamation marks.", "zh": "不要使用感叹号。"},
     "mark:!=more": {"en": "Use exclamation marks more freely.", "zh": "可以多用感叹号。"},
     "mark:—=less": {"en": "Avoid dashes.", "zh": "不要使用破折号。"},
@@ -38,8 +38,8 @@ _SAYS: dict[str, dict[Language, str]] = {
     "tense=past": {"en": "Write in the past tense.", "zh": "用过去时叙述。"},
     "tense=present": {"en": "Write in the present tense.", "zh": "用现在时叙述。"},
 }
-_WORD: dict[Language, str] = {"en": "Avoid the word “{word}”.", "zh": "不要使用“{word}”一词。"}
-_PHRASE: dict[Language, str] = {"en": "Avoid the phrase “{word}”.", "zh": "不要使用“{word}”这样的话。"}
+_WORD_TEXT: dict[Language, str] = {"en": "Avoid the word “{word}”.", "zh": "不要使用“{word}”一词。"}
+_PHRASE_TEXT: dict[Language, str] = {"en": "Avoid the phrase “{word}”.", "zh": "不要使用“{word}”这样的话。"}
 
 _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (subject, re.compile(pattern, re.IGNORECASE))
@@ -70,37 +70,37 @@ _LONG = re.compile(r"\b(?:long(?:er)?)\b|长", re.IGNORECASE)
 _QUOTED = re.compile(
     r"“([^“”]{1,60})”|\"([^\"]{1,60})\"|「([^「」]{1,60})」|『([^『』]{1,60})』|(?<!\w)'([^']{1,60})'(?!\w)"
 )
-_FILLING = re.compile(
+_STOP_WORDS = re.compile(
     r"\b(?:the|an?|any|all|in|of|to|is|are|be|i|me|my|please|writer|author|narrator|keep|let|write|tell|text|prose"
     r"|story|narration|narrative|always|usually|generally|freely|very|much|many|words?|phrases?|terms?|run|and|or"
     r"|want|wants|like|using|should|must)\b|请|尽量|一律|要|写|用|些|一点|的|地|得|更|作者|文中|正文|叙述|全文|在|这样|一词|个词|这|话|词|等|保持",
     re.IGNORECASE,
 )
-_ANYTHING = re.compile(r"[^\W_]+")
+_ANY_WORD = re.compile(r"[^\W_]+")
 
 
-def subject_of(topic: str) -> str:
-    """What a topic is about."""
+def get_subject(topic: str) -> str:
+    """Return the subject of a topic."""
     return topic.rpartition("=")[0]
 
 
-def opposite(one: str, other: str) -> bool:
-    """Do two topics speak of one thing and want different things of it?"""
-    return bool(one) and one != other and subject_of(one) == subject_of(other)
+def are_opposite_topics(one: str, other: str) -> bool:
+    """Return whether two topics have the same subject and different directions."""
+    return bool(one) and one != other and get_subject(one) == get_subject(other)
 
 
-def wording(topic: str, language: Language) -> str:
-    """A topic as a sentence that a writer can say yes or no to, and a model can follow."""
-    subject = subject_of(topic)
+def format_topic(topic: str, language: Language) -> str:
+    """Return a topic as a sentence that the writer can confirm and a model can follow."""
+    subject = get_subject(topic)
     kind, _, word = subject.partition(":")
     if kind in ("word", "phrase"):
-        return (_WORD if kind == "word" else _PHRASE)[language].format(word=word)
-    return _SAYS[topic][language]
+        return (_WORD_TEXT if kind == "word" else _PHRASE_TEXT)[language].format(word=word)
+    return _TEXTS[topic][language]
 
 
 @lru_cache(maxsize=4096)
-def topic_of(text: str) -> str:
-    """The topic of a saying, in English or Chinese; empty where it has none that a program can tell."""
+def find_topic(text: str) -> str:
+    """Return the topic of an English or Chinese preference; empty if it has none."""
     if len(text) > 120:
         return ""
     quoted = _QUOTED.search(text)
@@ -108,30 +108,31 @@ def topic_of(text: str) -> str:
     avoids = _AVOID.search(plain) is not None
     named = [(subject, pattern) for subject, pattern in _SUBJECTS if pattern.search(plain)]
     if quoted is not None:
-        return "" if named or not avoids or _left(plain) else _word(next(filter(None, quoted.groups())))
+        is_word = avoids and not named and not _has_more_words(plain)
+        return _make_word_topic(next(filter(None, quoted.groups()))) if is_word else ""
     if len(named) != 1:
         return ""
     subject, pattern = named[0]
     rest = pattern.sub(" ", plain)
     if "=" in subject:
-        return "" if avoids or _left(rest) else subject
+        return "" if avoids or _has_more_words(rest) else subject
     if subject in ("sentence", "paragraph"):
         short, long = _SHORT.search(rest) is not None, _LONG.search(rest) is not None
-        if short == long or _left(_LONG.sub(" ", _SHORT.sub(" ", rest))):
+        if short == long or _has_more_words(_LONG.sub(" ", _SHORT.sub(" ", rest))):
             return ""
         return f"{subject}={LESS if short != avoids else MORE}"
-    if _left(rest) or not (avoids or _WANT.search(rest)):
+    if _has_more_words(rest) or not (avoids or _WANT.search(rest)):
         return ""
     topic = f"{subject}={LESS if avoids else MORE}"
-    return topic if topic in _SAYS else ""
+    return topic if topic in _TEXTS else ""
 
 
-def _word(said: str) -> str:
-    word = " ".join(said.lower().split())
-    return f"{'phrase' if ' ' in word else 'word'}:{word}=less" if any(map(str.isalnum, word)) else ""
+def _make_word_topic(quoted: str) -> str:
+    word = " ".join(quoted.lower().split())
+    return f"{'phrase' if ' ' in word else 'word'}:{word}={LESS}" if any(map(str.isalnum, word)) else ""
 
 
-def _left(text: str) -> bool:
-    """Is something said beyond the subject itself and which way it goes?"""
-    rest = _FILLING.sub(" ", _WANT.sub(" ", _AVOID.sub(" ", text)))
-    return _ANYTHING.search(rest) is not None
+def _has_more_words(text: str) -> bool:
+    """Return whether a text has words besides the direction and stop words."""
+    rest = _STOP_WORDS.sub(" ", _WANT.sub(" ", _AVOID.sub(" ", text)))
+    return _ANY_WORD.search(rest) is not None

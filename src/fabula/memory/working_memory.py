@@ -1,8 +1,8 @@
-"""A sitting: what somebody did since they sat down (mem-1, working memory).
+"""Working memory: what the writer did in the current session (mem-1).
 
-It is a value, held by whoever holds the sitting (a page, a terminal, a server's session) and handed along
-with each request; every step gives a new one. It is bounded, it is in no table and no save, and when
-nobody holds it any more it is gone. Each note knows its place in the story, so the gate applies to it.
+It is an immutable value that the caller keeps (a page, a terminal, a session of a server) and passes with each
+request. Every event gives a new value. It has a limited length and is never stored. Each event has its
+position in the story, so the gate applies to it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.model import NOTES, Fate
-from fabula.text.shorten import short
+from fabula.memory.model import MAX_WORKING_NOTES, Decision
+from fabula.text.truncation import shorten_to_line
 
-QUOTE = 120  # characters of a text that are kept
-_SAYS: dict[Language, dict[str, str]] = {
+QUOTE_CHARS = 120
+_TEMPLATES: dict[Language, dict[str, str]] = {
     "en": {
         "open": "Open now: {said}",
         "viewed": "Looked at lately: {said}",
@@ -37,53 +37,54 @@ _SAYS: dict[Language, dict[str, str]] = {
 }
 
 
-class Done(Struct, frozen=True):
-    """One thing done in a sitting."""
+class WorkingMemoryEvent(Struct, frozen=True):
+    """An event of working memory: a document opened, a text edited, or a decision on a suggestion."""
 
-    what: str
-    said: str
-    at: Position | None
+    kind: str
+    text: str
+    position: Position | None
     number: int
 
 
-class Sitting(Struct, frozen=True):
-    """What was done, the latest last; of each document only that it was opened, or else looked at, once."""
+class WorkingMemory(Struct, frozen=True):
+    """The latest events, the newest last; a document is listed once as open or viewed."""
 
-    done: tuple[Done, ...] = ()
-    number: int = 0
+    events: tuple[WorkingMemoryEvent, ...] = ()
+    last_number: int = 0
 
-    def opened(self, document: str, title: str) -> Sitting:
-        """A document was opened; whatever was open before was looked at."""
-        at = Position(document, 0)
-        rest = [one for one in self.done if not (one.what in ("open", "viewed") and one.at == at)]
-        viewed = tuple(replace(one, what="viewed") if one.what == "open" else one for one in rest)
-        return replace(self, done=viewed)._with("open", title or document, at)
+    def with_opened(self, document: str, title: str) -> WorkingMemory:
+        """Return a value in which this document is open and the one that was open is viewed."""
+        start = Position(document, 0)
+        others = [one for one in self.events if not (one.kind in ("open", "viewed") and one.position == start)]
+        viewed = tuple(replace(one, kind="viewed") if one.kind == "open" else one for one in others)
+        return replace(self, events=viewed)._with("open", title or document, start)
 
-    def edited(self, document: str, offset: int, text: str) -> Sitting:
-        """A text was changed: what stands there now, and where it ends."""
+    def with_edit(self, document: str, offset: int, text: str) -> WorkingMemory:
+        """Return a value with an edit: the new text and the offset of its end."""
         return self._with("edited", text, Position(document, offset)) if text.strip() else self
 
-    def took(self, fate: Fate, text: str, at: Position | None = None) -> Sitting:
-        """A suggestion was accepted, rejected or rewritten: what was offered, or what it became."""
-        return self._with(Fate(fate).value, text, at) if text.strip() else self
+    def with_decision(self, decision: Decision, text: str, position: Position | None = None) -> WorkingMemory:
+        """Return a value with a decision on a suggestion; `text` is the suggestion or the rewritten text."""
+        return self._with(Decision(decision).value, text, position) if text.strip() else self
 
     def fragments(self, project_id: str, language: Language = "en") -> tuple[Fragment, ...]:
-        """What a prompt may hold of it, behind the text, as possibly irrelevant."""
+        """Return the fragments of the events, which stand behind the text as possibly irrelevant."""
         return tuple(
             Fragment(
                 source=f"working:{one.number}",
                 layer=Layer.IMMEDIATE,
-                text=_SAYS[language][one.what].format(said=one.said),
+                text=_TEMPLATES[language][one.kind].format(said=one.text),
                 project_id=project_id,
-                part=Part.DESK,
-                since=one.at,
+                part=Part.EDITOR_STATE,
+                since=one.position,
             )
-            for one in self.done
+            for one in self.events
         )
 
-    def _with(self, what: str, said: str, at: Position | None) -> Sitting:
-        done = Done(what, short(said, QUOTE), at, self.number + 1)
-        return Sitting((*self.done, done)[-NOTES:], self.number + 1)
+    def _with(self, kind: str, text: str, position: Position | None) -> WorkingMemory:
+        number = self.last_number + 1
+        event = WorkingMemoryEvent(kind, shorten_to_line(text, QUOTE_CHARS), position, number)
+        return WorkingMemory((*self.events, event)[-MAX_WORKING_NOTES:], number)
 
 
-NOT_BEGUN = Sitting()
+EMPTY_WORKING_MEMORY = WorkingMemory()

@@ -1,10 +1,10 @@
-"""Addresses: where nothing of ours is ever sent.
+"""Address guard: which URLs, hosts and IP addresses must not be contacted.
 
-The address of a server can come from a file somebody else wrote. So it is looked at twice: as it is written, and as
-what it leads to once its name was looked up. Link-local addresses and the well-known places where clouds keep their
-secrets are refused however they are spelled: as numbers, inside IPv6, or behind a name. Everything here says what is
-wrong in a few words, or nothing; the rooms that ask have codes of their own. No address is ever repeated in those
-words, since somebody may have written a password into it.
+The URL of a server can come from a file that somebody else wrote. So it is checked twice: as it is written, and as the
+addresses that its host resolves to. Link-local addresses and the metadata services of clouds, which hand out
+credentials, are refused in every spelling: as numbers, inside IPv6, or behind a name. The functions return a phrase
+that completes "The address of the server", or an empty string. The phrase never repeats the address, because an
+address may contain a password.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 
-_SECRETS = frozenset(
+_METADATA_ADDRESSES = frozenset(
     map(
         ip_address,
         (
@@ -30,18 +30,18 @@ _SECRETS = frozenset(
         ),
     )
 )
-_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
-_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
+_IPV4_EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
 
 
-def wrong_with_url(url: str) -> str:
-    """Why a text cannot be a server's address, or nothing."""
+def find_url_problem(url: str) -> str:
+    """Why a text cannot be the base URL of a server, or an empty string."""
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        sound = False
-    if not sound or any(character <= " " or character == "\x7f" for character in url) or "\\" in url:
+        is_valid = False
+    if not is_valid or any(character <= " " or character == "\x7f" for character in url) or "\\" in url:
         return "is none: it begins with http:// or https:// and a host"
     if parts.username is not None or parts.password is not None:
         return "holds a name or a password; a key belongs into the environment"
@@ -50,27 +50,28 @@ def wrong_with_url(url: str) -> str:
     return ""
 
 
-def wrong_with(address: Address, *, link_local: bool = False, clear_key: bool = False) -> str:
-    """Why nothing should be sent to an address, or nothing; `clear_key` where a key would go along unencrypted."""
-    for real in _meant(address):
-        if real in _SECRETS:
+def find_address_problem(address: Address, *, allow_link_local: bool = False, sends_clear_key: bool = False) -> str:
+    """Why nothing may be sent to an address, or an empty string; `sends_clear_key`: a key would go unencrypted."""
+    targets = _effective_addresses(address)
+    for target in targets:
+        if target in _METADATA_ADDRESSES:
             return "leads to where clouds keep their secrets"
-        if real.is_multicast or real.is_unspecified or (isinstance(real, IPv4Address) and real.is_reserved):
+        if target.is_multicast or target.is_unspecified or (isinstance(target, IPv4Address) and target.is_reserved):
             return "has an address that is no server's"
-        if real.is_link_local and not link_local:
+        if target.is_link_local and not allow_link_local:
             return "has a link-local address, which must be allowed first"
-    if clear_key and all(real.is_global for real in _meant(address)):
+    if sends_clear_key and all(target.is_global for target in targets):
         return "would get its key in the clear; use https"
     return ""
 
 
-def wrong_with_name(host: str) -> str:
-    """Why a name should not even be looked up, or nothing."""
-    return "leads to where clouds keep their secrets" if host.rstrip(".").lower() in _NAMES else ""
+def find_host_problem(host: str) -> str:
+    """Why a host name must not even be resolved, or an empty string."""
+    return "leads to where clouds keep their secrets" if host.rstrip(".").lower() in _METADATA_HOSTS else ""
 
 
-def spelled(host: str) -> Address | None:
-    """The address that a host already is, in any spelling that a system's own look-up takes; None for a name."""
+def parse_address(host: str) -> Address | None:
+    """Parse a host that is an address in any spelling that the system resolver accepts; None for a name."""
     plain = host.strip("[]").partition("%")[0].rstrip(".")
     try:
         return ip_address(plain)
@@ -82,26 +83,27 @@ def spelled(host: str) -> Address | None:
         return None
 
 
-def found(looked_up: Iterable[tuple[object, object, object, object, tuple[object, ...]]]) -> list[Address]:
-    """The addresses in what a look-up gave, each once, in its order."""
-    return list(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in looked_up))
+def collect_addresses(entries: Iterable[tuple[object, object, object, object, tuple[object, ...]]]) -> list[Address]:
+    """The addresses in a result of `getaddrinfo`, each once, in order."""
+    return list(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries))
 
 
 def is_loopback(host: str) -> bool:
-    """Is it this very machine, as far as one can tell without looking it up?"""
-    address = spelled(host)
+    """Whether a host is this machine, as far as one can tell without resolving it."""
+    address = parse_address(host)
     if address is None:
         return host.rstrip(".").lower() == "localhost" or host.rstrip(".").lower().endswith(".localhost")
-    return any(real.is_loopback for real in _meant(address))
+    return any(target.is_loopback for target in _effective_addresses(address))
 
 
-def _meant(address: Address) -> list[Address]:
-    """An address, and those that ways through IPv6 would carry it to."""
-    meant: list[Address] = [address]
+def _effective_addresses(address: Address) -> list[Address]:
+    """An address and the IPv4 addresses embedded in it; only the latter for a mapped one."""
+    effective: list[Address] = [address]
     if isinstance(address, IPv6Address) and not address.is_loopback and not address.is_unspecified:
-        inside = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if any(address in network for network in _TRANSLATED) or (int(address) >> 32) & 0xFFFFFFFF == 0x5EFE:
-            inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
-        found = [one for one in inside if one is not None]
-        meant = [*found] if address.ipv4_mapped is not None else [*meant, *found]
-    return meant
+        embedded = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        is_isatap = (int(address) >> 32) & 0xFFFFFFFF == 0x5EFE
+        if is_isatap or any(address in network for network in _IPV4_EMBEDDING_NETWORKS):
+            embedded.append(IPv4Address(int(address) & 0xFFFFFFFF))
+        present = [inner for inner in embedded if inner is not None]
+        effective = [*present] if address.ipv4_mapped is not None else [*effective, *present]
+    return effective

@@ -1,9 +1,7 @@
-"""Proxies: through whom one leaves this network, where it has such a door.
+"""Proxy selection: which proxy leads to a URL.
 
-What counts is what the machine says (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, or the system's own
-settings where it has some), unless somebody says otherwise. This very machine is never reached through a proxy. A
-proxy looks names up by itself: whoever sends something through one can look at the name and at what it leads to from
-here, and not at where the proxy goes with it.
+The environment decides (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, or the system settings), unless a
+provider's configuration names a proxy or turns them off. This machine itself is never reached through a proxy.
 """
 
 from __future__ import annotations
@@ -12,51 +10,55 @@ from ipaddress import ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from fabula.net.addresses import is_loopback, spelled
+from fabula.net.addresses import is_loopback, parse_address
 
-ENVIRONMENT, NONE = "environment", "none"
+FROM_ENVIRONMENT, NO_PROXY = "environment", "none"
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
-def proxy_for(url: str, choice: str = ENVIRONMENT) -> str | None:
-    """The proxy that leads to an address: as the machine says, none, or the one that was named."""
+def find_proxy(url: str, choice: str = FROM_ENVIRONMENT) -> str | None:
+    """Find the proxy for a URL; `choice` is FROM_ENVIRONMENT, NO_PROXY or the address of a proxy."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if choice == NONE or is_loopback(host):
+    if choice == NO_PROXY or is_loopback(host):
         return None
-    if choice != ENVIRONMENT:
+    if choice != FROM_ENVIRONMENT:
         return choice
-    if proxy_bypass(f"{host}:{parts.port}" if parts.port else host) or proxy_bypass(host) or _left_out(host):
+    if (
+        proxy_bypass(f"{host}:{parts.port}" if parts.port else host)
+        or proxy_bypass(host)
+        or _is_in_excluded_network(host)
+    ):
         return None
-    known = getproxies()
-    named = known.get(parts.scheme) or known.get("all") or ""
-    if not named:
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    if not proxy:
         return None
-    return named if "://" in named else f"http://{named}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def wrong_with_proxy(proxy: str, *, named: bool) -> str:
-    """Why a proxy cannot be used, or nothing. One that is named in a setting may hold no password."""
+def find_proxy_problem(proxy: str, *, from_settings: bool) -> str:
+    """Why a proxy cannot be used, or an empty string. One from a setting must not contain a password."""
     try:
         parts = urlsplit(proxy)
-        sound = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        sound = False
-    if not sound or any(character <= " " for character in proxy):
+        is_valid = False
+    if not is_valid or any(character <= " " for character in proxy):
         return "is none: it is like http://host:3128"
-    if named and (parts.username is not None or parts.password is not None):
+    if from_settings and (parts.username is not None or parts.password is not None):
         return "holds a name or a password; those belong into the environment"
     return ""
 
 
-def _left_out(host: str) -> bool:
-    """Networks such as 10.0.0.0/8 in NO_PROXY, which the system's own reading of it does not know."""
-    address = spelled(host)
+def _is_in_excluded_network(host: str) -> bool:
+    """Whether NO_PROXY contains a network such as 10.0.0.0/8 with this host; `proxy_bypass` ignores networks."""
+    address = parse_address(host)
     if address is None:
         return False
-    for one in (getproxies().get("no") or "").split(","):
+    for network in (getproxies().get("no") or "").split(","):
         try:
-            if address in ip_network(one.strip(), strict=False):
+            if address in ip_network(network.strip(), strict=False):
                 return True
         except (TypeError, ValueError):
             continue

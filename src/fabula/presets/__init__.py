@@ -1,1 +1,1 @@
-"""Presets of a project: where messages of one's own stand in a prompt."""
+"""Presets of a project: the user's own prompt messages and where they are injected (inj-1, inj-2, inj-3)."""

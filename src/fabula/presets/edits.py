@@ -1,7 +1,7 @@
-"""Presets in the store: kept, listed, removed; one of them, or none, is the active one.
+"""Stores, lists, activates and removes the presets of a project (inj-1).
 
-A preset is tried on the desk's own skeleton before it is kept, so that one which could not be used never
-gets in.
+At most one preset of a project is active. A preset is completed with the novel recipe before it is stored, so that
+one that could not be used is refused. Placement by depth and anchor (inj-2, inj-3) happens in `context.place`.
 """
 
 from __future__ import annotations
@@ -13,116 +13,131 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Row
 
-from fabula.context.recipes import NOVEL, Node, Preset, prepare
+from fabula.context.recipes import NOVEL, Node, Preset, complete_preset
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now, sound_id
-from fabula.presets.snapshot import preset_of
+from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.presets.tables import presets
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-MOST_NODES = 1000
+MAX_NODES = 1000
 
 
-class Kept(Struct, frozen=True, kw_only=True):
-    """A preset as the store keeps it, with the version that an edit names."""
+class StoredPreset(Struct, frozen=True, kw_only=True):
+    """A preset in the store, with its version and the time of its last change."""
 
     preset: Preset
-    active: bool
+    is_active: bool
     version: int
-    changed: str
+    updated_at: str
 
 
-def put(tx: Writing, name: str, preset: Preset, *, active: bool = False, expected: int | None = None) -> str:
-    """A preset under a name, new or in place of the one of its id; its id. `active` also makes it the active one."""
-    kept = _checked(replace(preset, id=preset.id or new_id(), title=name.strip() or preset.title.strip()))
-    at = now()
-    values: dict[str, Any] = {"name": kept.title, "nodes": msgspec.to_builtins(kept.nodes), "changed": at}
-    if tx.row(presets, id=kept.id) is not None:
-        tx.edit(presets, {"id": kept.id}, values, expected=expected)
+def put(tx: WriteTransaction, name: str, preset: Preset, *, active: bool = False, expected: int | None = None) -> str:
+    """Store a preset under a name, new or in place of the one with its id; return its id. `active` activates it."""
+    preset = _validate(replace(preset, id=preset.id or new_id(), title=name.strip() or preset.title.strip()))
+    at = current_timestamp()
+    values: dict[str, Any] = {"name": preset.title, "nodes": msgspec.to_builtins(preset.nodes), "changed": at}
+    if tx.row(presets, id=preset.id) is not None:
+        tx.update_row(presets, {"id": preset.id}, values, expected=expected)
     elif expected:
         raise FabulaError(
             Code.STORE_CONFLICT,
-            f"There is no preset {kept.id!r} (any more), and you have version {expected} of it. "
+            f"There is no preset {preset.id!r} (any more), and you have version {expected} of it. "
             "Load the list. Nothing was changed.",
             current=0,
             expected=expected,
         )
     else:
-        tx.add(presets, {"id": kept.id, "made": at, **values})
+        tx.insert(presets, {"id": preset.id, "made": at, **values})
     if active:
-        activate(tx, kept.id)
-    return kept.id
+        activate(tx, preset.id)
+    return preset.id
 
 
-def activate(tx: Writing, preset_id: str | None) -> None:
-    """Make one preset the active one, and no other; None for none at all."""
+def activate(tx: WriteTransaction, preset_id: str | None) -> None:
+    """Make one preset the active one; None deactivates all."""
     if preset_id is not None:
-        tx.need(presets, id=preset_id)
-        tx.change(presets, {"active": 1}, presets.c.id == preset_id, presets.c.active == 0)
+        tx.require(presets, id=preset_id)
+        tx.update_rows(presets, {"active": 1}, presets.c.id == preset_id, presets.c.active == 0)
     others = () if preset_id is None else (presets.c.id != preset_id,)
-    tx.change(presets, {"active": 0}, presets.c.active == 1, *others)
+    tx.update_rows(presets, {"active": 0}, presets.c.active == 1, *others)
 
 
-def remove(tx: Writing, preset_id: str, *, expected: int | None = None) -> None:
-    """Take a preset away; where it was the active one, none is."""
-    tx.edit(presets, {"id": preset_id}, {}, expected=expected)
-    tx.remove(presets, presets.c.id == preset_id)
+def remove(tx: WriteTransaction, preset_id: str, *, expected: int | None = None) -> None:
+    """Remove a preset; if it was the active one, none is active."""
+    tx.update_row(presets, {"id": preset_id}, {}, expected=expected)
+    tx.delete_rows(presets, presets.c.id == preset_id)
 
 
-def get(reading: Reading, preset_id: str) -> Kept:
-    """One preset."""
-    return _kept(reading.need(presets, id=preset_id))
+def get(reading: ReadTransaction, preset_id: str) -> StoredPreset:
+    """Read one preset; a missing one is refused."""
+    return _stored(reading.require(presets, id=preset_id))
 
 
-def find(reading: Reading, name: str) -> Kept:
-    """A preset by its id, or by its name where only one has it."""
-    every = listed(reading)
-    found = [kept for kept in every if kept.preset.id == name] or [kept for kept in every if kept.preset.title == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(kept.preset.id for kept in found)
+def find(reading: ReadTransaction, name: str) -> StoredPreset:
+    """Find a preset by its id, or by its name if only one has it."""
+    stored = list_presets(reading)
+    by_id = [item for item in stored if item.preset.id == name]
+    matches = by_id or [item for item in stored if item.preset.title == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        ids = ", ".join(item.preset.id for item in matches)
         raise FabulaError(
-            Code.STORE_NOT_FOUND, f"{len(found)} presets are called {name!r}: say which by its id ({ids})."
+            Code.STORE_NOT_FOUND, f"{len(matches)} presets are called {name!r}: say which by its id ({ids})."
         )
-    names = ", ".join(kept.preset.title for kept in every) or "none yet"
+    names = ", ".join(item.preset.title for item in stored) or "none yet"
     raise FabulaError(Code.STORE_NOT_FOUND, f"There is no preset called {name!r}. There are: {names}.")
 
 
-def read(data: bytes | str) -> Preset:
-    """A preset from JSON by the names of the specification: an object with `nodes`, or the list of them."""
+def list_presets(reading: ReadTransaction) -> list[StoredPreset]:
+    """List every preset by name."""
+    return [_stored(row) for row in reading.rows(presets, order=(presets.c.name, presets.c.id))]
+
+
+def load_active(reading: ReadTransaction, previous: Preset | None = None) -> Preset | None:
+    """Load the active preset, if there is one; an unchanged one is the same object as `previous`."""
+    rows = reading.rows(presets, presets.c.active == 1, order=(presets.c.id,), limit=1)
+    if not rows:
+        return None
+    preset = _preset_from_row(rows[0])
+    return previous if previous == preset else preset
+
+
+def parse_preset(data: bytes | str) -> Preset:
+    """Parse a preset from JSON: an object with `nodes`, or the list of nodes."""
     try:
-        given = msgspec.json.decode(data, type=Preset | list[Node])
+        parsed = msgspec.json.decode(data, type=Preset | list[Node])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refused(f"This is no preset: {error}.") from error
-    return given if isinstance(given, Preset) else Preset(nodes=tuple(given))
+        raise _preset_error(f"This is no preset: {explain_decode_error(error, Preset)}") from error
+    return parsed if isinstance(parsed, Preset) else Preset(nodes=tuple(parsed))
 
 
-def listed(reading: Reading) -> list[Kept]:
-    """Every preset, by name."""
-    return [_kept(row) for row in reading.rows(presets, order=(presets.c.name, presets.c.id))]
+def _stored(row: Row[Any]) -> StoredPreset:
+    preset = _preset_from_row(row)
+    return StoredPreset(preset=preset, is_active=bool(row.active), version=row.version, updated_at=row.changed)
 
 
-def _kept(row: Row[Any]) -> Kept:
-    return Kept(preset=preset_of(row), active=bool(row.active), version=row.version, changed=row.changed)
+def _preset_from_row(row: Row[Any]) -> Preset:
+    return Preset(id=row.id, title=row.name, nodes=msgspec.convert(row.nodes, tuple[Node, ...]))
 
 
-def _checked(preset: Preset) -> Preset:
-    """A preset that can be used; one made in Python may hold anything."""
-    if not sound_id(preset.id) or not preset.title:
-        raise _refused("A preset needs a name, and an id without spaces, slashes and `|`.")
-    if len(preset.nodes) > MOST_NODES:
-        raise _refused(f"A preset may have {MOST_NODES} nodes, and this one has {len(preset.nodes)}.")
+def _validate(preset: Preset) -> Preset:
+    """Refuse a preset that cannot be used; one made in Python may hold values of any type."""
+    if not is_valid_id(preset.id) or not preset.title:
+        raise _preset_error("A preset needs a name, and an id without spaces, slashes and `|`.")
+    if len(preset.nodes) > MAX_NODES:
+        raise _preset_error(f"A preset may have {MAX_NODES} nodes, and this one has {len(preset.nodes)}.")
     try:
-        kept = msgspec.json.decode(msgspec.json.encode(preset), type=Preset)
+        decoded = msgspec.json.decode(msgspec.json.encode(preset), type=Preset)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _refused(f"The preset {preset.title!r} cannot be kept: {error}.") from error
+        raise _preset_error(f"The preset {preset.title!r} cannot be kept: {error}.") from error
     try:
-        prepare(kept, NOVEL.preset)
+        complete_preset(decoded, NOVEL.preset)
     except FabulaError as error:
         raise FabulaError(error.code, f"{error.sentence} Nothing was changed.", **error.details) from error
-    return kept
+    return decoded
 
 
-def _refused(sentence: str) -> FabulaError:
+def _preset_error(sentence: str) -> FabulaError:
     return FabulaError(Code.PRESET_INVALID, f"{sentence} Nothing was changed.")

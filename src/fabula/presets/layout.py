@@ -1,124 +1,72 @@
-"""Where each message of a preset lands, as rows from the top of the prompt to its end.
+"""Shows where each message of a preset is placed, from the top of the prompt to its end (inj-1, inj-2, inj-3).
 
-The same rules as in `context.place`, told without a request: identity first, the layers and anchors in
-their order, messages beside them or among the conversation by depth. What is switched off, or asks for
-an anchor that is not there, is told as well.
+The layout follows the rules of `context.place` without a request: identity first, then layers and anchors in order,
+with messages beside them, or inside the conversation by depth. It also lists disabled nodes, and says which messages
+name an anchor that does not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from fabula.context.recipes import Condition, Node, Preset, UserProfile, prepare
+from fabula.context.recipes import Condition, Node, Preset, UserProfile, complete_preset
 
-Kind = Literal["identity", "anchor", "message", "history", "off"]
-FIRST_WORDS = 60
+RowKind = Literal["identity", "anchor", "message", "history", "off"]
+EXCERPT_LENGTH = 60
 
 
-class Row(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One line of the picture."""
+class LayoutRow(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One row of the layout: the identity, an anchor, a message, part of the history, or a disabled node."""
 
-    kind: Kind
+    kind: RowKind
     name: str
     role: str = ""
-    words: str = ""  # the first ones
+    excerpt: str = field(default="", name="words")  # the beginning of its content
     depth: int | None = None
     order: int | None = None
     condition: str = ""
     note: str = ""
 
 
-def picture(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> list[Row]:
-    """The rows of a preset on the skeleton of a recipe."""
-    whole = prepare(preset, skeleton, profile)
-    anchors = {node.anchor for node in whole.nodes if node.anchor}
-    rows = [Row(kind="identity", name="identity", role="system")]
-    deep: dict[int, list[Node]] = {}
-    beside: dict[tuple[str, str], list[Node]] = {}
-    listed: list[Node] = []
-    for node in whole.nodes:
-        wish = node.injection_strategy if node.type == "message" else None
+def make_layout(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> list[LayoutRow]:
+    """Lay out a preset on the skeleton of a recipe."""
+    nodes = complete_preset(preset, skeleton, profile).nodes
+    anchors = {node.anchor for node in nodes if node.anchor}
+    rows = [LayoutRow(kind="identity", name="identity", role="system")]
+    by_depth: dict[int, list[Node]] = {}
+    by_anchor: dict[tuple[str, str], list[Node]] = {}
+    in_list_order: list[Node] = []
+    for node in nodes:
+        strategy = node.injection_strategy if node.type == "message" else None
         if node.type == "message" and not node.content.strip():
             continue
-        if wish is not None and wish.depth is not None:
-            deep.setdefault(wish.depth, []).append(node)
-        elif wish is not None and wish.anchor_target in anchors:
-            beside.setdefault((wish.anchor_target or "", wish.anchor_position), []).append(node)
+        if strategy is not None and strategy.depth is not None:
+            by_depth.setdefault(strategy.depth, []).append(node)
+        elif strategy is not None and strategy.anchor_target in anchors:
+            by_anchor.setdefault((strategy.anchor_target or "", strategy.anchor_position), []).append(node)
         else:
-            listed.append(node)
-    for node in listed:
+            in_list_order.append(node)
+    for node in in_list_order:
         anchor = node.anchor
         if anchor is None:
-            rows.append(_message(node, _lost(node, anchors)))
+            rows.append(_message_row(node, _missing_anchor_note(node, anchors)))
             continue
-        rows += map(_message, _ordered(beside.get((anchor, "before"), ())))
+        rows += map(_message_row, _sort_by_order(by_anchor.get((anchor, "before"), ())))
         if anchor == "chat_history":
-            rows += _history(node, deep)
+            rows += _history_rows(node, by_depth)
         else:
-            rows.append(Row(kind="anchor", name=anchor, role=node.role, words=_first(node.content)))
-        rows += map(_message, _ordered(beside.get((anchor, "after"), ())))
-    rows += [Row(kind="off", name=node.id or node.type, words=_first(node.content)) for node in _off(preset)]
+            rows.append(LayoutRow(kind="anchor", name=anchor, role=node.role, excerpt=_shorten(node.content)))
+        rows += map(_message_row, _sort_by_order(by_anchor.get((anchor, "after"), ())))
+    disabled = (node for node in preset.nodes if not node.enabled)
+    rows += [LayoutRow(kind="off", name=node.id or node.type, excerpt=_shorten(node.content)) for node in disabled]
     return rows
 
 
-def _history(node: Node, deep: dict[int, list[Node]]) -> list[Row]:
-    """The conversation, oldest first, with what stands N messages from its end."""
-    rows = [Row(kind="history", name="chat_history", role=node.role, note="older messages")]
-    behind: int | None = None
-    for depth in sorted(deep, reverse=True):
-        if behind is not None and behind - depth:
-            rows.append(_messages(node, behind - depth, current=depth == 0))
-        rows += [_message(one) for one in _ordered(deep[depth])]
-        behind = depth
-    if behind:
-        rows.append(_messages(node, behind, current=True))
-    return rows
-
-
-def _messages(node: Node, count: int, *, current: bool) -> Row:
-    many = "1 message" if count == 1 else f"{count} messages"
-    return Row(kind="history", name="chat_history", role=node.role, note=many + (", the input last" if current else ""))
-
-
-def _ordered(nodes: Sequence[Node]) -> Iterable[Node]:
-    return sorted(nodes, key=lambda node: -(node.injection_strategy.order if node.injection_strategy else 0))
-
-
-def _message(node: Node, note: str = "") -> Row:
-    wish = node.injection_strategy
-    return Row(
-        kind="message",
-        name=node.id,
-        role=node.role,
-        words=_first(node.content),
-        depth=wish.depth if wish is not None else None,
-        order=wish.order if wish is not None else None,
-        condition=told(node.condition) if node.condition is not None else "",
-        note=note,
-    )
-
-
-def _lost(node: Node, anchors: Collection[str]) -> str:
-    wish = node.injection_strategy
-    if wish is None or wish.anchor_target is None or wish.anchor_target in anchors:
-        return ""
-    return f"the anchor {wish.anchor_target!r} is not here, so it stands where it is listed"
-
-
-def _off(preset: Preset) -> list[Node]:
-    return [node for node in preset.nodes if not node.enabled]
-
-
-def _first(content: str) -> str:
-    words = " ".join(content.split())
-    return words if len(words) <= FIRST_WORDS else words[: FIRST_WORDS - 1].rstrip() + "…"
-
-
-def told(condition: Condition) -> str:
-    """A condition in a few words."""
+def describe_condition(condition: Condition) -> str:
+    """Describe a condition in a few words."""
     parts: list[str] = []
     if condition.keywords:
         names = {"any": "mentions", "all": "mentions all of", "none": "does not mention"}
@@ -141,3 +89,52 @@ def told(condition: Condition) -> str:
     if condition.group:
         parts.append(f"one of {condition.group}")
     return "; ".join(parts)
+
+
+def _history_rows(node: Node, by_depth: Mapping[int, Sequence[Node]]) -> list[LayoutRow]:
+    """The conversation, oldest message first, with the messages injected at each depth."""
+    rows = [LayoutRow(kind="history", name="chat_history", role=node.role, note="older messages")]
+    previous_depth: int | None = None
+    for depth in sorted(by_depth, reverse=True):
+        if previous_depth is not None and previous_depth - depth:
+            rows.append(_count_row(node, previous_depth - depth, with_input=depth == 0))
+        rows += map(_message_row, _sort_by_order(by_depth[depth]))
+        previous_depth = depth
+    if previous_depth:
+        rows.append(_count_row(node, previous_depth, with_input=True))
+    return rows
+
+
+def _count_row(node: Node, count: int, *, with_input: bool) -> LayoutRow:
+    note = ("1 message" if count == 1 else f"{count} messages") + (", the input last" if with_input else "")
+    return LayoutRow(kind="history", name="chat_history", role=node.role, note=note)
+
+
+def _message_row(node: Node, note: str = "") -> LayoutRow:
+    strategy = node.injection_strategy
+    return LayoutRow(
+        kind="message",
+        name=node.id,
+        role=node.role,
+        excerpt=_shorten(node.content),
+        depth=strategy.depth if strategy is not None else None,
+        order=strategy.order if strategy is not None else None,
+        condition=describe_condition(node.condition) if node.condition is not None else "",
+        note=note,
+    )
+
+
+def _sort_by_order(nodes: Sequence[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: -(node.injection_strategy.order if node.injection_strategy else 0))
+
+
+def _missing_anchor_note(node: Node, anchors: Collection[str]) -> str:
+    strategy = node.injection_strategy
+    if strategy is None or strategy.anchor_target is None or strategy.anchor_target in anchors:
+        return ""
+    return f"the anchor {strategy.anchor_target!r} is not here, so it stands where it is listed"
+
+
+def _shorten(content: str) -> str:
+    text = " ".join(content.split())
+    return text if len(text) <= EXCERPT_LENGTH else text[: EXCERPT_LENGTH - 1].rstrip() + "…"

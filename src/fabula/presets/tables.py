@@ -1,19 +1,27 @@
-"""The presets' table."""
+"""The table of presets."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, Text
 
 from fabula.context.recipes import Node
-from fabula.store.schema import About, number, packed, project_table, text, times, version
+from fabula.store.schema import (
+    TableInfo,
+    integer_column,
+    json_column,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
 presets = project_table(
     "presets",
-    About(room="presets", owner="project", item="id"),
+    TableInfo(area="presets", owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text("name"),
-    packed("nodes", info={"holds": list[Node]}),
-    number("active"),
-    *times(),
-    version(),
+    text_column("name"),
+    json_column("nodes", info={"type": list[Node]}),
+    integer_column("active"),
+    *timestamp_columns(),
+    version_column(),
 )

@@ -1,1 +1,1 @@
-"""Search: passages of the manuscript that bear on what is being written."""
+"""Search: passages of the manuscript and of conversations that bear on a query."""

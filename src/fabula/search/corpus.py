@@ -1,8 +1,8 @@
-"""The shelf: all that can be searched of a project at one moment, and its index, made when first asked for.
+"""The corpus: all texts of a project that can be searched, and their index, built when it is first needed.
 
-A shelf is part of a view and never changes; the next one shares with it whatever did not move. A small
-project is indexed while the first request waits, a few milliseconds; a large one in the background, and until
-that is done a request is told so. An edit is worked into the index by paragraph, on the next request.
+A corpus is part of a view and never changes; the next one shares with it whatever stayed the same. A small project is
+indexed while the first request waits, which takes a few milliseconds. A large one is indexed in the background, and
+until then requests get a warning. After an edit the next request updates the index, paragraph by paragraph.
 """
 
 from __future__ import annotations
@@ -16,187 +16,196 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.search.index import disk_cache as cache
-from fabula.search.index.index import Index
-from fabula.search.index.passages import Text, cut, rewritten
-from fabula.search.index.postings import count
-from fabula.search.model import Thread
+from fabula.search.index import disk_cache
+from fabula.search.index.index import SearchIndex
+from fabula.search.index.inverted_index import count_postings
+from fabula.search.index.passages import DocumentText, count_new_characters, cut_into_passages
+from fabula.search.model import SearchDocument
 
 log = logging.getLogger("fabula.search")
 
-AT_ONCE = 120_000  # characters that are indexed while a request waits
-WORTH = 0.1  # of all characters must be new for the cache to be written again
-TALK = "talk:"  # what the ids of threads begin with that are no documents
+IMMEDIATE_CHARACTERS = 120_000  # that are indexed while a request waits
+MIN_NEW_SHARE = 0.1  # of all characters that must be new for the cache file to be written again
+CONVERSATION_PREFIX = "talk:"  # of the ids of documents that are conversations
 
-Progress = Callable[[int, int], None]
-Cuts = Mapping[str, tuple[Text, Thread]]
+Progress = Callable[[int, int], None]  # characters done, characters in all
+CutTexts = Mapping[str, tuple[DocumentText, SearchDocument]]  # by document id
 
 
-class Talks(Struct, frozen=True):
-    """What was said, and all else that is no document: how much of it there is, and how to get at it."""
+class ConversationTexts(Struct, frozen=True):
+    """Messages and other texts that are no manuscript documents: how many characters, and how to read them."""
 
     characters: int
-    threads: Callable[[], Sequence[Thread]]
+    read_documents: Callable[[], Sequence[SearchDocument]]
 
 
-NOTHING_SAID = Talks(0, tuple)
+NO_CONVERSATIONS = ConversationTexts(0, tuple)
 
 
-class Made(Struct, frozen=True, eq=False):
-    """A finished index, with what is needed to search it and to follow it with the next one."""
+class BuiltIndex(Struct, frozen=True, eq=False):
+    """A finished index with what is needed to search it and to build the next one from it."""
 
-    index: Index
-    cuts: Cuts
-    said: int  # characters
-    trouble: str  # with the cache folder
-    first: Mapping[str, int]  # the number of each thread's first passage,
-    firsts: Sequence[int]  # in the order of the threads
-    ends: NDArray[np.int64]  # of passages, in their threads
-    sizes: NDArray[np.int64]  # how many passages each thread has
-    told: dict[tuple[int, str], tuple[str, str]] = {}  # passages that were found before: text and title as shown,
-    words: dict[int, dict[int, str]] = {}  # their words,
-    marks: dict[int, NDArray[np.uint64]] = {}  # and marks by which those that are nearly alike are seen
+    index: SearchIndex
+    cut_texts: CutTexts
+    conversation_characters: int
+    cache_error: str  # why the cache folder could not be used
+    first_numbers: Sequence[int]  # the number of each document's first passage
+    passage_ends: NDArray[np.int64]  # where each passage ends in its document
+    passage_counts: NDArray[np.int64]  # of each document
+    # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
+    rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
+    passage_words: dict[int, dict[int, str]] = {}
+    signatures: dict[int, NDArray[np.uint64]] = {}
     masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
-    def thread_of(self, number: int) -> Thread:
-        """The thread in which a passage stands."""
-        return self.index.threads[bisect_right(self.firsts, number) - 1]
+    def document_of(self, number: int) -> SearchDocument:
+        """The document of the passage with this number."""
+        return self.index.documents[bisect_right(self.first_numbers, number) - 1]
 
 
-class Shelf:
-    """Documents and conversations to be searched."""
+class Corpus:
+    """The documents and conversations of a project to be searched."""
 
     def __init__(
         self,
         project_id: str,
-        texts: Iterable[Text] = (),
-        talks: Talks = NOTHING_SAID,
-        before: Shelf | None = None,
+        texts: Iterable[DocumentText] = (),
+        conversations: ConversationTexts = NO_CONVERSATIONS,
+        previous: Corpus | None = None,
         *,
-        at_once: int = AT_ONCE,
+        immediate_characters: int = IMMEDIATE_CHARACTERS,
     ) -> None:
-        """`before` is the shelf of the view before, if there was one."""
+        """`previous` is the corpus of the previous view, if there was one."""
         self.project_id = project_id
         self.texts = tuple(texts)
-        self.talks = talks
-        self.made: Made | None = None
-        self.at_once = at_once
-        self._counted: tuple[Made | None, int] | None = None  # an index, and how many characters are new to it
-        self._maker: _Maker = before._maker if before is not None and before.project_id == project_id else _Maker()
+        self.conversations = conversations
+        self.built: BuiltIndex | None = None
+        self.immediate_characters = immediate_characters
+        self._new_characters: tuple[BuiltIndex | None, int] | None = None  # relative to an index
+        self._builder = _IndexBuilder()
+        if previous is not None and previous.project_id == project_id:
+            self._builder = previous._builder
 
-    def look(self) -> Made | None:
-        """The index, where it is there or quickly made; None while it is being made."""
-        if self.made is not None:
-            return self.made
-        maker = self._maker
-        made, counted = maker.made, self._counted
-        if counted is None or counted[0] is not made:
-            counted = self._counted = made, self._new(made)
-        if counted[1] <= self.at_once:
-            with maker.busy:
-                return self._finish(None)
-        failure, maker.failure = maker.failure, None
+    def get_index(self) -> BuiltIndex | None:
+        """The index, if it is built or can be built at once; None while it is built in the background."""
+        if self.built is not None:
+            return self.built
+        builder = self._builder
+        latest, known = builder.latest, self._new_characters
+        if known is None or known[0] is not latest:
+            known = self._new_characters = latest, self._count_new_characters(latest)
+        if known[1] <= self.immediate_characters:
+            with builder.lock:
+                return self._build(None)
+        failure, builder.failure = builder.failure, None
         if failure is not None:
             raise failure
-        if maker.busy.acquire(blocking=False):
-            threading.Thread(target=self._in_background, name="search-index", daemon=True).start()
+        if builder.lock.acquire(blocking=False):
+            threading.Thread(target=self._build_in_background, name="search-index", daemon=True).start()
         return None
 
-    def finished(self, progress: Progress | None = None) -> Made:
-        """The index, however long it takes."""
-        if self.made is not None:
-            return self.made
-        with self._maker.busy:
-            return self._finish(progress)
+    def build_index(self, progress: Progress | None = None) -> BuiltIndex:
+        """The index, however long it takes to build."""
+        if self.built is not None:
+            return self.built
+        with self._builder.lock:
+            return self._build(progress)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many characters of how many are done, while an index is being made."""
-        return self._maker.progress
+        """How many characters are indexed, and how many there are, while an index is built."""
+        return self._builder.progress
 
-    def _in_background(self) -> None:
-        maker = self._maker
+    def _build_in_background(self) -> None:
+        builder = self._builder
         try:
-            self._finish(None)
+            self._build(None)
         except Exception as error:
             log.warning("the search index of %s could not be made: %s", self.project_id, type(error).__name__)
-            maker.failure = error
+            builder.failure = error
         finally:
-            maker.busy.release()
+            builder.lock.release()
 
-    def _new(self, made: Made | None) -> int:
-        """How many characters are to be looked at."""
-        cuts: Cuts = made.cuts if made is not None else {}
-        new = sum(rewritten(was[0].text if (was := cuts.get(text.id)) else "", text.text) for text in self.texts)
-        return new + max(self.talks.characters - (made.said if made is not None else 0), 0)
+    def _count_new_characters(self, latest: BuiltIndex | None) -> int:
+        known: CutTexts = latest.cut_texts if latest is not None else {}
+        new = 0
+        for text in self.texts:
+            old = known.get(text.id)
+            new += count_new_characters(old[0].text if old is not None else "", text.text)
+        indexed = latest.conversation_characters if latest is not None else 0
+        return new + max(self.conversations.characters - indexed, 0)
 
-    def _finish(self, progress: Progress | None) -> Made:
-        if self.made is None:
-            maker = self._maker
-            self.made = maker.made = _make(self, maker, progress)
-        return self.made
+    def _build(self, progress: Progress | None) -> BuiltIndex:
+        if self.built is None:
+            self.built = self._builder.latest = self._builder.build(self, progress)
+        return self.built
 
 
-class _Maker:
-    """What the shelves of one project share: the latest index, and the right to make the next."""
+class _IndexBuilder:
+    """Builds the indexes of one project; shared by its corpora. `lock` is held while an index is built."""
 
     def __init__(self) -> None:
-        self.busy = threading.Lock()
+        self.lock = threading.Lock()
         self.progress = (0, 0)
-        self.made: Made | None = None
-        self.failure: Exception | None = None  # of making it in the background, until somebody was told
+        self.latest: BuiltIndex | None = None
+        self.failure: Exception | None = None  # of building in the background, until a request has raised it
+
+    def build(self, corpus: Corpus, progress: Progress | None) -> BuiltIndex:
+        """The index of a corpus, made from the latest one and from the cache file as far as they go."""
+        known: CutTexts = self.latest.cut_texts if self.latest is not None else {}
+        cut_texts = {text.id: _cut(text, known.get(text.id)) for text in corpus.texts}
+        documents = [*(document for _, document in cut_texts.values()), *corpus.conversations.read_documents()]
+        index, cache_error = self._index(corpus, documents, progress)
+        return BuiltIndex(
+            index,
+            cut_texts,
+            corpus.conversations.characters,
+            cache_error,
+            [*index.first_passages.values()],
+            np.fromiter((passage.end for passage in index.passages), np.int64, len(index.passages)),
+            np.array([len(document.passages) for document in documents], np.int64),
+        )
+
+    def _index(
+        self, corpus: Corpus, documents: Sequence[SearchDocument], progress: Progress | None
+    ) -> tuple[SearchIndex, str]:
+        """The index, and an error of the cache file; only a large amount of new text is worth that file."""
+        previous = self.latest.index if self.latest is not None else None
+        known = {document.id: document for document in previous.documents} if previous is not None else {}
+        new = [document for document in documents if known.get(document.id) is not document]
+        size = sum(count_changed_characters(known.get(document.id), document) for document in new)
+        if size <= corpus.immediate_characters:
+            return SearchIndex(documents, previous), ""
+        postings, cache_error = disk_cache.read_postings(corpus.project_id, new)
+        missing = [document for document in new if document.id not in postings]
+        done, total = 0, sum(_measure(document) for document in missing)
+        for document in missing:
+            old = known.get(document.id)
+            old_postings = previous.postings[document.id] if previous is not None and old is not None else None
+            postings[document.id] = count_postings(document, old, old_postings)
+            done += _measure(document)
+            self.progress = (done, total)
+            if progress is not None:
+                progress(done, total)
+        index = SearchIndex(documents, previous, postings)
+        if total > MIN_NEW_SHARE * sum(_measure(document) for document in documents):
+            cache_error = disk_cache.write_postings(corpus.project_id, documents, index.postings) or cache_error
+        return index, cache_error
 
 
-def _make(shelf: Shelf, maker: _Maker, progress: Progress | None) -> Made:
-    """The index of a shelf, from the latest one and from the cache folder as far as they go."""
-    before = maker.made
-    known: Cuts = before.cuts if before is not None else {}
-    cuts = {text.id: _cut(text, known.get(text.id)) for text in shelf.texts}
-    threads = [*(thread for _, thread in cuts.values()), *shelf.talks.threads()]
-    index, trouble = _index(shelf, threads, maker, progress)
-    first, number = {}, 0
-    for thread in threads:
-        first[thread.id] = number
-        number += len(thread.passages)
-    ends = np.fromiter((passage.end for passage in index.passages), np.int64, len(index.passages))
-    sizes = np.array([len(thread.passages) for thread in threads], np.int64)
-    return Made(index, cuts, shelf.talks.characters, trouble, first, [*first.values()], ends, sizes)
+def _cut(
+    text: DocumentText, previous: tuple[DocumentText, SearchDocument] | None
+) -> tuple[DocumentText, SearchDocument]:
+    if previous is not None and previous[0] == text:
+        return previous
+    return text, cut_into_passages(text, previous)
 
 
-def _cut(text: Text, was: tuple[Text, Thread] | None) -> tuple[Text, Thread]:
-    return was if was is not None and was[0] == text else (text, cut(text, was))
+def _measure(document: SearchDocument) -> int:
+    return sum(len(passage.text) for passage in document.passages)
 
 
-def _index(shelf: Shelf, threads: Sequence[Thread], maker: _Maker, progress: Progress | None) -> tuple[Index, str]:
-    """Small things are counted at once; a large book is looked for in the cache, counted thread by thread, and kept."""
-    before = maker.made.index if maker.made is not None else None
-    old = {thread.id: thread for thread in before.threads} if before is not None else {}
-    new = [thread for thread in threads if old.get(thread.id) is not thread]
-    size = sum(changed(old.get(thread.id), thread) for thread in new)
-    if size <= shelf.at_once:
-        return Index(threads, before), ""
-    kept, trouble = cache.read(shelf.project_id, new)
-    done = 0
-    missing = [thread for thread in new if thread.id not in kept]
-    total = sum(_length(thread) for thread in missing)
-    for thread in missing:
-        was = old.get(thread.id)
-        kept[thread.id] = count(thread, was, before.postings[thread.id] if before is not None and was else None)
-        done += _length(thread)
-        maker.progress = (done, total)
-        if progress is not None:
-            progress(done, total)
-    index = Index(threads, before, kept)
-    if total > WORTH * sum(_length(thread) for thread in threads):
-        trouble = cache.write(shelf.project_id, threads, index.postings) or trouble
-    return index, trouble
-
-
-def _length(thread: Thread) -> int:
-    return sum(len(passage.text) for passage in thread.passages)
-
-
-def changed(before: Thread | None, after: Thread) -> int:
-    """How many characters of a thread are not in it as it was."""
-    known = {passage.text for passage in before.passages} if before is not None else set()
-    return sum(len(passage.text) for passage in after.passages if passage.text not in known)
+def count_changed_characters(old: SearchDocument | None, new: SearchDocument) -> int:
+    """How many characters of a document are in passages that the old one does not have."""
+    known = {passage.text for passage in old.passages} if old is not None else set()
+    return sum(len(passage.text) for passage in new.passages if passage.text not in known)

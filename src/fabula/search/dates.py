@@ -1,7 +1,7 @@
-"""Dates: days that a stamp or a question names, so that "in May" finds what was said in May.
+"""Find dates in time stamps and questions, so that "in May" finds what was said in May.
 
-A day is a plain number, counted as Python does. A question may leave parts open ("on 5 May", "in 2023"), or
-count from the day of asking ("last summer", "three weeks ago", 前天).
+A day is a number, as in `date.toordinal`. A question may leave parts of a date open ("on 5 May", "in 2023"), or count
+from the date of the request ("last summer", "three weeks ago", 前天).
 """
 
 from __future__ import annotations
@@ -100,106 +100,107 @@ _DAY_WORDS = {
 _DAY_WORD = re.compile("|".join(_DAY_WORDS), re.IGNORECASE)
 
 
-class When(Struct, frozen=True):
-    """A time as it was named: parts of a date with others left open, or all days from one to another."""
+class DateReference(Struct, frozen=True):
+    """A date in a question: parts of a date with others left open, or all days from one to another."""
 
     year: int = 0
     month: int = 0
     day: int = 0
-    first: int = 0  # days as numbers, where it is a span
-    last: int = 0
+    first_day: int = 0  # as numbers, where it is a span of days
+    last_day: int = 0
 
 
-def day_of(stamp: str) -> int:
-    """The day a stamp names, as a number; 0 where it names none."""
+def parse_day(stamp: str) -> int:
+    """The day in a time stamp as a number; 0 where there is none."""
     for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _CHINESE):
-        for found in pattern.finditer(stamp[:80]):
-            when = _parts(found)
-            if when is not None and when.year and when.day:
-                return date(when.year, when.month, when.day).toordinal()
+        for match in pattern.finditer(stamp[:80]):
+            found = _read_parts(match)
+            if found is not None and found.year and found.day:
+                return date(found.year, found.month, found.day).toordinal()
     return 0
 
 
-def whens(text: str, now: str = "") -> list[When]:
-    """The times a question names; those that count from the day of asking need that day."""
-    found: list[When] = []
-    left = text
+def find_date_references(text: str, now: str = "") -> list[DateReference]:
+    """The dates in a question; `now` is the date of the request, from which relative dates count."""
+    references: list[DateReference] = []
+    remaining = text
     for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _MONTH_ONLY, _CHINESE, _YEAR_ONLY):
-        for match in pattern.finditer(left):
-            when = _parts(match)
-            if when is not None:
-                found.append(when)
-                left = left[: match.start()] + " " * len(match[0]) + left[match.end() :]
-    today = day_of(now)
+        for match in pattern.finditer(remaining):
+            reference = _read_parts(match)
+            if reference is not None:
+                references.append(reference)
+                remaining = remaining[: match.start()] + " " * len(match[0]) + remaining[match.end() :]
+    today = parse_day(now)
     if today:
-        with suppress(OverflowError):  # a day before all calendars
-            found.extend(_relative(left, date.fromordinal(today)))
-    return found
+        with suppress(OverflowError):  # a day before the first year
+            references.extend(_find_relative(remaining, date.fromordinal(today)))
+    return references
 
 
-def _parts(match: re.Match[str]) -> When | None:
+def _read_parts(match: re.Match[str]) -> DateReference | None:
     """The parts of a date, if there can be such a day."""
-    named = match.groupdict()
-    month = named.get("m") or ""
-    if month in ("may", "march", "mar", "jan", "sept", "dec"):  # words of their own when written small
+    parts = match.groupdict()
+    month = parts.get("m") or ""
+    if month in ("may", "march", "mar", "jan", "sept", "dec"):  # ordinary words in lower case
         return None
-    number = _MONTHS.get(month.lower()) or _number(month)
-    year, day = int(named.get("y") or 0), int(named.get("d") or 0)
+    number = _MONTHS.get(month.lower()) or _parse_number(month)
+    year, day = int(parts.get("y") or 0), int(parts.get("d") or 0)
     try:
         date(year or 2000, number or 1, day or 1)
     except ValueError:
         return None
-    return When(year, number, day)
+    return DateReference(year, number, day)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if text.isdecimal():
         return int(text)
     if text in _NUMBERS:
         return _NUMBERS[text]
-    return sum(_HAN.index(character) for character in text) if text and all(one in _HAN for one in text) else 0
+    return (
+        sum(_HAN.index(character) for character in text) if text and all(character in _HAN for character in text) else 0
+    )
 
 
-def _relative(text: str, now: date) -> Iterator[When]:
+def _find_relative(text: str, now: date) -> Iterator[DateReference]:
     for match in _DAY_WORD.finditer(text):
-        yield _span(now + timedelta(days=_DAY_WORDS[match[0].lower()]), 1)
+        yield _make_span(now + timedelta(days=_DAY_WORDS[match[0].lower()]), 1)
     for match in (*_AGO.finditer(text), *_AGO_ZH.finditer(text)):
         days = _UNITS[match["u"].lower()]
-        yield _span(now - timedelta(days=days * _number(match["n"].lower()) + days // 2), days)
+        yield _make_span(now - timedelta(days=days * _parse_number(match["n"].lower()) + days // 2), days)
     for match in _LAST.finditer(text):
-        yield _whole(match["u"].lower(), {"last": -1, "this": 0, "next": 1}[match["w"].lower()], now)
+        yield _make_period(match["u"].lower(), {"last": -1, "this": 0, "next": 1}[match["w"].lower()], now)
     for match in _LAST_ZH.finditer(text):
         step = -1 if match["w"][0] in "上去" else 1 if match["w"][0] in "下明" else 0
         unit = {"周": "week", "周末": "weekend", "星期": "week", "月": "month", "年": "year"}[match["u"]]
         if match["s"]:
-            yield _season(_SEASONS[match["s"]], now.year + step)
+            yield _make_season(_SEASONS[match["s"]], now.year + step)
         else:
-            yield _whole(unit, step, now)
+            yield _make_period(unit, step, now)
 
 
-def _whole(unit: str, step: int, now: date) -> When:
-    """Last week, this summer, next Monday: the whole of it."""
+def _make_period(unit: str, step: int, now: date) -> DateReference:
+    """All days of last week, this summer, next Monday and the like."""
     monday = now - timedelta(days=now.weekday())
     if unit == "week":
-        return _span(monday + timedelta(days=7 * step), 7)
+        return _make_span(monday + timedelta(days=7 * step), 7)
     if unit == "weekend":
-        return _span(monday + timedelta(days=7 * step + 5), 2)
+        return _make_span(monday + timedelta(days=7 * step + 5), 2)
     if unit == "month":
         months = now.year * 12 + now.month - 1 + step
-        return When(months // 12, months % 12 + 1)
+        return DateReference(months // 12, months % 12 + 1)
     if unit == "year":
-        return When(now.year + step)
+        return DateReference(now.year + step)
     if unit in _DAYS:
-        return _span(monday + timedelta(days=_DAYS[unit] + (7 * step if step else 0)), 1)
+        return _make_span(monday + timedelta(days=_DAYS[unit] + (7 * step if step else 0)), 1)
     month = _SEASONS[unit]
-    begun = now >= date(now.year, month, 1)
-    ended = begun and now >= date(now.year, month, 1) + timedelta(days=92)
-    return _season(month, now.year + (step if not ended else step + 1) if step < 0 else now.year + step)
+    has_ended = now >= date(now.year, month, 1) + timedelta(days=92)
+    return _make_season(month, now.year + (step if not has_ended else step + 1) if step < 0 else now.year + step)
 
 
-def _season(month: int, year: int) -> When:
-    return _span(date(year, month, 1), 92)
+def _make_season(month: int, year: int) -> DateReference:
+    return _make_span(date(year, month, 1), 92)
 
 
-def _span(first: date, days: int) -> When:
-    return When(first=first.toordinal(), last=first.toordinal() + days - 1)
+def _make_span(first: date, days: int) -> DateReference:
+    return DateReference(first_day=first.toordinal(), last_day=first.toordinal() + days - 1)

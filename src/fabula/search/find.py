@@ -1,4 +1,8 @@
-"""Finding: which passages may be told here, which of them answer, and each of them once."""
+"""Find passages: mask those that may not or need not be found, rank the others, drop near duplicates.
+
+The gate alone decides what enters a prompt. The mask here only saves ranking passages that the gate would stop, or
+that the prompt shows anyway.
+"""
 
 from __future__ import annotations
 
@@ -9,164 +13,165 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.core.story import Eyes, Position, Timeline, Vantage
-from fabula.search.corpus import TALK, Made
-from fabula.search.model import Hit, Passage, Query
+from fabula.core.fragment import Visibility
+from fabula.core.story import Perspective, Position, Timeline, Vantage
+from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex
+from fabula.search.model import Passage, Query, SearchDocument, SearchHit
 
-_BITS = 1024  # of a passage's mark
-_ALIKE = 0.2  # of the bits of two marks may differ in passages that are nearly alike
-_SPACED = 12  # characters a word at most, where there are spaces between words
-_MASKS = 512
+_SIGNATURE_BITS = 1024
+_MAX_DIFFERENCE = 0.2  # of the bits of two signatures that may differ in near duplicates
+_MAX_WORD = 12  # characters a word on average, where there are spaces between words
+_MAX_MASKS = 512  # cached masks of one index
+
+Mask = NDArray[np.bool_]
 
 
-class Stand(Struct, frozen=True):
-    """Where somebody stands who searches: whose eyes, in which conversation, and what the window shows anyway."""
+class SearchScope(Struct, frozen=True):
+    """From where a search is made: the vantage, the conversation, and what the prompt shows anyway."""
 
     vantage: Vantage
     timeline: Timeline
-    conversation: str = ""
-    speaker: str = ""
-    shown: Position | None = None
-    heard: int = 0  # of its own conversation, how many of the latest messages
+    conversation_id: str = ""
+    speaker_id: str = ""
+    shown_from: Position | None = None  # where the text window of the prompt begins
+    shown_messages: int = 0  # how many of the latest messages of the conversation the prompt shows
 
     @property
-    def knower(self) -> str | None:
-        """Whose knowledge counts, as the gate has it."""
-        return self.vantage.character if self.vantage.eyes is Eyes.CHARACTER else Eyes.READER.value
+    def viewer(self) -> str | None:
+        """Whose knowledge counts, as in the gate."""
+        return self.vantage.character if self.vantage.perspective is Perspective.CHARACTER else Perspective.READER.value
 
 
-class Found(Struct, frozen=True):
-    """A passage that answers, the thread it stands in, and how well, from 0 to 1."""
+class FoundPassage(Struct, frozen=True):
+    """A passage that was found, the id of its document, and its score from 0 to 1."""
 
     passage: Passage
-    thread: str
+    document_id: str
     score: float
 
 
-class Tellable(Struct, frozen=True):
-    """From where in the story a passage may be told, and to whom."""
+def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> Visibility:
+    """The visibility with which a passage is offered to the gate.
 
-    since: Position | None
-    known_to: frozenset[str] | None
-
-
-def tellable(passage: Passage, thread: str, stand: Stand) -> Tellable:
-    """The terms under which a passage is offered; whether they are met is for the gate to say.
-
-    What was said in a conversation has no place in the story, so where a place matters only the author hears
-    of it; it belongs to whoever was there, and in its own conversation, where nobody is impersonated, to all.
+    A message has no position in the story, so where a position matters only the author sees it. It is known to those
+    who took part; in its own conversation, where no character speaks, it is known to all.
     """
-    if not thread.startswith(TALK):
-        return Tellable(Position(thread, passage.end), passage.known_to)
-    since = None if stand.vantage.position is None else Position(thread)
-    if thread == TALK + stand.conversation and not stand.speaker:
-        return Tellable(since, None)
-    return Tellable(since, passage.known_to if passage.known_to is not None else frozenset())
+    if not document_id.startswith(CONVERSATION_PREFIX):
+        return Visibility(passage.source, Position(document_id, passage.end), known_to=passage.known_to)
+    since = None if scope.vantage.position is None else Position(document_id)
+    if document_id == CONVERSATION_PREFIX + scope.conversation_id and not scope.speaker_id:
+        return Visibility(passage.source, since)
+    known_to = passage.known_to if passage.known_to is not None else frozenset[str]()
+    return Visibility(passage.source, since, known_to=known_to)
 
 
-def allowed(made: Made, stand: Stand) -> NDArray[np.bool_]:
-    """The passages among which it makes sense to rank: the gate would stop the others, or the window shows them."""
-    vantage, here = stand.vantage, stand.vantage.position
+def make_search_mask(built: BuiltIndex, scope: SearchScope) -> Mask:
+    """Which passages are worth ranking: not those that the gate would stop or that the prompt shows anyway."""
+    vantage, here = scope.vantage, scope.vantage.position
     key = (
-        vantage.eyes,
+        vantage.perspective,
         vantage.character,
         here and here.document,
-        stand.conversation,
-        stand.speaker,
-        stand.timeline.moments,
+        scope.conversation_id,
+        scope.speaker_id,
+        scope.timeline.entries,
     )
-    mask = made.masks.get(key)
+    mask = built.masks.get(key)
     if mask is None:
-        if len(made.masks) >= _MASKS:
-            made.masks.clear()
-        mask = made.masks[key] = _mask(made, stand)
-    talk = made.first.get(TALK + stand.conversation) if stand.heard else None
-    if here is None and talk is None:
+        if len(built.masks) >= _MAX_MASKS:
+            built.masks.clear()
+        mask = built.masks[key] = _mask_documents(built, scope)
+    firsts = built.index.first_passages
+    conversation = firsts.get(CONVERSATION_PREFIX + scope.conversation_id) if scope.shown_messages else None
+    if here is None and conversation is None:
         return mask
     mask = mask.copy()
-    if talk is not None:
-        last = talk + len(made.thread_of(talk).passages)
-        mask[max(last - stand.heard, talk) : last] = False
-    for place, after in ((here, vantage.eyes is not Eyes.AUTHOR), (stand.shown, True)):
-        first = made.first.get(place.document) if place is not None and after else None
-        if place is not None and first is not None:
-            last = first + len(made.cuts[place.document][1].passages)
-            mask[first:last] &= made.ends[first:last] <= place.offset
+    if conversation is not None:
+        last = conversation + len(built.document_of(conversation).passages)
+        mask[max(last - scope.shown_messages, conversation) : last] = False
+    limits = [scope.shown_from] if vantage.perspective is Perspective.AUTHOR else [here, scope.shown_from]
+    for position in limits:
+        first = firsts.get(position.document) if position is not None else None
+        if position is not None and first is not None:
+            last = first + len(built.cut_texts[position.document][1].passages)
+            mask[first:last] &= built.passage_ends[first:last] <= position.offset
     return mask
 
 
-def _mask(made: Made, stand: Stand) -> NDArray[np.bool_]:
-    author, here, knower = stand.vantage.eyes is Eyes.AUTHOR, stand.vantage.position, stand.knower
-    threads, reached = made.index.threads, stand.timeline.reached
-    told = []
-    for thread in threads:
-        known_to = thread.passages[0].known_to if thread.passages else None
-        told.append(
-            author
-            or (
-                here is not None
-                and (thread.id == here.document or reached(Position(thread.id), here))
-                and (known_to is None or knower in known_to)
-            )
-        )
-    mask = np.repeat(np.array(told, np.bool_), made.sizes)
-    for thread in threads if not author else ():
-        if thread.id.startswith(TALK):
-            terms_ = [tellable(passage, thread.id, stand) for passage in thread.passages]
-            first = made.first[thread.id]
-            mask[first : first + len(terms_)] = [
-                one.since is None and (one.known_to is None or knower in one.known_to) for one in terms_
+def _mask_documents(built: BuiltIndex, scope: SearchScope) -> Mask:
+    """The mask that all positions in one document share."""
+    documents = built.index.documents
+    if scope.vantage.perspective is Perspective.AUTHOR:
+        return np.ones(len(built.index.passages), np.bool_)
+    mask = np.repeat(np.array([_is_reached(document, scope) for document in documents], np.bool_), built.passage_counts)
+    for document in documents:
+        if document.id.startswith(CONVERSATION_PREFIX):
+            visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
+            first = built.index.first_passages[document.id]
+            mask[first : first + len(visibilities)] = [
+                visibility.since is None and (visibility.known_to is None or scope.viewer in visibility.known_to)
+                for visibility in visibilities
             ]
     return mask
 
 
-def find(
-    made: Made,
+def _is_reached(document: SearchDocument, scope: SearchScope) -> bool:
+    here = scope.vantage.position
+    known_to = document.passages[0].known_to if document.passages else None
+    if here is None or not (known_to is None or scope.viewer in known_to):
+        return False
+    return document.id == here.document or scope.timeline.has_reached(Position(document.id), here)
+
+
+def find_passages(
+    built: BuiltIndex,
     query: Query,
-    mask: NDArray[np.bool_] | None,
-    most: int,
-    near: NDArray[np.float32] | None = None,
-) -> list[Hit]:
-    """The passages that answer best, best first, none nearly like a better one; `mask` says which are searched."""
-    hits = made.index.search(query, most=most + most // 4, allowed=mask, vectors=near)
-    return apart(made, hits)[:most]
+    mask: Mask | None,
+    limit: int,
+    semantic_scores: NDArray[np.float32] | None = None,
+) -> list[SearchHit]:
+    """The best passages, best first, without near duplicates; `mask` says which passages are searched."""
+    hits = built.index.search(query, limit=limit + limit // 4, allowed=mask, semantic_scores=semantic_scores)
+    return drop_near_duplicates(built, hits)[:limit]
 
 
-def apart(made: Made, hits: Sequence[Hit]) -> list[Hit]:
-    """Without those that say again what a better one says."""
+def drop_near_duplicates(built: BuiltIndex, hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """The hits without those that are nearly the same as a better one."""
     if len(hits) < 2:
         return list(hits)
-    marks = np.concatenate([_marked(made, hit.number) for hit in hits]).reshape(len(hits), -1)
-    most = _ALIKE * np.bitwise_count(marks).sum(axis=1)
-    folded = np.bitwise_xor.reduce(marks, axis=1)  # differs in no more bits than the whole, and mostly in enough
-    if np.count_nonzero(np.bitwise_count(folded[:, None] ^ folded[None]) <= most[:, None]) == len(hits):
-        return list(hits)  # each is like itself alone
-    alike = np.bitwise_count(marks[:, None] ^ marks[None]).sum(axis=2) <= most[:, None]
+    signatures = np.concatenate([_get_signature(built, hit.passage_number) for hit in hits]).reshape(len(hits), -1)
+    limits = _MAX_DIFFERENCE * np.bitwise_count(signatures).sum(axis=1)
+    # Folded signatures differ in no more bits than whole ones, and mostly in enough.
+    folded = np.bitwise_xor.reduce(signatures, axis=1)
+    if np.count_nonzero(np.bitwise_count(folded[:, None] ^ folded[None]) <= limits[:, None]) == len(hits):
+        return list(hits)  # each is similar to itself alone
+    similar = np.bitwise_count(signatures[:, None] ^ signatures[None]).sum(axis=2) <= limits[:, None]
     kept: list[int] = []
-    for at, twins in enumerate(alike.tolist()):
-        if not any(twins[other] for other in kept):
-            kept.append(at)
-    return [hits[at] for at in kept]
+    for number, row in enumerate(similar.tolist()):
+        if not any(row[other] for other in kept):
+            kept.append(number)
+    return [hits[number] for number in kept]
 
 
-def words_of(made: Made, number: int) -> Mapping[int, str]:
-    """The words of a passage that was found, by number."""
-    words = made.words.get(number)
+def read_passage_words(built: BuiltIndex, number: int) -> Mapping[int, str]:
+    """The words of a passage by the numbers of their terms, cached."""
+    words = built.passage_words.get(number)
     if words is None:
-        words = made.words[number] = made.index.words(number)
+        words = built.passage_words[number] = built.index.read_words(number)
     return words
 
 
-def _marked(made: Made, number: int) -> NDArray[np.uint64]:
-    """A passage in a thousand bits: alike where its words are, or its pairs of characters where it has no spaces."""
-    mark = made.marks.get(number)
-    if mark is None:
-        text = made.index.passages[number].text.lower()
+def _get_signature(built: BuiltIndex, number: int) -> NDArray[np.uint64]:
+    """A bit set of a passage's words, or of its pairs of characters where it has no spaces, cached."""
+    signature = built.signatures.get(number)
+    if signature is None:
+        text = built.index.passages[number].text.lower()
         pieces = text.split()
-        if _SPACED * len(pieces) < len(text):
+        if _MAX_WORD * len(pieces) < len(text):
             pieces = [text[at : at + 2] for at in range(len(text))]
         bits = 0
         for piece in pieces:
-            bits |= 1 << (crc32(piece.encode()) % _BITS)
-        mark = made.marks[number] = np.frombuffer(bits.to_bytes(_BITS // 8, "little"), np.uint64)
-    return mark
+            bits |= 1 << (crc32(piece.encode()) % _SIGNATURE_BITS)
+        data = bits.to_bytes(_SIGNATURE_BITS // 8, "little")
+        signature = built.signatures[number] = np.frombuffer(data, np.uint64)
+    return signature

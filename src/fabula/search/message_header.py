@@ -1,4 +1,4 @@
-"""The lead of something said: when, and by whom, where the text itself begins with that.
+"""Parse the header of a message: the time and the speaker with which its text begins.
 
 Chat logs and scripts begin a line with `Name:`, often with a time in brackets before it.
 """
@@ -9,35 +9,35 @@ import re
 
 from msgspec import Struct
 
-from fabula.search.dates import day_of
+from fabula.search.dates import parse_day
 from fabula.search.model import Passage
 
 _STAMP = r"(?:\[(?P<stamp>[^\]\n]{1,60})\]\s*)?"
 _SPEAKER = r"(?:(?P<speaker>[^\W\d_a-z][\w.'’·-]{0,30}(?: [^\W\d_a-z][\w.'’·-]{0,30}){0,3})\s?[:：]\s?(?=\S))?"
-_LEAD = re.compile(_STAMP + _SPEAKER)
-_ASKS = re.compile(r"[?？][\s\"'”’」』)\]）]*$")
+_HEADER = re.compile(_STAMP + _SPEAKER)
+_QUESTION_END = re.compile(r"[?？][\s\"'”’」』)\]）]*$")
 
 
-class Lead(Struct, frozen=True, gc=False):
-    """How a passage begins and ends: its day and speaker, the text without its stamp, and whether it ends asking."""
+class MessageHeader(Struct, frozen=True, gc=False):
+    """The day and speaker of a passage, and its text without the time stamp."""
 
     day: int  # as a number; 0 for none
     speaker: str
     text: str
-    asks: bool
-    said: str  # the text and who said it: what is compared by meaning
+    ends_with_question: bool
+    embedding_text: str  # the text with its speaker, as it is embedded
 
 
-def lead(passage: Passage) -> Lead:
-    """Read a passage's lead; what the passage says of itself goes first."""
+def parse_message_header(passage: Passage) -> MessageHeader:
+    """The header of a passage; its own fields outrank what its text says."""
     text, speaker, day = passage.text, passage.speaker, 0
-    found = _LEAD.match(text)
-    if found is not None and found.end():
-        day = day_of(found["stamp"]) if found["stamp"] else 0
-        speaker = speaker or found["speaker"] or ""
+    match = _HEADER.match(text)
+    if match is not None and match.end():
+        day = parse_day(match["stamp"]) if match["stamp"] else 0
+        speaker = speaker or match["speaker"] or ""
         if day:
-            text = text[found.end("stamp") + 1 :].lstrip()
+            text = text[match.end("stamp") + 1 :].lstrip()
     if passage.at:
-        day = day_of(passage.at) or day
-    said = f"{passage.speaker}: {text}" if passage.speaker else text
-    return Lead(day, speaker, text, _ASKS.search(text[-12:]) is not None, said)
+        day = parse_day(passage.at) or day
+    embedding_text = f"{passage.speaker}: {text}" if passage.speaker else text
+    return MessageHeader(day, speaker, text, _QUESTION_END.search(text[-12:]) is not None, embedding_text)

@@ -1,4 +1,4 @@
-"""What search works on: passages, the threads they stand in, and what is looked for."""
+"""Types of search: passages, the documents they belong to, queries and hits."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from msgspec import Struct
 
 
 class Passage(Struct, frozen=True, gc=False):
-    """A stretch of a document, or one thing said: the smallest thing that can be found."""
+    """A few paragraphs of a document, or one message: the unit that search finds."""
 
-    source: str  # its name among fragments: `search:<document>#<passage>`, `history:<message>` …
+    source: str  # its id among fragments: `search:<document>#<passage>`, `history:<message>` …
     text: str
     title: str = ""
-    start: int = 0  # where in its thread it begins and ends, in code points
+    start: int = 0  # where it begins and ends in its document, in code points
     end: int = 0
     known_to: frozenset[str] | None = None
-    at: str = ""  # when it was said or happened, where the material says so (ISO 8601)
-    speaker: str = ""  # the name of whoever said it
+    at: str = ""  # when it was said or happened, where that is known (ISO 8601)
+    speaker: str = ""  # the name of the speaker of a message
 
 
-class Thread(Struct, frozen=True):
-    """Passages that follow one another: a document, a conversation."""
+class SearchDocument(Struct, frozen=True):
+    """A manuscript document or a conversation, cut into passages."""
 
     id: str
     passages: tuple[Passage, ...]
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What is looked for: texts with their weights, names found in them, and the day of asking."""
+    """A query: texts with their weights, names found in them, and the date of the request."""
 
     parts: tuple[tuple[str, float], ...] = ()
     names: tuple[str, ...] = ()
     now: str = ""
-    page: bool = False  # a page that is being written, rather than a question: see `page.py`
+    is_page: bool = False  # a page that is being written, rather than a question: see `page_query.py`
 
 
-class Hit(Struct, frozen=True, gc=False):
-    """A passage that was found: its number in the index, and how well it answers, from 0 to 1."""
+class SearchHit(Struct, frozen=True, gc=False):
+    """A passage that was found: its number in the index, and its score from 0 to 1."""
 
-    number: int
+    passage_number: int
     score: float

@@ -1,8 +1,9 @@
-"""A page that is being written, as a query: what a scene needs from long ago stands in a passage by itself.
+"""Score passages for a page that is being written: what a scene needs from long ago stands in a single passage.
 
-A question shares its words with the talk around its answer; a page shares most of its words with every other page
-of the book. So here neighbours lend nothing, a chapter lifts nobody, and only the most telling words are looked at,
-the rare ones counting for more: a name and a thing together say more than any number of doors and candles.
+A question shares its words with the conversation around its answer. A page shares most of its words with every other
+page of the book. So here neighbouring passages share nothing, a chapter does not lift its passages, only the most
+telling words are looked up, and rare ones count for more: a name and a thing together say more than any number of
+doors and candles.
 """
 
 from __future__ import annotations
@@ -13,76 +14,75 @@ from itertools import repeat
 
 import numpy as np
 
-from fabula.search.index.inverted_index import Ledger, Shares
-from fabula.search.index.passage_table import Numbers, Seats
-from fabula.search.index.postings import Integers
+from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
+from fabula.search.index.passage_table import Numbers, PassageTable
 from fabula.search.model import Query
-from fabula.text.terms import lent
+from fabula.text.terms import count_shared_terms
 
-MOST = 24  # words of a page that are looked at, and twice as many single characters
-RARER = 1.5  # the power to which rarity counts
-K1, B = 1.0, 0.6  # how soon more of a word says no more; how much length counts against a passage
-NAMED = 0.5  # what being a name adds to a word
-_BY_NUMBER = np.sqrt(np.arange(4, dtype=np.float32))  # saying it twice is not saying twice as much
-_NOTHING: Shares = np.zeros(0, np.int32), np.zeros(0, np.float32)
+MAX_WORDS = 24  # of a page that are looked up, and twice as many single characters
+RARITY_POWER = 1.5
+K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a passage's length
+NAME_WEIGHT = 0.5  # of the terms of a name
+_COUNT_WEIGHTS = np.sqrt(np.arange(4, dtype=np.float32))  # of a term that occurs 0 to 3 times in the query
+_NO_TERMS: WeightedNumbers = np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
-def needed(ledger: Ledger, seats: Seats, query: Query) -> Numbers:
+def score_page_query(index: InvertedIndex, table: PassageTable, query: Query) -> Numbers:
     """How much of what a page speaks of each passage holds; 0 where it holds nothing."""
-    said = [(_numbered(ledger, text), weight) for text, weight in query.parts]
-    said += [(_numbered(ledger, name), NAMED) for name in query.names]
-    words = _summed([(words, weight) for (words, _), weight in said])
-    characters = _summed([(characters, weight) for (_, characters), weight in said])
-    found = _own(ledger, seats, *words, MOST)
-    return found + _own(ledger, seats, *characters, 2 * MOST) if len(characters[0]) else found
+    parts = [(_number_terms(index, text), weight) for text, weight in query.parts]
+    parts += [(_number_terms(index, name), NAME_WEIGHT) for name in query.names]
+    words = _sum_weights([(words, weight) for (words, _), weight in parts])
+    characters = _sum_weights([(characters, weight) for (_, characters), weight in parts])
+    scores = _score_terms(index, table, *words, MAX_WORDS)
+    return scores + _score_terms(index, table, *characters, 2 * MAX_WORDS) if len(characters[0]) else scores
 
 
-def spoken(ledger: Ledger, query: Query) -> frozenset[int]:
-    """The words of what weighs most in a query, by the ledger's numbers."""
-    most = max(weight for _, weight in query.parts)
-    said = [_numbered(ledger, text)[0][0] for text, weight in query.parts if weight == most]
-    return frozenset(np.concatenate(said).tolist())
+def find_query_words(index: InvertedIndex, query: Query) -> frozenset[int]:
+    """The numbers of the terms in the heaviest parts of a query."""
+    top = max(weight for _, weight in query.parts)
+    numbers = [_number_terms(index, text)[0][0] for text, weight in query.parts if weight == top]
+    return frozenset(np.concatenate(numbers).tolist())
 
 
-def _numbered(ledger: Ledger, text: str) -> tuple[Shares, Shares]:
-    """The words and the single characters of a text by the ledger's numbers, and what each counts for."""
-    known = ledger.spoken.young.get(text)
-    return known if known is not None else ledger.spoken.find(text, partial(_known, ledger))
+def _number_terms(index: InvertedIndex, text: str) -> tuple[WeightedNumbers, WeightedNumbers]:
+    """The numbers and weights of the words and of the single characters of a text, cached."""
+    numbers = index.query_cache.recent.get(text)
+    return numbers if numbers is not None else index.query_cache.get_or_compute(text, partial(_count_text, index))
 
 
-def _known(ledger: Ledger, text: str) -> tuple[Shares, Shares]:
-    words, characters = lent(text)
-    return _shares(ledger, words), _shares(ledger, characters)
+def _count_text(index: InvertedIndex, text: str) -> tuple[WeightedNumbers, WeightedNumbers]:
+    words, characters = count_shared_terms(text)
+    return _weigh_counts(index, words), _weigh_counts(index, characters)
 
 
-def _shares(ledger: Ledger, counts: Mapping[str, int]) -> Shares:
+def _weigh_counts(index: InvertedIndex, counts: Mapping[str, int]) -> WeightedNumbers:
     if not counts:
-        return _NOTHING
-    numbers = np.fromiter(map(ledger.numbers.get, counts, repeat(-1)), np.int32, len(counts))
-    often = np.fromiter(counts.values(), np.int32, len(counts))
-    held = numbers >= 0
-    return numbers[held], _BY_NUMBER[np.minimum(often[held], 3)]
+        return _NO_TERMS
+    numbers = np.fromiter(map(index.term_numbers.get, counts, repeat(-1)), np.int32, len(counts))
+    occurrences = np.fromiter(counts.values(), np.int32, len(counts))
+    is_known = numbers >= 0
+    return numbers[is_known], _COUNT_WEIGHTS[np.minimum(occurrences[is_known], 3)]
 
 
-def _summed(said: Sequence[tuple[Shares, float]]) -> Shares:
-    """Each word once, with all it counts for."""
-    told = [(shares, weight) for shares, weight in said if len(shares[0])]
-    if not told:
-        return _NOTHING
-    numbers = np.concatenate([numbers for (numbers, _), _ in told])
-    worth = np.concatenate([shares * np.float32(weight) for (_, shares), weight in told])
-    each, places = np.unique(numbers, return_inverse=True)
-    return each, np.bincount(places, worth).astype(np.float32)
+def _sum_weights(parts: Sequence[tuple[WeightedNumbers, float]]) -> WeightedNumbers:
+    """Each term once, with the sum of its weights."""
+    parts = [(terms, weight) for terms, weight in parts if len(terms[0])]
+    if not parts:
+        return _NO_TERMS
+    numbers = np.concatenate([numbers for (numbers, _), _ in parts])
+    weights = np.concatenate([weights * np.float32(weight) for (_, weights), weight in parts])
+    distinct, places = np.unique(numbers, return_inverse=True)
+    return distinct, np.bincount(places, weights).astype(np.float32)
 
 
-def _own(ledger: Ledger, seats: Seats, numbers: Integers, worth: Numbers, most: int) -> Numbers:
+def _score_terms(index: InvertedIndex, table: PassageTable, numbers: Integers, weights: Numbers, limit: int) -> Numbers:
     if not len(numbers):
-        return np.zeros(seats.size, np.float32)
-    held = ledger.held(numbers)
-    rare = np.log(1 + (seats.size - held + 0.5) / (held + 0.5)) ** RARER
-    telling = np.where(held > 0, worth * rare, 0.0)
-    best = np.lexsort((numbers, -telling))[:most]
-    rows, holders, counts = ledger.entries(numbers[best])
-    norm = K1 * (1 - B + B * seats.breadth[holders])
-    share = telling[best][rows] * counts / (counts + norm)
-    return np.bincount(holders, share, seats.size).astype(np.float32)
+        return np.zeros(table.size, np.float32)
+    passages = index.count_passages(numbers)
+    rarity = np.log(1 + (table.size - passages + 0.5) / (passages + 0.5)) ** RARITY_POWER
+    worth = np.where(passages > 0, weights * rarity, 0.0)
+    best = np.lexsort((numbers, -worth))[:limit]
+    rows, holders, counts = index.find_postings(numbers[best])
+    norm = K1 * (1 - B + B * table.relative_length[holders])
+    scores = worth[best][rows] * counts / (counts + norm)
+    return np.bincount(holders, scores, table.size).astype(np.float32)

@@ -1,9 +1,9 @@
-"""Ranking: how well each passage answers.
+"""Rank passages for a query.
 
-Words count as in BM25, with three things added. A passage shares in what its neighbours say, because an answer
-seldom repeats what it answers. A thread that holds much of what is sought lifts all its passages. And who speaks,
-and when, count where the query names a person or a time.
-Nearness in meaning, where there is any, is put on the same scale and added.
+Terms count as in BM25, with three additions. A passage shares in the terms of its neighbours, because an answer seldom
+repeats the words of its question. A document that holds much of the query lifts all its passages. The speaker and the
+date count where the query names a person or a date. Semantic scores, where there are any, are put on the same scale
+and added.
 """
 
 from __future__ import annotations
@@ -11,198 +11,199 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.search.dates import When
-from fabula.search.index.inverted_index import Ledger
-from fabula.search.index.passage_table import LENT, Numbers, Seats
-from fabula.search.model import Hit, Query
-from fabula.search.page_query import needed
-from fabula.search.query_terms import Sought, Words, seek
+from fabula.search.dates import DateReference
+from fabula.search.index.inverted_index import InvertedIndex
+from fabula.search.index.passage_table import NEIGHBOUR_SHARES, Numbers, PassageTable, share_with_neighbours
+from fabula.search.model import Query, SearchHit
+from fabula.search.page_query import score_page_query
+from fabula.search.query_terms import QueryTerms, WeightedTerms, make_query_terms
 
-K1, B = 1.0, 0.6  # how soon more of a word says no more; how much length counts against a passage
-THREAD_B = 0.75
-EXACT = 0.1  # a word as it is written, beside its root
-CHARACTER = 1.5  # a single character, beside its pairs
-KIN = 0.25  # a word near in meaning, beside the word itself
-THREAD = 0.4
-SPEAKER = 2.5
-TIME = 1.4
-ASKS = 0.3  # what a passage loses that ends with a question, but never more than half
-MEANING = 0.45
-AGAIN = 0.05  # how soon a thread tires
-NEAR, REACH = 0.3, 40.0  # what being near adds, and how far that goes
-SOON = 7  # days after a time in which it is still spoken of
+K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a passage's length
+DOCUMENT_B = 0.75  # the same for a document's length
+EXACT_WEIGHT = 0.1  # of a word as written, beside its stem
+CHARACTER_WEIGHT = 1.5  # of a single character, beside its pairs
+DOCUMENT_WEIGHT = 0.4
+SPEAKER_WEIGHT = 2.5
+DATE_WEIGHT = 1.4
+QUESTION_PENALTY = 0.3  # of a passage that ends with a question, but never more than half of its score
+SEMANTIC_WEIGHT = 0.45
+REPEAT_PENALTY = 0.05  # the power by which further passages of one document count less
+NEAR_WEIGHT, NEAR_REACH = 0.3, 40.0  # of passages beside `near_passage`, and over how many passages that fades
+DAYS_AFTER = 7  # days after a date in which it is still spoken of
 
 
-def ranked(
-    ledger: Ledger,
-    seats: Seats,
+def rank_passages(
+    index: InvertedIndex,
+    table: PassageTable,
     query: Query,
     *,
-    most: int,
+    limit: int,
     allowed: NDArray[np.bool_] | None = None,
-    nearness: Numbers | None = None,
-    here: int | None = None,
-) -> list[Hit]:
-    """The best passages among the allowed, best first, with scores from 0 to 1."""
-    if not seats.size or most <= 0:
+    semantic_scores: Numbers | None = None,
+    near_passage: int | None = None,
+) -> list[SearchHit]:
+    """The best of the allowed passages, best first, with scores from 0 to 1."""
+    if not table.size or limit <= 0:
         return []
-    if query.page:
-        scores = needed(ledger, seats, query)
+    if query.is_page:
+        scores = score_page_query(index, table, query)
     else:
-        scores = lexical(ledger, seats, seek(ledger, query, seats.width, dated=seats.dated))
-    if nearness is not None:
-        scores = _fused(seats, scores, nearness)
-    if here is not None:
-        away = np.abs(np.arange(seats.size) - here)
-        scores += np.where(scores > 0, NEAR * np.exp(-away / REACH), 0.0)
+        terms = make_query_terms(index, query, table.slot_count, with_dates=table.has_dates)
+        scores = score_by_words(index, table, terms)
+    if semantic_scores is not None:
+        scores = _add_semantic_scores(table, scores, semantic_scores)
+    if near_passage is not None:
+        distance = np.abs(np.arange(table.size) - near_passage)
+        scores += np.where(scores > 0, NEAR_WEIGHT * np.exp(-distance / NEAR_REACH), 0.0)
     if allowed is not None:
         scores = np.where(allowed, scores, 0.0)
-    return _best(seats, scores, most)
+    return _choose_best(table, scores, limit)
 
 
-def lexical(ledger: Ledger, seats: Seats, sought: Sought) -> Numbers:
-    """How well each passage answers by its words, its speaker and its time; 0 where nothing matches."""
-    scores = _shared(ledger, seats, sought.lent)
-    scores += KIN * _shared(ledger, seats, sought.kin)
-    scores += EXACT * _own(ledger, seats, sought.exact)
-    scores += CHARACTER * _own(ledger, seats, sought.characters)
-    if len(seats.thread_breadth) > 1:
-        threads = _threads(ledger, seats, sought.lent) + CHARACTER * _threads(ledger, seats, sought.characters)
-        scores += THREAD * threads[seats.threads]
-    voices = np.array([sought.speaks(name) for name in seats.names], np.float32)
-    scores += SPEAKER * np.minimum(voices, 1.0)[seats.voices]
-    for when in sought.whens:
-        scores += TIME * _timely(seats, when)
-    return np.asarray(scores - np.minimum(ASKS * seats.asks, scores / 2), np.float32)
+def score_by_words(index: InvertedIndex, table: PassageTable, terms: QueryTerms) -> Numbers:
+    """The score of each passage by its terms, its speaker and its date; 0 where nothing matches."""
+    scores = _score_shared(index, table, terms.shared)
+    scores += EXACT_WEIGHT * _score_own(index, table, terms.exact)
+    scores += CHARACTER_WEIGHT * _score_own(index, table, terms.characters)
+    if len(table.document_length) > 1:
+        documents = _score_documents(index, table, terms.shared)
+        documents = documents + CHARACTER_WEIGHT * _score_documents(index, table, terms.characters)
+        scores += DOCUMENT_WEIGHT * documents[table.documents]
+    speakers = np.array([terms.weigh_speaker(name) for name in table.speaker_names], np.float32)
+    scores += SPEAKER_WEIGHT * np.minimum(speakers, 1.0)[table.speakers]
+    for date in terms.dates:
+        scores += DATE_WEIGHT * _score_date(table, date)
+    return np.asarray(scores - np.minimum(QUESTION_PENALTY * table.ends_with_question, scores / 2), np.float32)
 
 
-def _rarity(held: NDArray[np.int64] | int, size: int) -> NDArray[np.float32]:
-    return np.log(1 + (size - held + 0.5) / (np.asarray(held) + 0.5)).astype(np.float32)
+def _rarity(passages: NDArray[np.int64] | int, size: int) -> NDArray[np.float32]:
+    """The inverse document frequency of terms that so many passages of `size` hold."""
+    return np.log(1 + (size - passages + 0.5) / (np.asarray(passages) + 0.5)).astype(np.float32)
 
 
-def _shared(ledger: Ledger, seats: Seats, words: Words) -> Numbers:
-    """What passages and their neighbours say together, word by word."""
-    if not len(words.numbers):
-        return np.zeros(seats.size, np.float32)
-    rows, holders, counts = ledger.entries(words.numbers)
-    counts = counts * words.shares[rows]
-    here = words.groups[rows] * seats.width + seats.places[holders]
-    to, parts = [here], [counts]
-    for away, part in enumerate(LENT, 1):
-        to += [here - away, here + away]
-        parts += [part * counts, part * counts]
-    cells, shared = _summed(np.concatenate(to), np.concatenate(parts), len(words.weights) * seats.width)
-    row, place = np.divmod(cells, seats.width)
-    taken = seats.numbers[place] >= 0
-    row, number, shared = row[taken], seats.numbers[place[taken]], shared[taken]
-    rare = _rarity(np.bincount(row, minlength=len(words.weights)), seats.size)
-    worth = ((K1 + 1) * words.weights * rare)[row] * shared / (shared + _norm(seats.breadth[number], B))
-    return np.bincount(number, worth, seats.size).astype(np.float32)
+def _score_shared(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+    """The score of the terms that a passage and its neighbours hold together."""
+    if not len(terms.numbers):
+        return np.zeros(table.size, np.float32)
+    rows, passages, counts = index.find_postings(terms.numbers)
+    own = rows * table.slot_count + table.slots[passages]
+    cells, shares = [own], [counts]
+    for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
+        cells += [own - distance, own + distance]
+        shares += [share * counts, share * counts]
+    cell, count = _sum_cells(np.concatenate(cells), np.concatenate(shares), len(terms.weights) * table.slot_count)
+    row, slot = np.divmod(cell, table.slot_count)
+    is_passage = table.passage_at_slot[slot] >= 0
+    row, passage, count = row[is_passage], table.passage_at_slot[slot[is_passage]], count[is_passage]
+    rarity = _rarity(np.bincount(row, minlength=len(terms.weights)), table.size)
+    norm = _length_norm(table.relative_length[passage], B)
+    scores = ((K1 + 1) * terms.weights * rarity)[row] * count / (count + norm)
+    return np.bincount(passage, scores, table.size).astype(np.float32)
 
 
-def _summed(cells: NDArray[np.int64], parts: Numbers, size: int) -> tuple[NDArray[np.int64], Numbers]:
-    """Each cell once, with the sum of its parts; takes no longer than there are parts, however many cells."""
+def _sum_cells(cells: NDArray[np.int64], values: Numbers, size: int) -> tuple[NDArray[np.int64], Numbers]:
+    """Each cell once with the sum of its values; the time depends on the values, not on `size`."""
     at = np.arange(len(cells))
     last = np.empty(size, np.int32)
     last[cells] = at
-    keeper = last[cells]
-    sums = np.bincount(keeper, parts, len(cells))
-    kept = keeper == at
-    return cells[kept], sums[kept].astype(np.float32)
+    owner = last[cells]
+    sums = np.bincount(owner, values, len(cells))
+    is_owner = owner == at
+    return cells[is_owner], sums[is_owner].astype(np.float32)
 
 
-def _norm(breadth: Numbers, b: float) -> Numbers:
-    return np.float32(K1) * (np.float32(1 - b) + np.float32(b) * breadth)
+def _length_norm(length: Numbers, b: float) -> Numbers:
+    return np.float32(K1) * (np.float32(1 - b) + np.float32(b) * length)
 
 
-def _own(ledger: Ledger, seats: Seats, words: Words) -> Numbers:
-    """What passages say themselves."""
-    if not len(words.numbers):
-        return np.zeros(seats.size, np.float32)
-    rows, holders, counts = ledger.entries(words.numbers)
-    rare = _rarity(ledger.held(words.numbers), seats.size)
-    worth = ((K1 + 1) * words.weights * rare)[rows] * counts / (counts + _norm(seats.breadth[holders], B))
-    return np.bincount(holders, worth, seats.size).astype(np.float32)
+def _score_own(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+    """The score of the terms that a passage holds itself."""
+    if not len(terms.numbers):
+        return np.zeros(table.size, np.float32)
+    rows, passages, counts = index.find_postings(terms.numbers)
+    rarity = _rarity(index.count_passages(terms.numbers), table.size)
+    norm = _length_norm(table.relative_length[passages], B)
+    scores = ((K1 + 1) * terms.weights * rarity)[rows] * counts / (counts + norm)
+    return np.bincount(passages, scores, table.size).astype(np.float32)
 
 
-def _threads(ledger: Ledger, seats: Seats, words: Words) -> Numbers:
-    """What whole threads say."""
-    many = len(seats.thread_breadth)
-    if not len(words.numbers):
-        return np.zeros(many, np.float32)
-    rows, holders, counts = ledger.entries(words.numbers)
-    table = np.bincount(rows * many + seats.threads[holders], counts, len(words.numbers) * many)
-    said = table.reshape(len(words.numbers), many)
-    rare = _rarity(np.count_nonzero(said, axis=1), many)
-    share = said / (said + _norm(seats.thread_breadth, THREAD_B))
-    return np.asarray(((K1 + 1) * words.weights * rare) @ share, np.float32)
+def _score_documents(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+    """The score of whole documents."""
+    size = len(table.document_length)
+    if not len(terms.numbers):
+        return np.zeros(size, np.float32)
+    rows, passages, counts = index.find_postings(terms.numbers)
+    cells = np.bincount(rows * size + table.documents[passages], counts, len(terms.numbers) * size)
+    count = cells.reshape(len(terms.numbers), size)
+    rarity = _rarity(np.count_nonzero(count, axis=1), size)
+    saturation = count / (count + _length_norm(table.document_length, DOCUMENT_B))
+    return np.asarray(((K1 + 1) * terms.weights * rarity) @ saturation, np.float32)
 
 
-def _timely(seats: Seats, when: When) -> Numbers:
-    """The rarer a time is among all passages, the more it says."""
-    days = seats.days
-    dated = days > 0
-    if not dated.any():
-        return np.zeros(seats.size, np.float32)
-    if when.first:
-        inside = dated & (days >= when.first)
-        return _told(inside & (days <= when.last)) + np.float32(0.5) * _told(inside & (days <= when.last + SOON))
-    dates = (days - 719163).astype("datetime64[D]")
+def _score_date(table: PassageTable, date: DateReference) -> Numbers:
+    """The score of passages by a date; the fewer passages have it, the more it counts."""
+    days = table.days
+    has_date = days > 0
+    if not has_date.any():
+        return np.zeros(table.size, np.float32)
+    if date.first_day:
+        since = has_date & (days >= date.first_day)
+        inside, soon_after = since & (days <= date.last_day), since & (days <= date.last_day + DAYS_AFTER)
+        return _score_mask(inside) + np.float32(0.5) * _score_mask(soon_after)
+    dates = (days - 719163).astype("datetime64[D]")  # 719163 is the ordinal of 1970-01-01
     months = dates.astype("datetime64[M]").astype(np.int64)
-    scores = np.zeros(seats.size, np.float32)
-    mask = dated
-    if when.year:
-        mask = mask & (months // 12 + 1970 == when.year)
-        scores += _told(mask)
-    if when.month:
-        mask = mask & (months % 12 + 1 == when.month)
-        scores += _told(mask)
-    if when.day:
-        scores += _told(mask & ((dates - dates.astype("datetime64[M]")).astype(np.int64) + 1 == when.day))
+    scores = np.zeros(table.size, np.float32)
+    mask = has_date
+    if date.year:
+        mask = mask & (months // 12 + 1970 == date.year)
+        scores += _score_mask(mask)
+    if date.month:
+        mask = mask & (months % 12 + 1 == date.month)
+        scores += _score_mask(mask)
+    if date.day:
+        scores += _score_mask(mask & ((dates - dates.astype("datetime64[M]")).astype(np.int64) + 1 == date.day))
     return scores
 
 
-def _told(mask: NDArray[np.bool_]) -> Numbers:
+def _score_mask(mask: NDArray[np.bool_]) -> Numbers:
     return mask * np.float32(_rarity(int(mask.sum()), len(mask)))
 
 
-def _fused(seats: Seats, scores: Numbers, nearness: Numbers) -> Numbers:
-    """Words and meaning on one scale; whoever has no vector yet is neither near nor far."""
-    row = np.zeros(seats.width, np.float32)
-    known = nearness != 0
-    row[seats.places[known]] = nearness[known] - nearness[known].mean() if known.any() else 0.0
-    shared = row.copy()
-    for away, part in enumerate(LENT, 1):
-        shared[away:] += part * row[:-away]
-        shared[:-away] += part * row[away:]
-    fused = _standard(scores) + MEANING * _standard(shared[seats.places])
-    return np.asarray(fused - fused.min())
+def _add_semantic_scores(table: PassageTable, scores: Numbers, semantic_scores: Numbers) -> Numbers:
+    """Both scores on one scale; a passage without a vector counts as neither near nor far."""
+    row = np.zeros(table.slot_count, np.float32)
+    is_known = semantic_scores != 0
+    if is_known.any():
+        row[table.slots[is_known]] = semantic_scores[is_known] - semantic_scores[is_known].mean()
+    total = _standardise(scores) + SEMANTIC_WEIGHT * _standardise(share_with_neighbours(row)[table.slots])
+    return np.asarray(total - total.min())
 
 
-def _standard(scores: Numbers) -> Numbers:
-    spread = float(scores.std())
-    return (scores - scores.mean()) / spread if spread > 0 else np.zeros_like(scores)
+def _standardise(scores: Numbers) -> Numbers:
+    deviation = float(scores.std())
+    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
 
 
-def _best(seats: Seats, scores: Numbers, most: int) -> list[Hit]:
-    """The best, where each further passage of one thread counts a little less."""
-    several = min(2 * most + 20, seats.size)
-    order = np.argpartition(-scores, several - 1)[:several] if several < seats.size else np.arange(seats.size)
+def _choose_best(table: PassageTable, scores: Numbers, limit: int) -> list[SearchHit]:
+    """The best passages, where each further passage of one document counts a little less."""
+    candidates = min(2 * limit + 20, table.size)
+    is_partial = candidates < table.size
+    order = np.argpartition(-scores, candidates - 1)[:candidates] if is_partial else np.arange(table.size)
     order = order[scores[order] > 0]
     order = order[np.lexsort((order, -scores[order]))]
     if not len(order):
         return []
-    weighed = scores[order] * _times(seats.threads[order]) ** -AGAIN
-    best = np.lexsort((order, -weighed))[:most]
-    numbers, shares = order[best].tolist(), (weighed[best] / weighed[best[0]]).tolist()
-    return [Hit(number, share) for number, share in zip(numbers, shares, strict=True)]
+    weighted = scores[order] * _count_repeats(table.documents[order]) ** -REPEAT_PENALTY
+    best = np.lexsort((order, -weighted))[:limit]
+    numbers, shares = order[best].tolist(), (weighted[best] / weighted[best[0]]).tolist()
+    return [SearchHit(number, share) for number, share in zip(numbers, shares, strict=True)]
 
 
-def _times(threads: NDArray[np.int32]) -> NDArray[np.float64]:
-    """How often the thread of each has come so far, itself included."""
-    together = np.argsort(threads, kind="stable")
-    ordered = threads[together]
-    first = np.searchsorted(ordered, ordered)  # where the passages of each thread begin
-    times = np.empty(len(threads))
-    times[together] = np.arange(1, len(threads) + 1) - first
-    return times
+def _count_repeats(documents: NDArray[np.int32]) -> NDArray[np.float64]:
+    """How often the document of each passage has occurred so far, itself included."""
+    grouped = np.argsort(documents, kind="stable")
+    ordered = documents[grouped]
+    first = np.searchsorted(ordered, ordered)  # where the passages of each document begin
+    counts = np.empty(len(documents))
+    counts[grouped] = np.arange(1, len(documents) + 1) - first
+    return counts

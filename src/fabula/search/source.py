@@ -1,4 +1,9 @@
-"""What search offers: the passages that bear on what is being written or asked."""
+"""The source of retrieved passages: what the manuscript and conversations say about the text at hand (ctx-3).
+
+The source ranks passages for the text before the cursor or for a question, and offers as many as fit into its share of
+the retrieved layer. Between two selections it keeps the passages of the last prompt and adds a new one only where that
+is clearly better, so that the cached prefix stays valid.
+"""
 
 from __future__ import annotations
 
@@ -9,37 +14,44 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.context.gate import judge
-from fabula.context.request import Ask
+from fabula.context.gate import judge_fragment
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Because, Fragment, Layer
-from fabula.core.relevance import PASSAGE, within
+from fabula.core.fragment import Fragment, Layer, LazyText
+from fabula.core.relevance import PASSAGE, score_in_range
 from fabula.core.view import Language, View
-from fabula.search.corpus import TALK, Made, Shelf
-from fabula.search.dates import day_of
-from fabula.search.embeddings.choice import Chosen, Way
-from fabula.search.find import Stand, allowed, apart, find, tellable, words_of
-from fabula.search.model import Hit, Passage, Query
-from fabula.search.query import query_of
+from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, Corpus
+from fabula.search.dates import parse_day
+from fabula.search.embeddings.choice import EmbeddingChoice, EmbeddingStatus
+from fabula.search.find import (
+    SearchScope,
+    drop_near_duplicates,
+    find_passages,
+    find_visibility,
+    make_search_mask,
+    read_passage_words,
+)
+from fabula.search.model import Passage, Query, SearchHit
+from fabula.search.query import make_query
 
 log = logging.getLogger("fabula.search")
 
-MISSED = 24  # near ones that a dry run names though they were not offered
-SHARE = 0.5  # of the retrieved layer's room
-MOST, FEWEST = 64, 8  # passages looked at, depending on the room,
-SHORT = 25  # where one takes at least so many tokens, or nearly
-BESIDE = 0.5  # of a passage's score is what those right beside it get
-BRINGS = 2  # of the best bring along those beside them
-STAYS = 1.5  # how much better than its score a passage told before stands, when all are chosen anew
-BETTER = 1.25  # how much a newcomer must beat the best held passage by
-_SHOWN = 4  # words named as the reason
-_ENDLESS = 1 << 60
-_TITLE = 24  # characters of a passage that its title shows
+MAX_OMITTED = 24  # near passages that a dry run names though they were not offered
+LAYER_SHARE = 0.5  # of the retrieved layer's tokens
+MAX_PASSAGES, MIN_PASSAGES = 64, 8  # that are ranked, depending on the tokens,
+MIN_PASSAGE_TOKENS = 25  # where one takes about so many tokens at least
+NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside it
+WITH_NEIGHBOURS = 2  # passages, the best ones, that bring their neighbours along
+PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, when all are selected anew
+MIN_IMPROVEMENT = 1.25  # factor by which a new passage must beat the best one of the last prompt
+_MAX_WORDS = 4  # named as the reason
+_UNLIMITED = 1 << 60
+_TITLE_CHARACTERS = 24  # of a passage that its title shows
 
-Finder = Callable[[Ask, View], Sequence[str]]
+FindNames = Callable[[SourceRequest, View], Sequence[str]]
 
-_SAYS: dict[Language, dict[str, str]] = {
+_PHRASES: dict[Language, dict[str, str]] = {
     "en": {
         "document": "[From {title}] ",
         "talk": "[Said before, {title}] ",
@@ -61,211 +73,245 @@ _SAYS: dict[Language, dict[str, str]] = {
 }
 
 
-def no_names(ask: Ask, view: View) -> Sequence[str]:
-    """Nobody is known by name."""
+def find_no_names(source_request: SourceRequest, view: View) -> Sequence[str]:
+    """No names: for a search without a codex."""
     return ()
 
 
 class SearchSource:
-    """Passages from earlier in the manuscript and from conversations, never from the window itself."""
+    """Offers passages from earlier in the manuscript and from conversations, never from the text window itself."""
 
     name = "search"
-    failing = Code.RETRIEVAL_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.RETRIEVAL_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def __init__(self, names: Finder = no_names, chosen: Chosen | None = None) -> None:
-        """`names` says who is near, all the names of each; `chosen` what else than words is gone by."""
-        self._names = names
-        self._chosen = chosen
+    def __init__(self, find_names: FindNames = find_no_names, embedding: EmbeddingChoice | None = None) -> None:
+        """`find_names` gives all names of those mentioned nearby; `embedding` adds search by meaning."""
+        self._find_names = find_names
+        self._embedding = embedding
 
-    def fragments(self, ask: Ask, view: View) -> Iterable[Fragment]:
-        """The best passages; between two re-rankings, those told before and a clearly better one."""
-        made = self._made(ask, view)
-        return () if made is None else self._best(made, ask, view)
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """The best passages; between two selections, those of the last prompt and a clearly better one."""
+        built = self._get_index(source_request, view)
+        return () if built is None else self._select(built, source_request, view)
 
-    def _best(self, made: Made, ask: Ask, view: View) -> Iterator[Fragment]:
-        query, stand = self._query(made, ask, view), stand_of(made, ask, view)
+    def _select(self, built: BuiltIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        query, scope = self._make_query(built, source_request, view), make_search_scope(built, source_request, view)
         if not query.parts:
             return
-        may, room = allowed(made, stand), int(ask.room[Layer.RETRIEVED] * SHARE)
-        most = min(MOST, max(room // SHORT, FEWEST))
-        chosen = _chosen(made, find(made, query, may, most, self._near(made, query, ask, view)), ask, may)
-        say = _SAYS[ask.language]
-        for number, score, beside in chosen:
-            passage = made.index.passages[number]
-            cost = ask.tokenizer.count(passage.text)
-            if cost <= room and not _in_window(passage, ask):
-                room -= cost
-                why = say["beside"] if beside else _Because(made, number, query, ask.language)
-                yield _fragment(made, number, score, why, ask, stand)
+        mask, tokens = make_search_mask(built, scope), int(source_request.token_shares[Layer.RETRIEVED] * LAYER_SHARE)
+        limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
+        hits = find_passages(built, query, mask, limit, self._score_by_meaning(built, query, source_request, view))
+        for number, score, is_neighbour in _order_passages(built, hits, source_request, mask):
+            passage = built.index.passages[number]
+            cost = source_request.tokenizer.count(passage.text)
+            if cost <= tokens and not _is_in_window(passage, source_request):
+                tokens -= cost
+                reason = (
+                    _PHRASES[source_request.language]["beside"]
+                    if is_neighbour
+                    else _SharedWords(built, number, query, source_request.language)
+                )
+                yield _make_fragment(built, number, score, reason, source_request, scope)
 
-    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
-        """What would have been near, and why it was not offered; a conversation speaks for its own messages."""
-        shelf = view.room(Shelf)
-        made = shelf.look() if shelf is not None else None
-        if made is None:
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
+        """Near passages that were not offered, and why; messages of the own conversation are its source's business."""
+        corpus = view.snapshot(Corpus)
+        built = corpus.get_index() if corpus is not None else None
+        if built is None:
             return
-        query = self._query(made, ask, view)
+        query = self._make_query(built, source_request, view)
         if not query.parts:
             return
-        stand = stand_of(made, ask, view)
-        offered = {fragment.source for fragment in self.fragments(ask, view)}
-        may, own = allowed(made, stand), TALK + ask.request.conversation_id
-        for hit in find(made, query, None, MISSED + len(offered)):
-            fragment = _fragment(made, hit.number, hit.score, "", ask, stand)
-            if fragment.source not in offered and _thread(made, hit.number) != own:
-                reason, detail = judge(fragment, ask.vantage, view.timeline), ""
-                if reason in (None, Reason.NOT_REVEALED) and not may[hit.number]:
+        scope = make_search_scope(built, source_request, view)
+        offered = {fragment.source for fragment in self.fragments(source_request, view)}
+        mask, own = make_search_mask(built, scope), CONVERSATION_PREFIX + source_request.request.conversation_id
+        for hit in find_passages(built, query, None, MAX_OMITTED + len(offered)):
+            number = hit.passage_number
+            fragment = _make_fragment(built, number, hit.score, "", source_request, scope)
+            if fragment.source not in offered and built.document_of(number).id != own:
+                reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), ""
+                if reason in (None, Reason.NOT_REVEALED) and not mask[number]:
                     reason, detail = Reason.DUPLICATE, "editor:cursor-window"
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
                 yield Verdict(fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail)
 
-    def _query(self, made: Made, ask: Ask, view: View) -> Query:
-        """What to look for; whoever cannot say which names are near does not keep us from looking."""
+    def _make_query(self, built: BuiltIndex, source_request: SourceRequest, view: View) -> Query:
+        """The query of a request; a failure to find names does not prevent the search."""
         try:
-            names = self._names(ask, view)
+            names = self._find_names(source_request, view)
         except Exception as error:
             log.warning("names near the cursor could not be found: %s", type(error).__name__)
             names = ()
-        return query_of(ask, names, _today(made, ask))
+        return make_query(source_request, names, _find_date(built, source_request))
 
-    def _near(self, made: Made, query: Query, ask: Ask, view: View) -> NDArray[np.float32] | None:
-        """How near each passage is in meaning, where that can be told."""
-        way = Way() if self._chosen is None else self._chosen.way(view)
-        if way.warning:
-            ask.notes.append(way.warning)
-        if way.meaning is None:
+    def _score_by_meaning(
+        self, built: BuiltIndex, query: Query, source_request: SourceRequest, view: View
+    ) -> NDArray[np.float32] | None:
+        """The semantic score of each passage; None where there are no vectors."""
+        status = EmbeddingStatus() if self._embedding is None else self._embedding.resolve(view)
+        if status.warning:
+            source_request.warnings.append(status.warning)
+        if status.search is None:
             return None
-        near = way.meaning.near(ask.request.project_id, made, query)
-        if near.trouble:
-            ask.notes.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {_SAYS[ask.language]['dense']}")
-        return near.scores
+        result = status.search.score_passages(source_request.request.project_id, built, query)
+        if result.error:
+            sentence = _PHRASES[source_request.language]["dense"]
+            source_request.warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {sentence}")
+        return result.scores
 
     @staticmethod
-    def _made(ask: Ask, view: View) -> Made | None:
-        shelf = view.room(Shelf)
-        if shelf is None or not (ask.near or ask.text):
+    def _get_index(source_request: SourceRequest, view: View) -> BuiltIndex | None:
+        corpus = view.snapshot(Corpus)
+        if corpus is None or not (source_request.nearby or source_request.text_before_cursor):
             return None
-        made, say = shelf.look(), _SAYS[ask.language]
-        if made is None:
-            done, total = shelf.progress
-            sentence = say["making"].format(percent=100 * done // max(total, 1))
-            ask.notes.append(f"{Code.RETRIEVAL_NOT_READY.value}: {sentence}")
-        elif made.trouble:
-            ask.notes.append(f"{Code.RETRIEVAL_CACHE.value}: {say['cache'].format(why=made.trouble)}")
-        return made
+        built, phrases = corpus.get_index(), _PHRASES[source_request.language]
+        if built is None:
+            done, total = corpus.progress
+            sentence = phrases["making"].format(percent=100 * done // max(total, 1))
+            source_request.warnings.append(f"{Code.RETRIEVAL_NOT_READY.value}: {sentence}")
+        elif built.cache_error:
+            sentence = phrases["cache"].format(why=built.cache_error)
+            source_request.warnings.append(f"{Code.RETRIEVAL_CACHE.value}: {sentence}")
+        return built
 
 
-def stand_of(made: Made, ask: Ask, view: View) -> Stand:
-    """Where a request stands."""
-    talk, speaker = ask.request.conversation_id, ask.request.speaker_id
-    return Stand(ask.vantage, view.timeline, talk, speaker, ask.shown_from(), _heard(made, talk, ask))
+def make_search_scope(built: BuiltIndex, source_request: SourceRequest, view: View) -> SearchScope:
+    """The scope of a request."""
+    request = source_request.request
+    return SearchScope(
+        source_request.vantage,
+        view.timeline,
+        request.conversation_id,
+        request.speaker_id,
+        source_request.earliest_shown_position(),
+        _count_shown_messages(built, source_request),
+    )
 
 
-def _heard(made: Made, conversation: str, ask: Ask) -> int:
-    """How many of the latest messages the prompt shows, or could show where nobody knows yet."""
-    first = made.first.get(TALK + conversation) if conversation else None
-    if first is None or ask.talk.since == "":
+def _find_conversation(built: BuiltIndex, conversation_id: str) -> int | None:
+    """The number of the first passage of a conversation."""
+    return built.index.first_passages.get(CONVERSATION_PREFIX + conversation_id) if conversation_id else None
+
+
+def _count_shown_messages(built: BuiltIndex, source_request: SourceRequest) -> int:
+    """How many of the latest messages the prompt shows, or could show where that is not decided yet."""
+    first, window = _find_conversation(built, source_request.request.conversation_id), source_request.history_window
+    if first is None or window.first_shown == "":
         return 0
-    passages, talk = made.thread_of(first).passages, ask.talk
-    shown = made.index.by_source.get(talk.since) if talk.since else None
-    if shown is not None:
-        return max(first + len(passages) - shown, 0)
-    tokens = ask.window if talk.tokens is None else min(talk.tokens, ask.window)
-    characters = _ENDLESS if talk.characters is None else talk.characters
-    heard = 0
-    for passage in reversed(passages[-talk.messages :] if talk.messages else passages):
-        tokens -= ask.tokenizer.count(passage.text)
+    passages = built.document_of(first).passages
+    first_shown = built.index.by_source.get(window.first_shown) if window.first_shown else None
+    if first_shown is not None:
+        return max(first + len(passages) - first_shown, 0)
+    available = source_request.available_tokens
+    tokens = available if window.max_tokens is None else min(window.max_tokens, available)
+    characters = _UNLIMITED if window.max_characters is None else window.max_characters
+    shown = 0
+    for passage in reversed(passages[-window.max_messages :] if window.max_messages else passages):
+        tokens -= source_request.tokenizer.count(passage.text)
         characters -= len(passage.text)
         if min(tokens, characters) < 0:
             break
-        heard += 1
-    return heard
+        shown += 1
+    return shown
 
 
-Choice = tuple[int, float, bool]  # a passage, its score, and whether it only stands beside one that was found
+# the number of a passage, its score, and whether it is only the neighbour of one that was found
+OrderedPassage = tuple[int, float, bool]
 
 
-def _chosen(made: Made, hits: Sequence[Hit], ask: Ask, may: NDArray[np.bool_]) -> list[Choice]:
-    """In the order in which they fill the room."""
-    scores = {hit.number: hit.score for hit in hits}
-    held = [at for source in ask.held if (at := made.index.by_source.get(source)) is not None and may[at]]
-    if held and not ask.fresh:
-        limit = BETTER * max(scores.get(at, 0.0) for at in held)
-        new = [hit.number for hit in hits[:1] if hit.number not in held and hit.score > limit]
-        return [
-            (hit.number, hit.score, False)
-            for hit in apart(made, [Hit(at, scores.get(at, 0.0)) for at in (*held, *new)])
-        ]
+def _order_passages(
+    built: BuiltIndex, hits: Sequence[SearchHit], source_request: SourceRequest, mask: NDArray[np.bool_]
+) -> list[OrderedPassage]:
+    """Passages in the order in which they are offered."""
+    scores = {hit.passage_number: hit.score for hit in hits}
+    by_source = built.index.by_source
+    previous = [
+        number
+        for source in source_request.previously_included
+        if (number := by_source.get(source)) is not None and mask[number]
+    ]
+    if previous and not source_request.reselect:
+        minimum = MIN_IMPROVEMENT * max(scores.get(number, 0.0) for number in previous)
+        new = [hit.passage_number for hit in hits[:1] if hit.passage_number not in previous and hit.score > minimum]
+        kept = [SearchHit(number, scores.get(number, 0.0)) for number in (*previous, *new)]
+        return [(hit.passage_number, hit.score, False) for hit in drop_near_duplicates(built, kept)]
     rank = dict(scores)
-    least = hits[-1].score if hits else 0.0  # nobody says how near one is that was not found; not nearer than this
-    for at in held:
-        rank[at] = scores.get(at, least) * STAYS
-    beside: set[int] = set()
-    for hit in hits[:BRINGS]:
-        for at in made.index.beside(hit.number):
-            if may[at] and at not in rank:
-                beside.add(at)
-                rank[at] = scores[at] = BESIDE * hit.score
-    place = {at: n for n, at in enumerate(held)}  # of what nobody needs now, the latest told goes first
-    ordered = sorted(rank, key=lambda at: (-rank[at], place.get(at, len(place)), at))
-    order = [Hit(at, scores.get(at, 0.0)) for at in ordered]
-    order = apart(made, order) if held else order
-    return [(hit.number, hit.score, hit.number in beside) for hit in order]
+    lowest = hits[-1].score if hits else 0.0  # a passage that was not found scores at most as much
+    for number in previous:
+        rank[number] = scores.get(number, lowest) * PREVIOUS_BONUS
+    neighbours: set[int] = set()
+    for hit in hits[:WITH_NEIGHBOURS]:
+        for number in built.index.find_neighbours(hit.passage_number):
+            if mask[number] and number not in rank:
+                neighbours.add(number)
+                rank[number] = scores[number] = NEIGHBOUR_SCORE * hit.score
+    place = {number: at for at, number in enumerate(previous)}  # of equal ones, the latest included is dropped first
+    ordered = sorted(rank, key=lambda number: (-rank[number], place.get(number, len(place)), number))
+    selected = [SearchHit(number, scores.get(number, 0.0)) for number in ordered]
+    selected = drop_near_duplicates(built, selected) if previous else selected
+    return [(hit.passage_number, hit.score, hit.passage_number in neighbours) for hit in selected]
 
 
-def _today(made: Made, ask: Ask) -> str:
-    """The day of asking, from which "last summer" counts: as the session has it, else that of the latest message."""
-    said = next((value for _, value in sorted(ask.request.session.items()) if day_of(value)), "")
-    first = made.first.get(TALK + ask.request.conversation_id) if ask.request.conversation_id else None
-    if said or first is None:
-        return said
-    return next((passage.at for passage in reversed(made.thread_of(first).passages) if passage.at), "")
+def _find_date(built: BuiltIndex, source_request: SourceRequest) -> str:
+    """The date of the request, from which "last summer" counts: that of the session, else of the latest message."""
+    request = source_request.request
+    date = next((value for _, value in sorted(request.session.items()) if parse_day(value)), "")
+    first = _find_conversation(built, request.conversation_id)
+    if date or first is None:
+        return date
+    return next((passage.at for passage in reversed(built.document_of(first).passages) if passage.at), "")
 
 
-def _thread(made: Made, number: int) -> str:
-    return made.thread_of(number).id
+def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
+    """Does the text before the cursor contain the same words, wherever the passage was found?"""
+    window = source_request.text_before_cursor
+    return window is not None and window.paragraphs.text.find(passage.text, window.begin, window.end) >= 0
 
 
-def _in_window(passage: Passage, ask: Ask) -> bool:
-    """Do the very words stand in the text before the cursor, wherever they were found?"""
-    return ask.text is not None and ask.text.paragraphs.text.find(passage.text, ask.text.begin, ask.text.end) >= 0
+class _SharedWords(Struct, frozen=True, eq=False):
+    """The reason why a passage was found: the names and words it shares with the query."""
 
-
-class _Because(Struct, frozen=True, eq=False):
-    """What brought a passage here: the names and words it shares with what is looked for."""
-
-    made: Made
+    built: BuiltIndex
     number: int
     query: Query
     language: Language
 
     def __str__(self) -> str:
-        index, own = self.made.index, words_of(self.made, self.number)
-        text, words = index.passages[self.number].text, index.spoken(self.query)
-        same = sorted([own[word] for word in words.intersection(own)])
-        shared = [name for name in self.query.names if name in text] + sorted(same, key=len, reverse=True)
-        shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_SHOWN]
-        return _SAYS[self.language]["because"].format(words=", ".join(shown)) if shown else ""
+        index, words = self.built.index, read_passage_words(self.built, self.number)
+        text, query_words = index.passages[self.number].text, index.find_query_words(self.query)
+        common = sorted([words[number] for number in query_words.intersection(words)])
+        shared = [name for name in self.query.names if name in text] + sorted(common, key=len, reverse=True)
+        shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_MAX_WORDS]
+        return _PHRASES[self.language]["because"].format(words=", ".join(shown)) if shown else ""
 
 
-def _fragment(made: Made, number: int, score: float, why: str | Because, ask: Ask, stand: Stand) -> Fragment:
-    passage, thread = made.index.passages[number], made.thread_of(number).id
-    terms_ = tellable(passage, thread, stand)
-    told = made.told.get((number, ask.language))
-    if told is None:
-        kind, title = "talk" if thread.startswith(TALK) else "document", passage.title or thread
-        text = _SAYS[ask.language][kind].format(title=title) + passage.text
-        told = made.told[number, ask.language] = text, f"{title}: {passage.text[:_TITLE].strip()}…"
+def _make_fragment(
+    built: BuiltIndex,
+    number: int,
+    score: float,
+    reason: str | LazyText,
+    source_request: SourceRequest,
+    scope: SearchScope,
+) -> Fragment:
+    passage, document_id = built.index.passages[number], built.document_of(number).id
+    visibility, language = find_visibility(passage, document_id, scope), source_request.language
+    rendered = built.rendered_passages.get((number, language))
+    if rendered is None:
+        kind = "talk" if document_id.startswith(CONVERSATION_PREFIX) else "document"
+        title = passage.title or document_id
+        text = _PHRASES[language][kind].format(title=title) + passage.text
+        rendered = text, f"{title}: {passage.text[:_TITLE_CHARACTERS].strip()}…"
+        built.rendered_passages[number, language] = rendered
     return Fragment(
         source=passage.source,
         layer=Layer.RETRIEVED,
-        text=told[0],
-        project_id=ask.request.project_id,
-        title=told[1],
-        score=within(PASSAGE, score),
-        since=terms_.since,
-        known_to=terms_.known_to,
-        because=why,
+        text=rendered[0],
+        project_id=source_request.request.project_id,
+        title=rendered[1],
+        score=score_in_range(PASSAGE, score),
+        since=visibility.since,
+        known_to=visibility.known_to,
+        explanation=reason,
     )

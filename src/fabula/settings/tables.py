@@ -1,41 +1,41 @@
-"""Tables of budgets and settings. Each has its version, so that two windows cannot overwrite each other."""
+"""Tables of budgets and settings; each row has a version, so that two windows cannot overwrite each other."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, Text
 
-from fabula.context.budget import Limits, Profile
+from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code
-from fabula.store.schema import About, packed, project_table, text, user_table, version
+from fabula.store.schema import TableInfo, json_column, project_table, text_column, user_table, version_column
 
-ROOM = "settings"
+AREA = "settings"
 
 budgets = project_table(
     "budgets",
-    About(room=ROOM, owner="project", conflict=Code.BUDGET_CONFLICT),
-    packed("profile", "{}", info={"holds": Profile}),
-    packed("limits", "{}", info={"holds": Limits}),
-    text("changed"),
-    version(),
+    TableInfo(area=AREA, owner="project", conflict_code=Code.BUDGET_CONFLICT),
+    json_column("profile", "{}", info={"type": BudgetProfile}),
+    json_column("limits", "{}", info={"type": Limits}),
+    text_column("changed"),
+    version_column(),
     key=(),
 )
 
 settings = project_table(
     "settings",
-    About(room=ROOM, owner="project", item="name"),
+    TableInfo(area=AREA, owner="project", item="name"),
     Column("name", Text, nullable=False),
-    packed("value", "null"),
-    text("changed"),
-    version(),
+    json_column("value", "null"),
+    text_column("changed"),
+    version_column(),
     key=("name",),
 )
 
 user_settings = user_table(
     "user_settings",
-    About(room=ROOM, owner="user", item="name"),
+    TableInfo(area=AREA, owner="user", item="name"),
     Column("name", Text, nullable=False),
-    packed("value", "null"),
-    text("changed"),
-    version(),
+    json_column("value", "null"),
+    text_column("changed"),
+    version_column(),
     key=("name",),
 )

@@ -1,7 +1,7 @@
-"""Entries that a model found in a text: read, and held against that text.
+"""Codex entries that a model extracted from a text: parses its answer and checks it against the text.
 
-A model invents. A name that does not stand in the text is left out, and so is an alias; what is kept holds from
-where the name first stands, so that an entry made from chapter nine is not told in chapter three.
+Models invent, so names and aliases that do not occur in the text are left out. An entry is visible from the first
+mention of its name on: one from chapter nine does not appear in a prompt for chapter three.
 """
 
 from __future__ import annotations
@@ -9,58 +9,65 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fabula.codex.entry import Entry
+from fabula.codex import Entry
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.skills.structured_answer import TEXT, TEXTS, list_of, rows_in
-from fabula.text.whole_words import as_a_word, first_as_a_word
+from fabula.skills.structured_answer import STRING, STRINGS, make_list_schema, parse_rows
+from fabula.text.word_boundaries import contains_word, find_word
 
-TYPES = ("character", "location", "event", "item", "faction", "lore", "other")
-MOST = 100
-LONGEST_NAME = 80
-LONGEST_DESCRIPTION = 600
+ENTRY_TYPES = ("character", "location", "event", "item", "faction", "lore", "other")
+MAX_ENTRIES = 100
+MAX_NAME_CHARACTERS = 80
+MAX_DESCRIPTION_CHARACTERS = 600
 
-SCHEMA: Mapping[str, Any] = list_of(
-    "entries", {"type": {"type": "string", "enum": list(TYPES)}, "name": TEXT, "aliases": TEXTS, "description": TEXT}
+ENTRIES_SCHEMA: Mapping[str, Any] = make_list_schema(
+    "entries",
+    {
+        "type": {"type": "string", "enum": list(ENTRY_TYPES)},
+        "name": STRING,
+        "aliases": STRINGS,
+        "description": STRING,
+    },
 )
 
 
-def read_entries(answer: str, text: str, document_id: str, known: Iterable[str], *, offset: int = 0) -> list[Entry]:
-    """What an answer found in a text and nobody is called by yet; `offset` is where the text begins in its document."""
-    rows = rows_in(answer, "entries")
+def parse_entries(answer: str, text: str, document_id: str, known: Iterable[str], *, offset: int = 0) -> list[Entry]:
+    """Parse the entries in an answer whose names the codex does not know; `offset` is the start of the text."""
+    rows = parse_rows(answer, "entries")
     if rows is None:
         raise FabulaError(
             Code.LLM_ANSWER_INVALID,
             "The model did not answer with a list of entries that can be read. Nothing was changed; ask again.",
         )
-    taken = {name.casefold() for name in known}
-    found: list[Entry] = []
-    for row in rows[:MOST]:
-        entry = _entry(row, text, document_id, offset)
-        if entry is not None and not any(name.casefold() in taken for name in entry.names):
-            taken.update(name.casefold() for name in entry.names)
-            found.append(entry)
-    return found
+    names = {name.casefold() for name in known}
+    entries: list[Entry] = []
+    for row in rows[:MAX_ENTRIES]:
+        entry = _parse_entry(row, text, document_id, offset)
+        if entry is not None and not any(name.casefold() in names for name in entry.names):
+            names.update(name.casefold() for name in entry.names)
+            entries.append(entry)
+    return entries
 
 
-def _entry(row: Mapping[str, Any], text: str, document_id: str, offset: int) -> Entry | None:
-    name, kind = _words(row.get("name")), row.get("type")
-    at = first_as_a_word(text, name) if name else -1
+def _parse_entry(row: Mapping[str, Any], text: str, document_id: str, offset: int) -> Entry | None:
+    name, entry_type = _parse_line(row.get("name")), row.get("type")
+    at = find_word(text, name) if name else -1
     if at < 0:
         return None
     aliases = row.get("aliases")
-    others = [_words(alias) for alias in aliases] if isinstance(aliases, list) else []
+    others = [_parse_line(alias) for alias in aliases] if isinstance(aliases, list) else []
+    mentioned = (alias for alias in others if alias and alias != name and contains_word(text, alias))
     return Entry(
         id="",
-        type=kind if kind in TYPES else "other",
+        type=entry_type if entry_type in ENTRY_TYPES else "other",
         name=name,
-        aliases=tuple(dict.fromkeys(alias for alias in others if alias and alias != name and as_a_word(text, alias))),
-        description=_words(row.get("description"), LONGEST_DESCRIPTION),
+        aliases=tuple(dict.fromkeys(mentioned)),
+        description=_parse_line(row.get("description"), MAX_DESCRIPTION_CHARACTERS),
         since=Position(document_id, offset + at),
     )
 
 
-def _words(value: object, longest: int = LONGEST_NAME) -> str:
-    """A text on one line; nothing where it is none, or too long to be what it should."""
-    said = " ".join(value.split()) if isinstance(value, str) else ""
-    return said if len(said) <= longest else ""
+def _parse_line(value: object, max_characters: int = MAX_NAME_CHARACTERS) -> str:
+    """A value as text on one line; empty where it is no text or too long."""
+    line = " ".join(value.split()) if isinstance(value, str) else ""
+    return line if len(line) <= max_characters else ""

@@ -1,8 +1,8 @@
-"""Where an answer belongs: the place it was written for, and what was asked for there.
+"""Insertion points: where in a document an accepted answer goes.
 
-It travels in the record of its run, and a record may come out of anybody's save. So it is read with care: one that
-makes no sense is refused, and nothing is put anywhere. The text it was written for is known again by its hash,
-whatever number its revision has: an editor may save that very text after asking.
+The insertion point is part of the record of a run, and a record may come from anybody's save, so an invalid one is
+refused. It identifies the text of its document by hash, not by revision: an editor may save the same text after the
+request. `find_separator` says whether inserted text needs a space beside it.
 """
 
 from __future__ import annotations
@@ -11,67 +11,79 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes, Position
+from fabula.core.story import Perspective, Position
 from fabula.core.view import View
-from fabula.manuscript.model import Manuscript, text_hash
-from fabula.skills.model import Answer, Skill
-from fabula.text.offsets import normalise
+from fabula.manuscript.model import hash_text
+from fabula.skills.model import AnswerAction, Skill
+from fabula.skills.source import read_document
+
+_UNSPACED_SCRIPTS = 0x2E80  # from this code point on, scripts have no spaces between words and sentences
+_OPENING = "([{“‘«—–-/"
+_CLOSING = ".,;:!?…)]}”’»—–-/%"
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """A place in a document's text, and the request that was made there."""
+class InsertionPoint(Struct, frozen=True, kw_only=True):
+    """A position in the text of a document, and the request that was made there."""
 
-    answer: Answer = Answer.SHOW
+    answer_action: AnswerAction = field(default=AnswerAction.SHOW, name="answer")
     cursor: int | None = None
     selection: tuple[int, int] | None = None
-    at: int | None = None  # where that is in the text as stored
-    text: str = ""  # hash of the document's text
-    beat: str = ""  # hash of the beat that was next
+    stored_offset: int | None = field(default=None, name="at")  # the position in the stored text
+    text_hash: str = field(default="", name="text")
+    beat_hash: str = field(default="", name="beat")  # of the next beat
     instruction: str = ""
     recipe: str = ""
-    eyes: Eyes | None = None
+    perspective: Perspective | None = field(default=None, name="eyes")
     character: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def of(self, text: str) -> bool:
-        """Is this the text that the answer was written for?"""
-        return bool(self.text) and self.text == text_hash(text)
+    def matches(self, text: str) -> bool:
+        """Whether this is the text for which the answer was written."""
+        return bool(self.text_hash) and self.text_hash == hash_text(text)
 
 
-def place_for(request: Request, skill: Skill, view: View, here: Position | None) -> Place:
-    """The place of a request."""
-    story = view.room(Manuscript)
-    document = story.by_id.get(request.document_id) if story is not None else None
-    text = document.text if document is not None else ""
-    if request.unsaved_text is not None:
-        text = normalise(request.unsaved_text)
+def make_insertion_point(request: Request, skill: Skill, view: View, position: Position | None) -> InsertionPoint:
+    """Make the insertion point of a request."""
+    document, text = read_document(request, view)
     beats = document.beats if document is not None else ()
-    return Place(
-        answer=skill.answer,
+    return InsertionPoint(
+        answer_action=skill.answer_action,
         cursor=len(text) if request.cursor is None else request.cursor,
         selection=request.selection,
-        at=here.offset if here is not None else None,
-        text=text_hash(text) if request.document_id else "",
-        beat=text_hash(beats[0]) if beats else "",
+        stored_offset=position.offset if position is not None else None,
+        text_hash=hash_text(text) if request.document_id else "",
+        beat_hash=hash_text(beats[0]) if beats else "",
         instruction=request.additional_input,
         recipe=request.recipe,
-        eyes=request.eyes,
+        perspective=request.perspective,
         character=request.character,
         include=request.include,
         exclude=request.exclude,
     )
 
 
-def place_in(saw: Mapping[str, Any]) -> Place:
-    """The place that a run's record tells of."""
+def read_insertion_point(assembly_summary: Mapping[str, Any]) -> InsertionPoint:
+    """Read the insertion point from the record of a run."""
     try:
-        return msgspec.convert(saw.get("place", {}), Place)
+        return msgspec.convert(assembly_summary.get("place", {}), InsertionPoint)
     except msgspec.ValidationError as error:
         raise FabulaError(
             Code.TEXT_INVALID, f"The record of this answer makes no sense ({error}). Nothing was changed."
         ) from error
+
+
+def find_separator(before: str, after: str) -> str:
+    """What belongs between two pieces of prose: a space, or nothing."""
+    if not before or not after or max(ord(before[-1]), ord(after[0])) >= _UNSPACED_SCRIPTS:
+        return ""
+    last, first = before[-1], after[0]
+    if last.isspace() or first.isspace() or last in _OPENING or first in _CLOSING:
+        return ""
+    if last in "\"'" and (len(before) == 1 or before[-2].isspace()):  # a straight quotation mark that opens
+        return ""
+    return " "

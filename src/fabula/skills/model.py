@@ -1,7 +1,8 @@
-"""A skill: what the model is asked to do, in which role, and what becomes of its answer.
+"""Types of skills (a task with template, generation settings, target and answer action) and findings on answers.
 
-Each is a small file: a layout of the prompt, a template for its last words, settings for the model, and
-where the answer goes. The built-in ones are files like anybody's own.
+A skill is a small file: the recipe of the prompt, a template for the end of it, settings for the model, what it works
+on, and what happens with the answer. Built-in skills are files like those of users. `resolve_target` adjusts a request
+to what its skill works on.
 """
 
 from __future__ import annotations
@@ -10,31 +11,35 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from fabula.core.story import Eyes
+from fabula.context.request import Request
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Perspective
 from fabula.core.view import Language
 
-Target = Literal["cursor", "selection", "document"]
+SkillTarget = Literal["cursor", "selection", "document"]
+SkillOrigin = Literal["built in", "folder", "project"]
 
 
-class Answer(StrEnum):
-    """What becomes of an answer once it is accepted."""
+class AnswerAction(StrEnum):
+    """What happens with an accepted answer."""
 
     INSERT = "insert"  # at the cursor
     REPLACE = "replace"  # in place of the selection
-    SHOW = "show"  # nowhere: it is read, not kept
+    SHOW = "show"  # it is only read
     SYNOPSIS = "synopsis"  # the document's synopsis
     ENTRIES = "entries"  # proposals for the codex
 
     @property
-    def prose(self) -> bool:
-        """Is it text of the story? Only that is judged, and only from that does memory learn."""
-        return self in (Answer.INSERT, Answer.REPLACE)
+    def is_prose(self) -> bool:
+        """Whether the answer is text of the story, which the judge checks and memory learns from."""
+        return self in (AnswerAction.INSERT, AnswerAction.REPLACE)
 
 
-class Wishes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the model is to answer."""
+class GenerationSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sampling parameters and length of the answer."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -43,18 +48,56 @@ class Wishes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Skill(Struct, frozen=True, kw_only=True):
-    """One thing the model can be asked to do. `eyes` overrides whose knowledge it may use."""
+    """A task for the model. `perspective` overrides whose knowledge the prompt may contain."""
 
     id: str
-    says: Mapping[Language, str]
-    title: Mapping[Language, str] = {}
+    templates: Mapping[Language, str]
+    titles: Mapping[Language, str] = {}
     recipe: str = "novel"
-    works_on: tuple[Target, ...] = ("cursor",)
-    answer: Answer = Answer.SHOW
-    eyes: Eyes | None = None
-    wishes: Wishes = Wishes()
-    origin: Literal["built in", "folder", "project"] = "built in"
+    works_on: tuple[SkillTarget, ...] = ("cursor",)
+    answer_action: AnswerAction = AnswerAction.SHOW
+    perspective: Perspective | None = None
+    generation: GenerationSettings = GenerationSettings()
+    origin: SkillOrigin = "built in"
 
-    def called(self, language: Language) -> str:
-        """What to call it before a person."""
-        return self.title.get(language) or self.title.get("en") or self.id
+    def title_in(self, language: Language) -> str:
+        """The title in a language, else in English, else the id."""
+        return self.titles.get(language) or self.titles.get("en") or self.id
+
+
+class JudgeFinding(Struct, frozen=True, kw_only=True):
+    """A violation or hint: the broken rule, the words, their range in the text, the reason, and who found it.
+
+    `rule_id` is the id of a constraint, or `continuity`. A quotation that does not occur in the text has no range.
+    """
+
+    rule_id: str = field(name="breaks")
+    quote: str = field(name="words")
+    reason: str
+    checked_by: Literal["program", "model"] = field(name="by")
+    start: int | None = None
+    end: int | None = None
+    is_hint: bool = field(default=False, name="hint")  # shown to the writer, but no reason to regenerate
+
+
+def resolve_target(request: Request, skill: Skill) -> Request:
+    """Set selection and cursor to what the skill works on; refuses a skill that needs a selection without one.
+
+    The cursor is at the end of the selection unless the request says otherwise, because later text of the document is
+    not known there yet. A whole document is seen from its end.
+    """
+    if request.selection is not None:
+        start, end = sorted(request.selection)
+        cursor = end if request.cursor is None else request.cursor
+        request = replace(request, selection=(start, end), cursor=cursor)
+        if start < end:
+            return request
+    if "cursor" in skill.works_on:
+        return request
+    if "document" in skill.works_on:
+        return replace(request, cursor=None)
+    raise FabulaError(
+        Code.REQUEST_INVALID,
+        f"The skill {skill.id!r} works on selected text: select some (--selection START:END). Nothing was sent.",
+        skill=skill.id,
+    )

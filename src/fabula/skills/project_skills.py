@@ -1,4 +1,8 @@
-"""Which skills a project has: the built-in ones, the person's folder, then the project's own."""
+"""Skills available to a project: the built-in ones, those in the user's folder, and the project's own.
+
+A later one replaces an earlier one of the same id. A project in the store keeps its skills as settings `skill.NAME`
+whose value is the text of the file; a project folder has a sub-folder `skills`.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +14,47 @@ from typing import Any
 from platformdirs import user_config_path
 
 from fabula.settings import edits as settings_of
-from fabula.skills.files import MOST, Skills, built_in, in_folder, read_skill
-from fabula.store.transaction import Writing
+from fabula.skills.files import MAX_FILES, Skills, load_built_in, parse_skill, read_folder
+from fabula.store.transaction import WriteTransaction
 
-FOLDER = "FABULA_SKILLS"  # the variable that names another folder
-SETTING = "skill."  # a project's skill is the setting `skill.NAME`, whose value is the file's text
-
-
-def skills_folder() -> Path:
-    """Where a person's own skills lie."""
-    named = os.environ.get(FOLDER, "").strip()
-    return Path(named) if named else user_config_path("fabula") / "skills"
+FOLDER_VARIABLE = "FABULA_SKILLS"  # the environment variable that names another folder
+SETTING_PREFIX = "skill."
 
 
-def own_skills() -> Skills:
-    """The built-in skills and those of the person's folder."""
-    found = in_folder(skills_folder())
-    return built_in().with_files(found, "folder") if found else built_in()
+def find_user_skills_folder() -> Path:
+    """The folder of the user's skills, whether or not it exists."""
+    path = os.environ.get(FOLDER_VARIABLE, "").strip()
+    return Path(path) if path else user_config_path("fabula") / "skills"
 
 
-def project_skills(settings: Mapping[str, Any]) -> Skills:
-    """The skills of a project of the store, whose settings may hold some."""
+def load_user_skills() -> Skills:
+    """Load the built-in skills and those in the user's folder."""
+    files = read_folder(find_user_skills_folder())
+    return load_built_in().with_files(files, "folder") if files else load_built_in()
+
+
+def load_project_skills(settings: Mapping[str, Any]) -> Skills:
+    """Load the skills for a project in the store, which may have some in its settings."""
     own = sorted(
-        (name.removeprefix(SETTING), value if isinstance(value, str) else "\x00")
+        (name.removeprefix(SETTING_PREFIX), value if isinstance(value, str) else "\x00")
         for name, value in settings.items()
-        if name.startswith(SETTING)
-    )[:MOST]
-    return own_skills().with_files(own, "project") if own else own_skills()
+        if name.startswith(SETTING_PREFIX)
+    )[:MAX_FILES]
+    return load_user_skills().with_files(own, "project") if own else load_user_skills()
 
 
-def folder_skills(folder: Path) -> Skills:
-    """The skills of a project folder, which may have a folder `skills` of its own."""
-    own = in_folder(folder / "skills")
-    return own_skills().with_files(own, "project") if own else own_skills()
+def load_folder_skills(folder: Path) -> Skills:
+    """Load the skills for a project folder, which may have a sub-folder `skills`."""
+    own = read_folder(folder / "skills")
+    return load_user_skills().with_files(own, "project") if own else load_user_skills()
 
 
-def keep(tx: Writing, name: str, text: str) -> None:
-    """Keep a skill with a project of the store; one that makes no sense is refused with its line."""
-    read_skill(name, text, origin="project")
-    settings_of.put(tx, SETTING + name, text)
+def save_project_skill(tx: WriteTransaction, name: str, text: str) -> None:
+    """Store a skill with a project; the error for an invalid one names its line."""
+    parse_skill(name, text, origin="project")
+    settings_of.set_value(tx, SETTING_PREFIX + name, text)
 
 
-def leave(tx: Writing, name: str) -> None:
-    """Take a skill out of a project; the built-in one of that name, if any, is there again."""
-    settings_of.unset(tx, SETTING + name)
+def remove_project_skill(tx: WriteTransaction, name: str) -> None:
+    """Remove a skill from a project; a built-in one of that name is available again."""
+    settings_of.reset(tx, SETTING_PREFIX + name)

@@ -1,4 +1,4 @@
-"""What a skill offers: its role and instruction, with the input, as the last thing said."""
+"""Context source of skills: session details, role and instruction, and input close the prompt (ctx-3, ctx-7)."""
 
 from __future__ import annotations
 
@@ -6,77 +6,82 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from fabula.context.request import Ask
+from fabula.context.request import Request, SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.view import Language, View
-from fabula.manuscript.model import Manuscript
-from fabula.skills.files import Skills, built_in
+from fabula.manuscript.model import Document, Manuscript
+from fabula.skills.files import Skills, load_built_in
 from fabula.skills.model import Skill
-from fabula.skills.template import fills_in, render, uses
+from fabula.skills.template import find_variables, has_placeholders, render_template
 from fabula.text.offsets import normalise
 
 
 class SkillSource:
-    """Session details if any, then role, instruction and input."""
+    """Offers session details if any, the rendered template of the skill, and the input."""
 
     name = "skill"
-    failing = Code.SOURCE_UNAVAILABLE
-    waits = False
-    ahead = True
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = True
+    renders_input = True
 
-    def fragments(self, ask: Ask, view: View) -> Iterator[Fragment]:
-        """The closing of the prompt."""
-        request = ask.request
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        """The fragments that close the prompt."""
+        request, language = source_request.request, source_request.language
         project = request.project_id
         if request.session:
-            said = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
-            yield _closing("session", _SESSION[ask.language].format(said=said), project)
-        told = False  # has the template said what the writer asked for?
+            details = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
+            yield _make_fragment("session", _SESSION[language].format(details=details), project)
+        includes_input = False
         if request.skill_id:
-            skill = skill_of(view, request.skill_id)
-            says = skill.says[ask.language]
-            if fills_in(says):
-                told = "instruction" in uses(says)
-                says = render(says, _values(ask, view))
-            if says:
-                yield _role(skill.id, says, project)
-        if request.additional_input.strip() and not told:
-            yield _closing("input", normalise(request.additional_input), project)
+            skill = find_skill(view, request.skill_id)
+            text = skill.templates[language]
+            if has_placeholders(text):
+                includes_input = "instruction" in find_variables(text)
+                text = render_template(text, _template_values(source_request, view))
+            if text:
+                yield _make_skill_fragment(skill.id, text, project)
+        if request.additional_input.strip() and not includes_input:
+            yield _make_fragment("input", normalise(request.additional_input), project)
 
-    def absent(self, ask: Ask, view: View) -> Iterable[Verdict]:
-        """A skill offers all it has."""
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Nothing: a skill offers all it has."""
         return ()
 
 
-def skill_of(view: View, skill_id: str) -> Skill:
-    """The skill of that id: the project's own, else a built-in one. One that was left out is refused with its line."""
-    shelf = view.room(Skills) or built_in()
-    skills = shelf.skills
-    skill = skills.get(skill_id)
+def read_document(request: Request, view: View) -> tuple[Document | None, str]:
+    """The document of a request, if there is one, and its text, which may be unsaved."""
+    manuscript = view.snapshot(Manuscript)
+    document = manuscript.by_id.get(request.document_id) if manuscript is not None else None
+    if request.unsaved_text is not None:
+        return document, normalise(request.unsaved_text)
+    return document, document.text if document is not None else ""
+
+
+def find_skill(view: View, skill_id: str) -> Skill:
+    """Find a skill of the project, else a built-in one; the error for an invalid one names its line."""
+    available = view.snapshot(Skills) or load_built_in()
+    skill = available.skills.get(skill_id)
     if skill is None:
-        for problem in shelf.about(skill_id):
+        for problem in available.problems_of(skill_id):
             raise FabulaError(Code.SKILL_INVALID, problem)
-        raise FabulaError(
-            Code.SKILL_UNKNOWN, f"There is no skill called {skill_id!r}. There are: {', '.join(sorted(skills))}."
-        )
+        names = ", ".join(sorted(available.skills))
+        raise FabulaError(Code.SKILL_UNKNOWN, f"There is no skill called {skill_id!r}. There are: {names}.")
     return skill
 
 
 _SESSION: dict[Language, str] = {
-    "en": "[This session; it may not be relevant] {said}",
-    "zh": "[本次会话，未必相关] {said}",
+    "en": "[This session; it may not be relevant] {details}",
+    "zh": "[本次会话，未必相关] {details}",
 }
 
 
-def _values(ask: Ask, view: View) -> dict[str, Any]:
-    """What a template may ask for (`template.VARIABLES`)."""
-    request, story = ask.request, view.room(Manuscript)
-    document = story.by_id.get(request.document_id) if story is not None else None
-    text = document.text if document is not None else ""
-    if request.unsaved_text is not None:
-        text = normalise(request.unsaved_text)
+def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any]:
+    """The values of the variables of a template (`template.VARIABLES`)."""
+    request = source_request.request
+    document, text = read_document(request, view)
     start, end = sorted(request.selection or (0, 0))
     beats = document.beats if document is not None else ()
     return {
@@ -85,20 +90,20 @@ def _values(ask: Ask, view: View) -> dict[str, Any]:
         "beat": beats[0] if beats else "",
         "beats": beats,
         "title": document.title if document is not None else "",
-        "chapter": view.timeline.chapter(request.document_id) or "",
+        "chapter": view.timeline.chapter_number(request.document_id) or "",
         "pov": (document.pov or "") if document is not None else "",
         "project": view.project.title,
-        "language": ask.language,
+        "language": source_request.language,
     }
 
 
 @lru_cache(maxsize=256)
-def _role(skill_id: str, says: str, project_id: str) -> Fragment:
-    """The same words come again and again, so they are made into a fragment once."""
-    return _closing(f"skill:{skill_id}", says, project_id)
+def _make_skill_fragment(skill_id: str, text: str, project_id: str) -> Fragment:
+    """The fragment of a rendered template; cached, because most requests render the same text."""
+    return _make_fragment(f"skill:{skill_id}", text, project_id)
 
 
-def _closing(source: str, text: str, project_id: str) -> Fragment:
+def _make_fragment(source: str, text: str, project_id: str) -> Fragment:
     return Fragment(
-        source=source, layer=Layer.IMMEDIATE, text=text, project_id=project_id, part=Part.CLOSING, score=1.0
+        source=source, layer=Layer.IMMEDIATE, text=text, project_id=project_id, part=Part.INSTRUCTION, score=1.0
     )

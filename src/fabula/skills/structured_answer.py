@@ -1,4 +1,4 @@
-"""Answers that must have a shape: what is asked for, and reading it out of whatever words stand around it."""
+"""Structured answers of models: JSON schemas, and parsing of the JSON object within an answer."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 import msgspec
 
 
-def rows_in(answer: str, name: str) -> list[dict[str, Any]] | None:
-    """The list of that name in the JSON object of an answer; None where there is none that can be read."""
-    first, last = answer.find("{"), answer.rfind("}")
-    if not 0 <= first < last:
+def parse_rows(answer: str, name: str) -> list[dict[str, Any]] | None:
+    """Parse the list of this name in the JSON object of an answer; None where there is none."""
+    start, end = answer.find("{"), answer.rfind("}")
+    if not 0 <= start < end:
         return None
     try:
-        data = msgspec.json.decode(answer[first : last + 1].encode())
+        data = msgspec.json.decode(answer[start : end + 1].encode())
         return msgspec.convert(data, dict[str, list[dict[str, Any]]])[name]
     except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeEncodeError):
         return None
 
 
-def list_of(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The schema of an object that holds one list of rows with these fields, all of them needed."""
+def make_list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Make the schema of an object with one list of rows, which have all of these fields."""
     row = {"type": "object", "additionalProperties": False, "required": list(fields), "properties": dict(fields)}
     return {
         "type": "object",
@@ -31,5 +31,5 @@ def list_of(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Mapping[str, 
     }
 
 
-TEXT: Mapping[str, Any] = {"type": "string"}
-TEXTS: Mapping[str, Any] = {"type": "array", "items": {"type": "string"}}
+STRING: Mapping[str, Any] = {"type": "string"}
+STRINGS: Mapping[str, Any] = {"type": "array", "items": {"type": "string"}}

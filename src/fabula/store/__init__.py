@@ -1,1 +1,1 @@
-"""Where everything a writer makes is kept: connections, transactions, versions, changes, saves."""
+"""The store: database connections, transactions, versions and the change feed, upgrades, backups and saves (sav-3)."""

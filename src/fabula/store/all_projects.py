@@ -1,9 +1,9 @@
-"""Across: all owners' rows of one table, for whoever works for all of them.
+"""Transactions over the rows of all projects, for the worker that runs jobs of every project.
 
-A room sees one owner's rows and cannot reach another's. Background work is done for everybody, so its table
-says that it may be looked through (`About.crossed`), and no other table can be. What is found is changed
-through a transaction of the row's own owner; since that owner's turn was not taken, only tables whose changes
-are in no feed (`About.told`) can be changed there.
+An ordinary transaction sees the rows of one owner only. A table opts in to queries over all owners
+(`TableInfo.across_projects`); only the jobs table does. A row that was found this way is changed through a
+transaction of its own owner. That transaction does not hold the owner's lock, so it can change only tables whose
+changes are not in the change feed (`TableInfo.tracked`).
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, select
 from sqlalchemy.sql.elements import UnaryExpression
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.schema import about
-from fabula.store.transaction import Reading, Writing
+from fabula.store.schema import table_info
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 
-class Unturned(Writing):
-    """A change of one owner's rows out of turn: only of tables whose changes are in no feed."""
+class UnlockedTransaction(WriteTransaction):
+    """A write transaction that does not hold its owner's lock: it changes untracked tables only."""
 
-    def _touch(self, table: Table, item: object) -> None:
-        if about(table).told:
+    def _record_row_change(self, table: Table, item: object) -> None:
+        if table_info(table).tracked:
             raise FabulaError(
-                Code.SCOPE_VIOLATION, f"Rows of {table.name} are changed in their owner's turn only. Nothing changed."
+                Code.SCOPE_VIOLATION,
+                f"Rows of {table.name} are changed under their owner's lock only. Nothing changed.",
             )
-        super()._touch(table, item)
+        super()._record_row_change(table, item)
 
 
-class Across:
-    """A look at all owners' rows of one table, all of one moment."""
+class AllProjectsTransaction:
+    """A consistent read of the rows of all owners in one table."""
 
     def __init__(self, connection: Connection, table: Table) -> None:
-        if not about(table).crossed:
+        if not table_info(table).across_projects:
             raise FabulaError(Code.SCOPE_VIOLATION, f"Rows of {table.name} can be seen by their owners only.")
         self._connection = connection
         self._table = table
-        self._owner = table.c[about(table).owner_column]
+        self._owner = table.c[table_info(table).owner_column]
 
     def rows(
         self,
@@ -48,26 +49,31 @@ class Across:
         only: Sequence[str] | None = None,
         lock: bool = False,
     ) -> Sequence[Row[Any]]:
-        """Rows of everybody; `lock` passes over those that somebody else is at, and keeps others off these."""
+        """Rows of all owners; `lock` skips rows that another transaction has locked, and locks the others."""
         columns = [self._table] if only is None else [self._table.c[name] for name in only]
-        query = select(*columns).where(*Reading.checked(self._table, where))
+        query = select(*columns).where(*ReadTransaction.check_clauses(self._table, where))
         if order:
-            query = query.order_by(*Reading.checked(self._table, order))
+            query = query.order_by(*ReadTransaction.check_clauses(self._table, order))
         if limit is not None:
             query = query.limit(limit)
         if lock:
             query = query.with_for_update(skip_locked=True)  # SQLite has one writer at a time anyway
         return self._connection.execute(query).all()
 
-    def owners(self, *where: ColumnElement[bool]) -> list[str]:
-        """Whose rows are like that."""
-        query = select(self._owner).where(*Reading.checked(self._table, where)).distinct().order_by(self._owner)
+    def owner_ids(self, *where: ColumnElement[bool]) -> list[str]:
+        """The owners of the rows that match."""
+        query = (
+            select(self._owner)
+            .where(*ReadTransaction.check_clauses(self._table, where))
+            .distinct()
+            .order_by(self._owner)
+        )
         return list(self._connection.execute(query).scalars())
 
-    def of(self, owner: str) -> Unturned:
-        """The same transaction, bound to one owner."""
-        return Unturned(self._connection, {about(self._table).owner: owner})
+    def for_owner(self, owner: str) -> UnlockedTransaction:
+        """The same transaction, limited to one owner."""
+        return UnlockedTransaction(self._connection, {table_info(self._table).owner: owner})
 
-    def clock(self) -> str:
-        """This moment, as everybody who shares the store reads it."""
-        return Reading(self._connection, {}).clock()
+    def current_time(self) -> str:
+        """The current time by the clock that all processes on the store share."""
+        return ReadTransaction(self._connection, {}).current_time()

@@ -1,4 +1,7 @@
-"""Backups of a SQLite store: dated copies, made while it is in use, a bounded number of them."""
+"""Backups of a SQLite store: dated copies in a folder beside it.
+
+A copy is made while the store is in use, once a day and before each upgrade. The newest ten are kept.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +12,41 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabula.store.database_errors import in_words
+from fabula.store.database_errors import translate_errors
 
-FOLDER = "backups"
-KEPT = 10
+BACKUP_FOLDER = "backups"
+MAX_BACKUPS = 10
 DAY = 24 * 3600.0
 
 
-def back_up(file: Path, *, reason: str = "daily", keep: int = KEPT) -> Path:
-    """A copy of the store as it stands, and older copies beyond the bound removed."""
-    folder = file.parent / FOLDER
+def back_up(file: Path, *, reason: str = "daily", keep: int = MAX_BACKUPS) -> Path:
+    """Copy the store as it is now, and delete the oldest copies beyond `keep`."""
+    folder = file.parent / BACKUP_FOLDER
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S%f")
     target = folder / f"{file.stem}-{stamp}-{reason}.db"
     partial = target.with_suffix(".partial")
-    with in_words():
+    with translate_errors():
         folder.mkdir(exist_ok=True)
         try:
             _copy(file, partial)
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
-        for old in backups(file)[:-keep]:
+        for old in list_backups(file)[:-keep]:
             old.unlink(missing_ok=True)
     return target
 
 
-def backups(file: Path) -> list[Path]:
-    """All copies there are, the oldest first; those of a neighbour called `NAME-two.db` are its own."""
-    ours = re.compile(re.escape(file.stem) + r"-\d{4}-\d\d-\d\dT\d{12}-.*\.db")
-    return sorted(copy for copy in (file.parent / FOLDER).glob("*.db") if ours.fullmatch(copy.name))
+def list_backups(file: Path) -> list[Path]:
+    """All copies of this store, the oldest first; copies of a neighbouring `NAME-two.db` are not listed."""
+    pattern = re.compile(re.escape(file.stem) + r"-\d{4}-\d\d-\d\dT\d{12}-.*\.db")
+    return sorted(copy for copy in (file.parent / BACKUP_FOLDER).glob("*.db") if pattern.fullmatch(copy.name))
 
 
 def back_up_daily(file: Path) -> Path | None:
-    """A copy, unless the newest one is younger than a day."""
-    with in_words():
-        newest = max((copy.stat().st_mtime for copy in backups(file)), default=0.0)
+    """Copy the store unless the newest copy is less than a day old."""
+    with translate_errors():
+        newest = max((copy.stat().st_mtime for copy in list_backups(file)), default=0.0)
     return back_up(file) if time.time() - newest > DAY else None
 
 
@@ -53,7 +56,7 @@ def _copy(file: Path, target: Path) -> None:
         copy = sqlite3.connect(target)
         try:
             source.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, complete in itself
+            copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy is one complete file
         finally:
             copy.close()
     finally:

@@ -1,8 +1,8 @@
-"""Connections: SQLite in a file with nothing to install, or PostgreSQL by its address.
+"""Database engines: SQLite in a file, with nothing to install, or a PostgreSQL server by its address (sav-3).
 
-SQLite runs with a write-ahead log and waits for the disk at every commit (`synchronous=FULL`), so that
-what was acknowledged survives a power cut. Writers take their turn from the start of a transaction
-(`BEGIN IMMEDIATE`) and wait for each other; that is what keeps "database is locked" away from people.
+SQLite runs with a write-ahead log and syncs to disk at every commit (`synchronous=FULL`), so that an acknowledged
+change survives a power cut. A write transaction takes SQLite's write lock at its start (`BEGIN IMMEDIATE`), and
+others wait for it; this keeps "database is locked" errors away from users.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.database_errors import in_words
+from fabula.store.database_errors import translate_errors
 
-FILE = "fabula.db"
+DATABASE_FILE = "fabula.db"
 BUSY_SECONDS = 60
 CONNECT_SECONDS = 4
-SERVER: dict[str, Any] = {
+SERVER_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
-    "tcp_user_timeout": CONNECT_SECONDS * 1000,  # a server that falls silent is noticed, too
+    "tcp_user_timeout": CONNECT_SECONDS * 1000,  # notices a server that stops answering
 }
 _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
 def data_folder() -> Path:
-    """Where a person's data lives: `FABULA_DATA`, or the platform's own place for it."""
+    """The folder of the user's data: `FABULA_DATA`, or the platform's usual data folder."""
     chosen = os.environ.get("FABULA_DATA")
     return Path(chosen).expanduser() if chosen else user_data_path("fabula", appauthor=False)
 
 
-def is_address(where: str) -> bool:
-    """Is this the address of a database server, rather than a place on this disk?"""
+def is_server_url(where: str) -> bool:
+    """Whether this is the address of a database server, rather than a path."""
     return where.startswith(("postgresql:", "postgres:", "postgresql+psycopg:"))
 
 
-def sqlite_engine(file: Path) -> Engine:
-    """An engine on one file; its folder is made."""
-    with in_words():
+def make_sqlite_engine(file: Path) -> Engine:
+    """Make an engine on one SQLite file, and the folder for it."""
+    with translate_errors():
         file.parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
         URL.create("sqlite", database=str(file)),
@@ -59,19 +59,19 @@ def sqlite_engine(file: Path) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
-    for name, wanted in _PRAGMAS.items():
-        _patiently(connection, f"PRAGMA {name}={wanted}")
-        (got,) = connection.execute(f"PRAGMA {name}").fetchone()
-        if got != wanted:
+    for name, expected in _PRAGMAS.items():
+        _execute_when_free(connection, f"PRAGMA {name}={expected}")
+        (actual,) = connection.execute(f"PRAGMA {name}").fetchone()
+        if actual != expected:
             raise FabulaError(
                 Code.STORE_READ_ONLY,
-                f"SQLite would not run safely here ({name} is {got}, not {wanted}). Choose a folder on a local disk. "
-                "Nothing was changed.",
+                f"SQLite would not run safely here ({name} is {actual}, not {expected}). "
+                "Choose a folder on a local disk. Nothing was changed.",
             )
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
-    """Where several make a new store at once, SQLite does not wait by itself for its turn to set the journal up."""
+def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
+    """Retry a statement while the file is locked: SQLite itself does not wait when it sets up the journal."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -89,8 +89,8 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
-def postgres_engine(address: str) -> Engine:
-    """An engine on a PostgreSQL server."""
+def make_postgres_engine(address: str) -> Engine:
+    """Make an engine on a PostgreSQL server."""
     try:
         url = make_url(address).set(drivername="postgresql+psycopg")
     except (ArgumentError, ValueError) as error:
@@ -98,8 +98,8 @@ def postgres_engine(address: str) -> Engine:
             Code.STORE_UNREACHABLE, "That is not the address of a database; it looks like postgresql://user@host/name."
         ) from error
     try:
-        patience = {**SERVER, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
-        return create_engine(url, pool_size=8, max_overflow=24, connect_args=patience)
+        options = {**SERVER_OPTIONS, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
+        return create_engine(url, pool_size=8, max_overflow=24, connect_args=options)
     except ImportError as error:
         raise FabulaError(
             Code.STORE_UNREACHABLE, "PostgreSQL needs its driver: install `fabula[postgres]`. Nothing was changed."

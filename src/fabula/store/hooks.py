@@ -1,7 +1,7 @@
-"""Following: who wants to do something when rows of a table change.
+"""Hooks: functions that are called when the rows of a table change.
 
-What follows *within* the change belongs to it: it is done in the same transaction, and kept or lost with it.
-What comes *after* is a bell that rings in this process once the change is kept; other processes hear nothing.
+A hook before the commit runs in the transaction that makes the change, and is stored or rolled back with it. A hook
+after the commit only tells this process that the change is stored; other processes are not told.
 """
 
 from __future__ import annotations
@@ -10,40 +10,50 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Table
 
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-Within = Callable[[Writing, Sequence[str]], None]  # the change, and the items of the table it touched
-Bell = Callable[[], None]
+TransactionHook = Callable[[WriteTransaction, Sequence[str]], None]  # the transaction, and the items it changed
+CommitHook = Callable[[], None]
 
 
-class Following:
-    """Who follows which tables of one open store."""
+class Hooks:
+    """The hooks of one open store, by table."""
 
     def __init__(self) -> None:
-        self._within: tuple[tuple[Table, Within], ...] = ()
-        self._after: tuple[tuple[Table, Bell], ...] = ()
+        self._before_commit: tuple[tuple[Table, TransactionHook], ...] = ()
+        self._after_commit: tuple[tuple[Table, CommitHook], ...] = ()
+        self._on_first_write: list[Callable[[], None]] = []
 
-    def join(self, table: Table, then: Within) -> None:
-        """From now on, do this in every transaction that changes the table; once, however often it is asked for."""
-        if (table, then) not in self._within:
-            self._within = (*self._within, (table, then))
+    def on_first_write(self, connect: Callable[[], None]) -> None:
+        """Call a function before the first transaction that writes, to add hooks that reading does not need."""
+        self._on_first_write.append(connect)
 
-    def hear(self, table: Table, bell: Bell) -> None:
-        """From now on, ring when a change of the table was kept."""
-        self._after = (*self._after, (table, bell))
+    def prepare_write(self) -> None:
+        """Add the hooks that wait for the first write."""
+        while self._on_first_write:
+            self._on_first_write.pop()()
 
-    def leave(self, bell: Bell) -> None:
-        """Ring no more."""
-        self._after = tuple(one for one in self._after if one[1] != bell)
+    def add_before_commit(self, table: Table, hook: TransactionHook) -> None:
+        """Call the hook in every transaction that changes the table. Adding it twice has no further effect."""
+        if (table, hook) not in self._before_commit:
+            self._before_commit = (*self._before_commit, (table, hook))
 
-    def within(self, writing: Writing) -> None:
-        """A change is about to be kept."""
-        for table, then in self._within:
-            if items := writing.items(table):
-                then(writing, items)
+    def add_after_commit(self, table: Table, hook: CommitHook) -> None:
+        """Call the hook when a change of the table was committed."""
+        self._after_commit = (*self._after_commit, (table, hook))
 
-    def after(self, writing: Writing) -> None:
-        """A change was kept."""
-        for table, bell in self._after:
-            if writing.items(table):
-                bell()
+    def remove_after_commit(self, hook: CommitHook) -> None:
+        """Call this hook no more."""
+        self._after_commit = tuple(pair for pair in self._after_commit if pair[1] != hook)
+
+    def run_before_commit(self, tx: WriteTransaction) -> None:
+        """Call the hooks of the tables that a transaction has changed, before it is committed."""
+        for table, hook in self._before_commit:
+            if items := tx.changed_items(table):
+                hook(tx, items)
+
+    def run_after_commit(self, tx: WriteTransaction) -> None:
+        """Call the hooks of the tables that a committed transaction has changed."""
+        for table, hook in self._after_commit:
+            if tx.changed_items(table):
+                hook()

@@ -1,9 +1,9 @@
-"""What a table of this house looks like.
+"""Building blocks for tables, and what the store knows about each table.
 
-Rooms declare their tables here, and each says whose rows it holds: a project's or a person's. The
-owner's id is the first column of every key, and a transaction is bound to its owners, so no query
-can be written that reaches another's rows. A table also says to which room and item a change of it
-belongs; that is how every write leaves its line in the change feed without anybody thinking of it.
+Every package declares its tables with the functions here. A table names its owner, a project or a user. The owner's
+id is the first column of every key, and a transaction belongs to its owners, so no query can reach the rows of
+another owner. A table also names the area and the item of a change, so that every write is recorded in the change
+feed without further code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryK
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-import fabula
 from fabula.core.errors import Code
 
 METADATA = MetaData(
@@ -33,47 +32,47 @@ METADATA = MetaData(
 )
 
 OwnerKind = Literal["project", "user"]
-Words = Annotated[str, Meta(pattern=r"\S")]
+NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-Info = dict[str, Any]  # what a column says to a save: `file`, `holds`, `above` (see `save_tables`)
+ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`)
 
 
-class About(Struct, frozen=True, kw_only=True):
+class TableInfo(Struct, frozen=True, kw_only=True):
     """What the store knows about a table beyond its columns."""
 
-    room: str
+    area: str
     owner: OwnerKind
-    item: str | None = None  # the column that tells which item of the room a row belongs to
-    saved: bool = True  # part of a save
-    told: bool = True  # a change moves the owner's version and stands in the feed
-    crossed: bool = False  # who works for all owners may look through their rows at once (`across`)
-    missing: Code = Code.STORE_NOT_FOUND
-    conflict: Code = Code.STORE_CONFLICT
+    item: str | None = None  # the column that names the item of the area a row belongs to
+    in_saves: bool = True
+    tracked: bool = True  # a change raises the owner's version and is recorded in the change feed
+    across_projects: bool = False  # a worker may query the rows of all owners (`all_projects`)
+    missing_code: Code = Code.STORE_NOT_FOUND
+    conflict_code: Code = Code.STORE_CONFLICT
 
     @property
     def owner_column(self) -> str:
-        """The column that says whose row it is."""
+        """The column with the owner's id."""
         return f"{self.owner}_id"
 
 
 class Json(TypeDecorator[Any]):
-    """Any JSON value, kept as readable text on every engine."""
+    """A column type: any JSON value, stored as readable text on every engine."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """To text."""
+        """Encode a value as JSON text."""
         return None if value is None else msgspec.json.encode(value).decode()
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """From text."""
+        """Decode JSON text."""
         return None if value is None else msgspec.json.decode(value)
 
 
-def project_table(name: str, about: About, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:
-    """A table of a project's rows; they go when the project goes."""
+def project_table(name: str, info: TableInfo, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:
+    """Declare a table of a project's rows; they are deleted with the project."""
     return Table(
         name,
         METADATA,
@@ -81,72 +80,74 @@ def project_table(name: str, about: About, *parts: Any, key: tuple[str, ...] = (
         *parts,
         PrimaryKeyConstraint("project_id", *key),
         ForeignKeyConstraint(["project_id"], ["projects.project_id"], ondelete="CASCADE"),
-        info={"about": about},
+        info={"table_info": info},
     )
 
 
-def user_table(name: str, about: About, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:
-    """A table of a person's rows."""
+def user_table(name: str, info: TableInfo, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:
+    """Declare a table of a user's rows."""
     return Table(
         name,
         METADATA,
         Column("user_id", String, nullable=False),
         *parts,
         PrimaryKeyConstraint("user_id", *key),
-        info={"about": about},
+        info={"table_info": info},
     )
 
 
 @cache
 def all_tables() -> tuple[Table, ...]:
-    """The tables of every room, parents before children, whoever was imported so far."""
-    for module in iter_modules(fabula.__path__, "fabula."):
+    """The tables of all packages, parents before children; packages that were not imported yet are imported."""
+    for module in iter_modules(import_module("fabula").__path__, "fabula."):
         if module.ispkg and find_spec(f"{module.name}.tables") is not None:
             import_module(f"{module.name}.tables")
     return tuple(METADATA.sorted_tables)
 
 
-def about(table: Table) -> About:
-    """What a table said about itself."""
-    found = table.info.get("about")
-    if not isinstance(found, About):
-        raise TypeError(f"the table {table.name} does not say whose rows it holds")
-    return found
+def table_info(table: Table) -> TableInfo:
+    """The `TableInfo` that a table was declared with."""
+    info = table.info.get("table_info")
+    if not isinstance(info, TableInfo):
+        raise TypeError(f"the table {table.name} was declared without a TableInfo")
+    return info
 
 
-def text(name: str, default: str | None = "", *, info: Info | None = None) -> Column[str]:
-    """A column of text; None as default makes it one that may be empty."""
+def text_column(name: str, default: str | None = "", *, info: ColumnInfo | None = None) -> Column[str]:
+    """A column of text; it is nullable where the default is None."""
     return Column(name, Text, nullable=default is None, server_default=default, info=info)
 
 
-def number(name: str, default: int | None = 0, *, info: Info | None = None) -> Column[int]:
-    """A column of whole numbers."""
-    said = None if default is None else str(default)
-    return Column(name, Integer, nullable=default is None, server_default=said, info=info)
+def integer_column(name: str, default: int | None = 0, *, info: ColumnInfo | None = None) -> Column[int]:
+    """A column of integers; it is nullable where the default is None."""
+    server_default = None if default is None else str(default)
+    return Column(name, Integer, nullable=default is None, server_default=server_default, info=info)
 
 
-def packed(name: str, default: str | None = "[]", *, info: Info | None = None) -> Column[Any]:
-    """A column of JSON."""
+def json_column(name: str, default: str | None = "[]", *, info: ColumnInfo | None = None) -> Column[Any]:
+    """A column of JSON; it is nullable where the default is None."""
     return Column(name, Json, nullable=default is None, server_default=default, info=info)
 
 
-def version() -> Column[int]:
-    """The version by which a stale edit is noticed."""
+def version_column() -> Column[int]:
+    """The version column, by which a stale edit is detected."""
     return Column("version", Integer, nullable=False, server_default="1")
 
 
-def times() -> tuple[Column[str], Column[str]]:
-    """When a row was made and last changed."""
-    return text("made"), text("changed")
+def timestamp_columns() -> tuple[Column[str], Column[str]]:
+    """The columns for when a row was created and last changed."""
+    return text_column("made"), text_column("changed")
 
 
-def place(prefix: str) -> tuple[Column[str], Column[int]]:
-    """A position in the story. No foreign key: a mark whose document is gone is never reached, which is safe."""
+def position_columns(prefix: str) -> tuple[Column[str], Column[int]]:
+    """A position in the story. It has no foreign key: a position whose document is gone is never reached."""
     return Column(f"{prefix}_document", Text), Column(f"{prefix}_offset", Integer)
 
 
-def refers(columns: list[str], table: str, to: list[str] | None = None, *, ondelete: str = "CASCADE") -> Any:
-    """A key of another table of the same project."""
+def project_foreign_key(
+    columns: list[str], table: str, to: list[str] | None = None, *, ondelete: str = "CASCADE"
+) -> Any:
+    """A foreign key to another table of the same project."""
     return ForeignKeyConstraint(
         ["project_id", *columns], [f"{table}.{name}" for name in ("project_id", *(to or ["id"]))], ondelete=ondelete
     )

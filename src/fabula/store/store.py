@@ -1,142 +1,163 @@
-"""The store: one place for everything a writer makes, on SQLite or PostgreSQL."""
+"""The store: one database for everything a writer makes, on SQLite or PostgreSQL.
+
+`Store.open` creates, upgrades and backs up the database as needed. All access goes through transactions that belong to
+a project, a user or both. Opening a transaction is tried twice where the connection was lost in the meantime.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, select
+from sqlalchemy import Connection, Engine, Row, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.all_projects import Across
+from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
-from fabula.store.connections import FILE, data_folder, is_address, postgres_engine, sqlite_engine
-from fabula.store.database_errors import in_doubt, in_words, lost_connection
-from fabula.store.hooks import Following
+from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
+from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
+from fabula.store.hooks import Hooks
 from fabula.store.schema import OwnerKind
-from fabula.store.tables import heads, projects
-from fabula.store.transaction import Reading, Writing
-from fabula.store.upgrade import migrate
-from fabula.store.versions import Heads, ServerHeads, SqliteHeads
+from fabula.store.tables import owner_versions, projects
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.upgrade import upgrade_store
+from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, VersionReader
 
 log = logging.getLogger("fabula.store")
 
-OWNER = "owner"  # the one person of a local store
+LOCAL_USER = "owner"  # the only user of a local store
 
 
 class Store:
-    """An open store. Threads may share it."""
+    """An open store. Threads can share it."""
 
-    def __init__(self, engine: Engine, heads: Heads, *, folder: Path, file: Path | None) -> None:
+    def __init__(self, engine: Engine, version_reader: VersionReader, *, folder: Path, file: Path | None) -> None:
         self.engine = engine
-        self.folder = folder  # where backups and other files of this machine go
+        self.folder = folder  # of backups and other files on this machine
         self.file = file
-        self.following = Following()
-        self._heads = heads
+        self.hooks = Hooks()
+        self._before_close: list[Callable[[], None]] = []
+        self._version_reader = version_reader
 
     @classmethod
-    def open(cls, where: str | Path | None = None, *, as_it_is: bool = False) -> Store:
-        """A data folder, a database file, the address of a PostgreSQL server, or the usual place.
+    def open(cls, where: str | Path | None = None, *, inspect_only: bool = False) -> Store:
+        """Open a data folder, a database file, a PostgreSQL server, or the user's usual data folder.
 
-        It is made, brought up to date and copied as needed; `as_it_is` leaves it alone, to be looked at.
+        The store is created, upgraded and backed up as needed; with `inspect_only` none of that is done.
         """
-        if where is not None and is_address(str(where)):
-            engine = postgres_engine(str(where))
-            store = cls(engine, ServerHeads(engine), folder=data_folder(), file=None)
+        if where is not None and is_server_url(str(where)):
+            engine = make_postgres_engine(str(where))
+            store = cls(engine, PostgresVersionReader(engine), folder=data_folder(), file=None)
         else:
-            place = data_folder() if where is None else Path(where)
-            file = place if place.suffix == ".db" else place / FILE
-            if as_it_is and not file.exists():
+            path = data_folder() if where is None else Path(where)
+            file = path if path.suffix == ".db" else path / DATABASE_FILE
+            if inspect_only and not file.exists():
                 raise FabulaError(Code.STORE_NOT_FOUND, f"There is no store at {file} yet. Nothing was changed.")
-            store = cls(sqlite_engine(file), SqliteHeads(file), folder=file.parent, file=file)
-        if as_it_is:
+            store = cls(make_sqlite_engine(file), SqliteVersionReader(file), folder=file.parent, file=file)
+        if inspect_only:
             return store
         try:
-            with in_words():
-                migrate(store.engine, file=store.file)
+            with translate_errors():
+                upgrade_store(store.engine, file=store.file)
             if store.file is not None and store.project_ids():
-                _copy_daily(store.file)
+                _try_daily_backup(store.file)
         except BaseException:
             store.close()
             raise
         return store
 
+    def before_close(self, action: Callable[[], None]) -> None:
+        """Call an action when the store is about to be closed, to write what is still queued."""
+        self._before_close.append(action)
+
     def close(self) -> None:
-        """Let go of every connection."""
-        self._heads.close()
+        """Close every connection."""
+        while self._before_close:
+            self._before_close.pop()()
+        self._version_reader.close()
         self.engine.dispose()
 
-    def versions(self, *, project: str, user: str = OWNER, series: str | None = None) -> tuple[int, ...]:
-        """At which versions a project, a person and perhaps a series stand: the one query of a warm request."""
+    def versions(self, *, project: str, user: str = LOCAL_USER, series: str | None = None) -> tuple[int, ...]:
+        """The versions of a project, a user and perhaps a series: the only query of a warm request."""
         owners = [f"project:{project}", f"user:{user}"]
-        return tuple(self._heads(owners if series is None else [*owners, f"project:{series}"]))
+        return tuple(self._version_reader.read(owners if series is None else [*owners, f"project:{series}"]))
 
     def project_ids(self) -> list[str]:
-        """Every project there is."""
-        with in_words(), self._begun({}, {}) as (connection, _):
+        """The ids of all projects."""
+        with translate_errors(), self._transaction({}, {}) as connection:
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
+    def project_rows(self) -> Sequence[Row[Any]]:
+        """Return the row of every project, in one query; nothing else of them is read."""
+        with translate_errors(), self._transaction({}, {}) as connection:
+            return connection.execute(select(projects).order_by(projects.c.changed.desc(), projects.c.project_id)).all()
+
     @contextmanager
-    def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[Reading]:
-        """A look at one moment: everything read inside belongs together."""
+    def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[ReadTransaction]:
+        """A consistent read: everything read inside the block is of one moment."""
         options = {} if self.file is not None else {"isolation_level": "REPEATABLE READ"}
-        with in_words(), self._begun(options, _owners(project, user)) as (connection, owners):
-            yield Reading(connection, owners)
+        with translate_errors(), self._transaction(options, owners := _owners(project, user)) as connection:
+            yield ReadTransaction(connection, owners)
 
     @contextmanager
-    def write(self, *, project: str | None = None, user: str | None = None) -> Iterator[Writing]:
-        """A change: when the block ends without an error, it is on the disk, version and feed included."""
-        options = {"writing": True}
-        with in_words(), self._begun(options, _owners(project, user), lock=True) as (connection, owners):
-            writing = Writing(connection, owners)
-            yield writing
-            self.following.within(writing)
-            writing.settle()
-        self.following.after(writing)
+    def write(self, *, project: str | None = None, user: str | None = None) -> Iterator[WriteTransaction]:
+        """A change: when the block ends without an error, it is on disk, with the new version and the change feed."""
+        self.hooks.prepare_write()
+        owners = _owners(project, user)
+        with translate_errors(), self._transaction({"writing": True}, owners, lock=True) as connection:
+            tx = WriteTransaction(connection, owners)
+            yield tx
+            self.hooks.run_before_commit(tx)
+            tx.write_feed()
+        self.hooks.run_after_commit(tx)
 
     @contextmanager
-    def across(self, table: Table, *, change: bool = False) -> Iterator[Across]:
-        """All owners' rows of a table that allows it, for whoever works for all of them; nobody's turn is taken."""
-        with in_words(), self._begun({"writing": change}, {}) as (connection, _):
-            yield Across(connection, table)
+    def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:
+        """The rows of all owners in a table that allows it, for workers; no owner is locked."""
+        with translate_errors(), self._transaction({"writing": writable}, {}) as connection:
+            yield AllProjectsTransaction(connection, table)
 
     @contextmanager
-    def _begun(
+    def _transaction(
         self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool = False
-    ) -> Iterator[tuple[Connection, Mapping[OwnerKind, str]]]:
-        """A transaction under way; begun once more where the server was away in the meantime."""
+    ) -> Iterator[Connection]:
+        """A connection with a transaction begun; it is committed where the block raises nothing."""
         connection = self._begin(options, owners, lock=lock)
         try:
-            yield connection, owners
-            with in_doubt():
+            yield connection
+            with translate_commit_errors():
                 connection.commit()
         finally:
-            connection.close()  # rolls back what was not committed
+            connection.close()  # rolls back whatever was not committed
 
     def _begin(self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool) -> Connection:
+        """Begin a transaction; once more where the connection was lost since it was last used."""
         for last in (False, True):
             connection = self.engine.connect()
             try:
                 connection = connection.execution_options(**options)
                 connection.begin()
                 if lock:
-                    Writing(connection, owners).lock()
+                    WriteTransaction(connection, owners).lock_owners()
                 else:
-                    connection.execute(select(heads.c.version).limit(1))  # a look begins with its first query
+                    connection.execute(
+                        select(owner_versions.c.version).limit(1)
+                    )  # the snapshot is taken at the first query
             except BaseException as error:
                 connection.close()
-                if last or not (isinstance(error, DBAPIError) and lost_connection(error)):
+                if last or not (isinstance(error, DBAPIError) and is_connection_lost(error)):
                     raise
             else:
                 break
         return connection
 
 
-def _copy_daily(file: Path) -> None:
-    """A store that cannot be copied can still be used; `fabula doctor` says that there is no copy."""
+def _try_daily_backup(file: Path) -> None:
+    """Back the store up; one that cannot be copied can still be used, and `fabula doctor` says so."""
     try:
         back_up_daily(file)
     except FabulaError as error:

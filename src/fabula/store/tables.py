@@ -1,4 +1,4 @@
-"""The store's own tables: whose things there are, at which version they stand, and what changed."""
+"""The store's own tables: projects, the version of each owner, and the change feed."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, String, Table
 
 from fabula.core.errors import Code
 from fabula.core.view import Language
-from fabula.store.schema import METADATA, About, packed, text, times, version
+from fabula.store.schema import METADATA, TableInfo, json_column, text_column, timestamp_columns, version_column
 
 projects = Table(
     "projects",
     METADATA,
     Column("project_id", String, primary_key=True),
-    text("kind", "book", info={"holds": Literal["book", "series"]}),  # a series is one whose codex its books share
-    text("series_id", None),
-    text("title"),
-    text("language", "en", info={"holds": Language}),
-    text("identity"),
-    packed("direction", "{}"),
-    *times(),
-    version(),
+    text_column("kind", "book", info={"type": Literal["book", "series"]}),  # the books of a series share its codex
+    text_column("series_id", None),
+    text_column("title"),
+    text_column("language", "en", info={"type": Language}),
+    text_column("identity"),
+    json_column("direction", "{}"),
+    *timestamp_columns(),
+    version_column(),
     info={
-        "about": About(
-            room="project",
+        "table_info": TableInfo(
+            area="project",
             owner="project",
-            missing=Code.PROJECT_NOT_FOUND,
+            missing_code=Code.PROJECT_NOT_FOUND,
         )
     },
 )
 
-heads = Table(
+owner_versions = Table(
     "heads",
     METADATA,
     Column("owner", String, primary_key=True),  # project:ID or user:ID
@@ -45,6 +45,6 @@ changes = Table(
     Column("version", BigInteger, nullable=False),
     Column("room", String, nullable=False),
     Column("item", String, nullable=False),
-    text("at"),
+    text_column("at"),
     PrimaryKeyConstraint("owner", "version", "room", "item"),
 )

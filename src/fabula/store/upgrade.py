@@ -1,7 +1,8 @@
-"""Migrations: an older store is brought up to date when it is opened, after a copy was made of it.
+"""Upgrades: an older store gets the tables of this version when it is opened, after a backup.
 
-The steps are alembic's, in `migrations/versions`. A store that is up to date is recognised by one
-query, and alembic is not even imported.
+The steps are alembic migrations in `migrations/versions`. One query recognises a store that is up to date; alembic is
+imported only where there is something to do. The whole upgrade is one transaction. Processes that open one store at
+once wait for each other, and the first one upgrades it.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from sqlalchemy.exc import DBAPIError
 from fabula.core.errors import Code, FabulaError
 from fabula.store.backup import back_up
 
-HEAD = "0005"
-_LOCK = 0x0FAB01A  # the number of an advisory lock, for those who open one server's store at once
+LATEST_VERSION = "0007"
+_LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
 
 
-def migrate(engine: Engine, *, file: Path | None) -> None:
-    """Bring a store to this program's version."""
+def upgrade_store(engine: Engine, *, file: Path | None) -> None:
+    """Upgrade the tables of a store to this program's version; a store of a newer version is refused."""
     with engine.connect() as connection:
-        found = current(connection)
-    if found == HEAD:
+        version = find_schema_version(connection)
+    if version == LATEST_VERSION:
         return
-    _check(found)
-    if found is not None and file is not None:
+    _check_not_newer(version)
+    if version is not None and file is not None:
         back_up(file, reason="before-upgrade")
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        found = current(connection)
-        if found != HEAD:
-            _check(found)
-            _upgrade(connection, found)
+        version = find_schema_version(connection)
+        if version != LATEST_VERSION:
+            _check_not_newer(version)
+            _upgrade(connection, version)
 
 
-def current(connection: Connection) -> str | None:
-    """The version of a store's tables; None for an empty one."""
+def find_schema_version(connection: Connection) -> str | None:
+    """The version of a store's tables; None for an empty store."""
     try:
         with connection.begin_nested() if connection.in_transaction() else connection.begin():
             return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -47,16 +48,16 @@ def current(connection: Connection) -> str | None:
         raise
 
 
-def _check(found: str | None) -> None:
-    if found is not None and found > HEAD:
+def _check_not_newer(version: str | None) -> None:
+    if version is not None and version > LATEST_VERSION:
         raise FabulaError(
             Code.STORE_TOO_NEW,
-            f"This store was written by a newer Fabula (tables {found}, this program knows {HEAD}). "
+            f"This store was written by a newer Fabula (tables {version}, this program knows {LATEST_VERSION}). "
             "Use the newer program, or load a save. Nothing was changed.",
         )
 
 
-def _upgrade(connection: Connection, found: str | None) -> None:
+def _upgrade(connection: Connection, version: str | None) -> None:
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
@@ -69,6 +70,6 @@ def _upgrade(connection: Connection, found: str | None) -> None:
     except CommandError as error:
         raise FabulaError(
             Code.STORE_DAMAGED,
-            f"This store says that its tables are of version {found}, which never was. "
+            f"This store says that its tables are of version {version}, which does not exist. "
             "Load a backup or a save. Nothing was changed.",
         ) from error

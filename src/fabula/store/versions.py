@@ -1,8 +1,8 @@
-"""Heads: at which versions owners stand, asked as quickly as each engine can be asked.
+"""Version readers: the current versions of owners, read as fast as each engine allows.
 
-This is the one question of a warm request, so it goes past all machinery to the plain driver: on SQLite
-through a connection a thread, which answers in microseconds; on PostgreSQL through a few connections of
-its own and a prepared statement. A server that was away in the meantime is asked once more.
+This is the only query of a warm request, so it bypasses SQLAlchemy and uses the plain driver: on SQLite one
+connection per thread, which answers in microseconds; on PostgreSQL a few connections of its own and a prepared
+statement. Where the connection was lost in the meantime, the query is tried once more.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import Engine
 
 from fabula.core.errors import Code, FabulaError
-from fabula.store.connections import BUSY_SECONDS, SERVER
-from fabula.store.database_errors import explained, in_words
+from fabula.store.connections import BUSY_SECONDS, SERVER_OPTIONS
+from fabula.store.database_errors import explain_error, translate_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 
-class Heads(Protocol):
-    """Asks at which versions owners stand, as quickly as the engine can be asked."""
+class VersionReader(Protocol):
+    """Reads the current versions of owners."""
 
-    def __call__(self, owners: Sequence[str]) -> list[int]: ...
+    def read(self, owners: Sequence[str]) -> list[int]: ...
     def close(self) -> None: ...
 
 
-class _Plain:
-    """A plain connection, closed when the thread that used it is gone."""
+class _ThreadConnection:
+    """A connection that is closed when the thread that used it has ended."""
 
     def __init__(self, file: Path) -> None:
         self.connection = sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -42,63 +42,62 @@ class _Plain:
             self.connection.close()
 
 
-class SqliteHeads:
-    """One plain connection a thread: a point query takes microseconds, where the full machinery takes a hundred."""
+class SqliteVersionReader:
+    """Reads versions over one plain connection per thread: microseconds, where SQLAlchemy takes a hundred."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._own = threading.local()
-        self._all: weakref.WeakSet[_Plain] = weakref.WeakSet()
+        self._local = threading.local()
+        self._open: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    def __call__(self, owners: Sequence[str]) -> list[int]:
-        """Their versions; 0 for those nobody has heard of."""
-        connection = (getattr(self._own, "plain", None) or self._connect()).connection
-        marks = ", ".join("?" * len(owners))
-        query = f"SELECT owner, version FROM heads WHERE owner IN ({marks})"
+    def read(self, owners: Sequence[str]) -> list[int]:
+        """The versions of these owners; 0 for an unknown one."""
+        connection = (getattr(self._local, "connection", None) or self._connect()).connection
+        placeholders = ", ".join("?" * len(owners))
+        query = f"SELECT owner, version FROM heads WHERE owner IN ({placeholders})"
         try:
-            found = dict(connection.execute(query, owners).fetchall())
+            versions = dict(connection.execute(query, owners).fetchall())
         except sqlite3.Error as error:
-            raise explained(error) from error
-        return [found.get(owner, 0) for owner in owners]
+            raise explain_error(error) from error
+        return [versions.get(owner, 0) for owner in owners]
 
-    def _connect(self) -> _Plain:
-        with in_words():
-            plain = _Plain(self._file)
+    def _connect(self) -> _ThreadConnection:
+        with translate_errors():
+            opened = _ThreadConnection(self._file)
         with self._lock:
-            self._all.add(plain)
-        self._own.plain = plain
-        return plain
+            self._open.add(opened)
+        self._local.connection = opened
+        return opened
 
     def close(self) -> None:
-        """Let go of every thread's connection."""
+        """Close the connections of all threads."""
         with self._lock:
-            for plain in self._all:
-                plain.connection.close()
-            self._all.clear()
-        self._own = threading.local()
+            for opened in self._open:
+                opened.connection.close()
+            self._open.clear()
+        self._local = threading.local()
 
 
-class ServerHeads:
-    """A few connections of its own, outside any transaction."""
+class PostgresVersionReader:
+    """Reads versions over a few connections of its own, outside any transaction."""
 
-    _ASK = "SELECT owner, version FROM heads WHERE owner = ANY(%s)"
-    _KEPT = 8
+    _QUERY = "SELECT owner, version FROM heads WHERE owner = ANY(%s)"
+    _MAX_IDLE = 8
 
     def __init__(self, engine: Engine) -> None:
-        self._words, self._options = engine.dialect.create_connect_args(engine.url)
+        self._arguments, self._options = engine.dialect.create_connect_args(engine.url)
         self._idle: list[Connection[Any]] = []
 
-    def __call__(self, owners: Sequence[str]) -> list[int]:
-        """Their versions; 0 for those nobody has heard of."""
+    def read(self, owners: Sequence[str]) -> list[int]:
+        """The versions of these owners; 0 for an unknown one."""
         from psycopg import Error, OperationalError
 
-        wanted = list(owners)
         try:
             try:
-                found = self._ask(wanted, fresh=False)
+                versions = self._query(list(owners), reconnect=False)
             except OperationalError:
-                found = self._ask(wanted, fresh=True)
+                versions = self._query(list(owners), reconnect=True)
         except OperationalError as error:
             raise FabulaError(
                 Code.STORE_UNREACHABLE,
@@ -106,33 +105,33 @@ class ServerHeads:
                 "the next try connects anew. Nothing was changed.",
             ) from error
         except Error as error:
-            raise explained(error) from error
-        return [found.get(owner, 0) for owner in owners]
+            raise explain_error(error) from error
+        return [versions.get(owner, 0) for owner in owners]
 
-    def _ask(self, owners: list[str], *, fresh: bool) -> dict[str, int]:
-        if fresh:
+    def _query(self, owners: list[str], *, reconnect: bool) -> dict[str, int]:
+        if reconnect:
             self.close()
-        connection = self._taken()
+        connection = self._take_connection()
         try:
-            found = dict(connection.execute(self._ASK, (owners,), prepare=True).fetchall())
+            versions = dict(connection.execute(self._QUERY, (owners,), prepare=True).fetchall())
         except BaseException:
             connection.close()
             raise
-        if len(self._idle) < self._KEPT:
+        if len(self._idle) < self._MAX_IDLE:
             self._idle.append(connection)
         else:
             connection.close()
-        return found
+        return versions
 
-    def _taken(self) -> Connection[Any]:
+    def _take_connection(self) -> Connection[Any]:
         try:
             return self._idle.pop()
         except IndexError:
             from psycopg import connect
 
-            return connect(*self._words, **{**self._options, **SERVER}, autocommit=True)
+            return connect(*self._arguments, **{**self._options, **SERVER_OPTIONS}, autocommit=True)
 
     def close(self) -> None:
-        """Let go of the connections nobody is using."""
+        """Close the connections that are not in use."""
         while self._idle:
             self._idle.pop().close()

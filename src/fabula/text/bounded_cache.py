@@ -1,7 +1,7 @@
-"""What was worked out, remembered within a bound: for a text by the text itself, for other things by a key.
+"""A cache bounded by the amount of text behind its values, with two generations.
 
-Two generations are kept, so that memory has a bound: when the younger one is full, the older one goes. What is
-asked for again moves to the younger generation and so stays.
+New values go into the recent generation. When that is full it becomes the older generation, and the previous older
+one is dropped. A value that is asked for again moves back to the recent generation, so frequently used values stay.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-class Generations(Generic[K, T]):
-    """Answers by key. Look into `young` first, then ask for `older`, and keep what was found or worked out."""
+class BoundedCache(Generic[K, T]):
+    """Values by key. Callers look into `recent` first, then at `get_older`, and `store` what they found or made."""
 
-    __slots__ = ("_held", "_most", "_old", "young")
+    __slots__ = ("_characters", "_limit", "_older", "recent")
 
     def __init__(self, characters: int) -> None:
-        """`characters` of text are kept in a generation."""
-        self.young: dict[K, T] = {}
-        self._old: dict[K, T] = {}
-        self._held = 0
-        self._most = characters
+        """`characters` of text fit into one generation."""
+        self.recent: dict[K, T] = {}
+        self._older: dict[K, T] = {}
+        self._characters = 0
+        self._limit = characters
 
-    def older(self, key: K) -> T | None:
-        """What the older generation knows."""
-        return self._old.get(key)
+    def get_older(self, key: K) -> T | None:
+        """The value of a key in the older generation."""
+        return self._older.get(key)
 
-    def keep(self, key: K, answer: T, characters: int) -> None:
-        """Put an answer, made for so many characters of text, into the younger generation."""
-        self._held += characters
-        if self._held > self._most:
-            self._old, self.young, self._held = self.young, {}, characters
-        self.young[key] = answer
+    def store(self, key: K, value: T, characters: int) -> None:
+        """Put a value, made from so many characters of text, into the recent generation."""
+        self._characters += characters
+        if self._characters > self._limit:
+            self._older, self.recent, self._characters = self.recent, {}, characters
+        self.recent[key] = value
 
 
-class Remembered(Generations[str, T]):
-    """Answers by text. Look into `young` first; `find` looks further, and works out what nobody knows."""
+class BoundedTextCache(BoundedCache[str, T]):
+    """Values by text. Callers look into `recent` first and call `get_or_compute` on a miss."""
 
     __slots__ = ()
 
-    def find(self, text: str, work_out: Callable[[str], T]) -> T:
-        """The answer for a text that is not in the younger generation."""
-        known = self._old.get(text)
-        if known is None:
-            known = work_out(text)
-        self.keep(text, known, len(text))
-        return known
+    def get_or_compute(self, text: str, compute: Callable[[str], T]) -> T:
+        """The value for a text that is not in the recent generation."""
+        value = self._older.get(text)
+        if value is None:
+            value = compute(text)
+        self.store(text, value, len(text))
+        return value

@@ -1,8 +1,8 @@
-"""What a text is about: its words without those that every text has.
+"""Extract the keywords of a text: its content words, without the words that every text uses.
 
-English is told apart by spaces, and a list names the words that say nothing by themselves. Chinese is
-read by pairs of characters, and a pair with a particle in it says nothing. What is written like a name
-in the middle of a sentence counts as one. All of it is a matter of the text alone, so it can be kept with it.
+English words are separated by spaces, and a list names the words without content. Chinese is read as pairs of
+characters, and a pair with a particle in it has no content. A word with a capital in the middle of a sentence counts
+as a name. The result depends on the text alone, so it can be stored with the text.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Set
 from itertools import pairwise
 
-_RUN = re.compile(r"[\u3400-\u9fff\uac00-\ud7af]{2,}")
+_UNSPACED_RUN = re.compile(r"[\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LETTERS = re.compile(r"[a-z\u00df-\u024f\u0370-\u052f]{2,}")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+")
-_WIDE = "\u3400"
-_WIDE_ONE = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uff60]")
-_SAMPLE = 2000  # characters by which the script of a text is told
+_FIRST_UNSPACED = "\u3400"
+_UNSPACED_CHARACTER = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uff60]")
+_SAMPLE = 2000  # characters at the beginning of a text that decide its script
 
-_LISTED = """
+_FUNCTION_WORDS = """
     a about above after again against ago all almost alone along already also although always am among an and
     another any anybody anyone anything are around as aside ask asked at away back be became because become been before
     began begin begun behind being below beside between beyond both but by call called came can cannot come could couldn
@@ -37,7 +37,7 @@ _LISTED = """
     were weren what whatever when where whether which while who whole whom whose why will with within without won word
     words would wouldn year years yes yet you young your yours yourself ll ve re mr mrs miss sir
 """
-_COMMON = frozenset(_LISTED.split())
+_STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _PARTICLES = (
     "的了是一不在有我他这个们来到时大地为子中你说生国年着就那和要她出也得里后自以会可下而过天去能对小多然于心学么之都"
     "好看起发当没成只如事把还用第样道想作种开只其些又与从见被让给向再却很吧吗呢啊呀哦嗯哪谁什怎它两几次便已更最方才"
@@ -48,44 +48,44 @@ _WORD = re.compile(
 )
 
 
-def wide(text: str) -> bool:
-    """Is this mostly written without spaces?"""
-    beginning = text[:_SAMPLE]
-    return not beginning.isascii() and 3 * len(_WIDE_ONE.findall(beginning)) > len(beginning)
+def is_unspaced(text: str) -> bool:
+    """Is this text mostly written without spaces, as Chinese and Japanese are?"""
+    sample = text[:_SAMPLE]
+    return not sample.isascii() and 3 * len(_UNSPACED_CHARACTER.findall(sample)) > len(sample)
 
 
-def content(text: str) -> list[str]:
-    """Its telling words in their order, in small letters; of what has no spaces, pairs of characters."""
-    found: list[str] = []
+def split_content_words(text: str) -> list[str]:
+    """The content words of a text in order and in lower case; of unspaced text, pairs of characters."""
+    words: list[str] = []
     for word in _WORD.findall(text):
-        if word < _WIDE:
-            low = word.lower()
-            if low not in _COMMON:
-                found.append(low)
+        if word < _FIRST_UNSPACED:
+            lower = word.lower()
+            if lower not in _STOP_WORDS:
+                words.append(lower)
         elif len(word) == 2:
-            found.append(word)
+            words.append(word)
         else:
-            found += map("".join, pairwise(word))
-    return found
+            words += map("".join, pairwise(word))
+    return words
 
 
-def occurring(text: str, words: Set[str]) -> Set[str]:
-    """Which of these words a text holds; quicker than looking at each word of the text."""
-    low = text.lower()
-    found = words & set(_LETTERS.findall(low))
-    for run in () if low.isascii() else _RUN.findall(low):
-        found |= words & set(map("".join, pairwise(run)))
-    return found
+def find_present_words(text: str, words: Set[str]) -> Set[str]:
+    """Which of these words occur in a text; quicker than checking each word of the text."""
+    lower = text.lower()
+    present = words & set(_LETTERS.findall(lower))
+    for run in () if lower.isascii() else _UNSPACED_RUN.findall(lower):
+        present |= words & set(map("".join, pairwise(run)))
+    return present
 
 
-def names(text: str) -> set[str]:
-    """Words written with a capital where no sentence begins, in small letters."""
-    return {found.lower() for found in _NAME.findall(text)} - _COMMON
+def find_capitalised_names(text: str) -> set[str]:
+    """Words with a capital where no sentence begins, in lower case."""
+    return {name.lower() for name in _NAME.findall(text)} - _STOP_WORDS
 
 
-def keywords(text: str, most: int) -> dict[str, float]:
-    """The words a text uses most, each with its weight: names count double."""
-    counted = Counter(content(text))
-    called = names(text)
-    weights = {word: many * (2.0 if word in called else 1.0) for word, many in counted.items()}
-    return dict(sorted(weights.items(), key=lambda one: (-one[1], one[0]))[:most])
+def extract_keywords(text: str, limit: int) -> dict[str, float]:
+    """The words a text uses most, each with its weight; names count double."""
+    counts = Counter(split_content_words(text))
+    names = find_capitalised_names(text)
+    weights = {word: count * (2.0 if word in names else 1.0) for word, count in counts.items()}
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:limit])

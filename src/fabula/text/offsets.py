@@ -1,7 +1,7 @@
-"""Line ends and offsets.
+"""Normalise line ends and convert offsets between clients, stored text and edited text (ctx-2).
 
-Inside the house a text has `\\n` line ends and offsets count code points. Clients written in
-JavaScript count UTF-16 units, and may send `\\r\\n`: both are translated once, at the door.
+Inside Fabula a text has `\\n` line ends and offsets count code points. Clients written in JavaScript count UTF-16
+units and may send `\\r\\n`. Both are converted once, when a request comes in.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import whole
+from fabula.core.fragment import is_encodable
 
 
 def normalise(text: str) -> str:
-    """One kind of line end; half characters replaced, so that the text can be sent at all."""
+    """A text with `\\n` line ends and with lone surrogates replaced, so that it can be encoded."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not whole(text):
+    if not is_encodable(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 
 def check_cursor(cursor: object, length: int) -> int:
-    """The cursor, if it is a place in a text of that length."""
+    """The cursor, if it lies in a text of that length; CURSOR_INVALID otherwise."""
     if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor <= length:
         raise FabulaError(
             Code.CURSOR_INVALID,
@@ -32,8 +32,8 @@ def check_cursor(cursor: object, length: int) -> int:
     return cursor
 
 
-def from_utf16(text: str, units: int) -> int:
-    """The code point offset of a UTF-16 offset; half-way through a character is refused."""
+def utf16_to_code_points(text: str, units: int) -> int:
+    """The code point offset of a UTF-16 offset; CURSOR_INVALID for one inside a surrogate pair."""
     if isinstance(units, bool) or not isinstance(units, int) or units < 0:
         raise FabulaError(
             Code.CURSOR_INVALID, f"{units!r} is not a place in a text. Give the cursor as a whole number from 0 up."
@@ -56,25 +56,25 @@ def from_utf16(text: str, units: int) -> int:
     return len(head.decode("utf-16-le", "surrogatepass"))
 
 
-def through_line_ends(text: str, cursor: int) -> int:
-    """Where an offset into a text as sent falls once its line ends are normalised."""
+def map_to_normalised(text: str, cursor: int) -> int:
+    """An offset into a text as it was sent, as an offset into the normalised text."""
     return cursor - text.count("\r\n", 0, cursor)
 
 
-def carried_back(stored: str, edited: str, cursor: int) -> int:
-    """Where a cursor in an edited text stands in the text as stored.
+def map_to_stored_text(stored: str, edited: str, cursor: int) -> int:
+    """A cursor in an edited text, as an offset into the stored text.
 
-    Positions in the story are places in stored text. Words typed or deleted further up must not move
-    us past a revelation or back before it; a cursor inside the edit stands where the edit begins.
+    Positions in the story are offsets into stored text. Words typed or deleted further up must not move the cursor
+    past a revelation or back before it. A cursor inside the edit maps to where the edit begins.
     """
-    edit = difference(stored, edited)
+    edit = find_edit(stored, edited)
     if cursor <= edit.start:
         return cursor
     return cursor - edit.growth if cursor >= edit.new_end else edit.start
 
 
-class Edit(NamedTuple):
-    """One change of a text: what stood from `start` to `old_end` became what stands from `start` to `new_end`."""
+class TextEdit(NamedTuple):
+    """One change of a text: the old text from `start` to `old_end` became the new text from `start` to `new_end`."""
 
     start: int
     old_end: int
@@ -82,30 +82,30 @@ class Edit(NamedTuple):
 
     @property
     def growth(self) -> int:
-        """By how much everything behind it moved."""
+        """By how many characters the text after the edit moved."""
         return self.new_end - self.old_end
 
-    def carried(self, offset: int, *, inside: int) -> int:
-        """Where an offset of the old text stands in the new one; one inside the change goes to `inside`."""
+    def map_offset(self, offset: int, *, inside: int) -> int:
+        """An offset into the old text, as an offset into the new one; an offset inside the edit becomes `inside`."""
         if offset <= self.start:
             return offset
         return offset + self.growth if offset >= self.old_end else inside
 
 
-def difference(old: str, new: str) -> Edit:
-    """The smallest stretch outside which two texts are alike."""
+def find_edit(old: str, new: str) -> TextEdit:
+    """The smallest edit that turns one text into the other."""
     shortest = min(len(old), len(new))
-    head = _alike(shortest, lambda size: old[:size] == new[:size])
-    tail = _alike(shortest - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    return Edit(head, len(old) - tail, len(new) - tail)
+    head = _find_largest(shortest, lambda size: old[:size] == new[:size])
+    tail = _find_largest(shortest - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    return TextEdit(head, len(old) - tail, len(new) - tail)
 
 
-def _alike(most: int, same: Callable[[int], bool]) -> int:
-    """The largest size up to `most` for which `same` holds (it holds for every smaller one)."""
-    low, high = 0, most
+def _find_largest(limit: int, is_same: Callable[[int], bool]) -> int:
+    """The largest size up to `limit` for which `is_same` holds (it holds for every smaller size)."""
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
-        if same(middle):
+        if is_same(middle):
             low = middle
         else:
             high = middle - 1

@@ -1,9 +1,8 @@
-"""The words of a text, as search, synopses and memory compare them.
+"""Split a text into the terms that search and memory compare.
 
-What is written without spaces has no words to go by; its characters, alone and in pairs, do nearly as well.
-Search compares in two ways: `lent` terms say what a text is about, so that its neighbours may share in them
-(roots of words, pairs of characters), and `own` terms count only where they stand (words as they are written,
-single characters).
+Text without spaces has no words to go by; its characters, alone and in pairs, do nearly as well. Search uses two sorts
+of terms. Shared terms say what a text is about, so the passages beside it share in them: stems of words, pairs of
+characters. Exact terms count only in the passage that holds them: words as written, single characters.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from functools import lru_cache
 from itertools import chain
 from operator import add
 
-from fabula.text.stemmer import root
+from fabula.text.stemmer import stem
 
-EXACT = "="  # before a word as it is written
-_WIDE_FIRST = "\u2e80"  # from here on: writing without spaces, and Hangul, whose words change at their ends
-_WIDE = rf"[^\W\d_\0-{chr(ord(_WIDE_FIRST) - 1)}]+"
-_NARROW = rf"[^\W\d_{_WIDE_FIRST}-\U0010ffff]+"
-_WIDE_LETTER = re.compile(_WIDE)
-_WORD = re.compile(rf"{_WIDE}|{_NARROW}(?:['’]{_NARROW})*|\d+")
-_LITTLE = """
+EXACT_PREFIX = "="  # marks a word as it is written, beside its stem
+_FIRST_UNSPACED = "\u2e80"  # from here on: scripts without spaces, and Hangul, whose words change at their ends
+_UNSPACED = rf"[^\W\d_\0-{chr(ord(_FIRST_UNSPACED) - 1)}]+"
+_SPACED = rf"[^\W\d_{_FIRST_UNSPACED}-\U0010ffff]+"
+_UNSPACED_LETTER = re.compile(_UNSPACED)
+_WORD = re.compile(rf"{_UNSPACED}|{_SPACED}(?:['’]{_SPACED})*|\d+")
+_FUNCTION_WORDS = """
 a an the of to in on at by for with from as is are was were be been being am do does did done doing have has had
 having i me my mine we us our ours you your yours he him his she her hers it its they them their theirs this that
 these those there here and or but if then than so not no nor what which who whom whose when where why how will would
@@ -32,77 +31,78 @@ both each few more most other some such only own same too very just also s t
 i'm i've i'd i'll don't didn't doesn't isn't wasn't hasn't haven't you're they're that's what's let's it's he's she's
 who's there's won't can't couldn't wouldn't
 """
-STOP = frozenset(_LITTLE.split())
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-def terms(text: str) -> list[str]:
-    """The words of a text, and the character pairs of what is written without spaces."""
-    found: list[str] = []
+def split_terms(text: str) -> list[str]:
+    """The words of a text, and the character pairs of its unspaced parts."""
+    terms: list[str] = []
     for word in _WORD.findall(text):
-        if word[0] >= _WIDE_FIRST:
-            found.extend(_pairs(word))
+        if word[0] >= _FIRST_UNSPACED:
+            terms.extend(_split_pairs(word))
         else:
-            found.append(word.lower())
-    return found
+            terms.append(word.lower())
+    return terms
 
 
-def counted(text: str) -> Mapping[str, int]:
-    """The lent and the own terms of a text, and how often each occurs."""
-    narrow, wide = _runs(text)
-    forms = chain.from_iterable(map(_forms, narrow))
-    return Counter(chain(forms, chain.from_iterable(wide), _joined(wide)) if wide else forms)
+def count_terms(text: str) -> Mapping[str, int]:
+    """How often each shared and each exact term occurs in a text."""
+    words, runs = _split_runs(text)
+    terms = chain.from_iterable(map(_make_terms, words))
+    return Counter(chain(terms, chain.from_iterable(runs), _pair_characters(runs)) if runs else terms)
 
 
-def lent(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Of what `counted` counts, the lent terms, and apart from them the single characters."""
-    narrow, wide = _runs(text)
-    roots = filter(None, map(_root, narrow))
-    return Counter(chain(roots, _joined(wide)) if wide else roots), Counter(chain.from_iterable(wide)) if wide else {}
+def count_shared_terms(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Of what `count_terms` counts, the shared terms, and apart from them the single characters."""
+    words, runs = _split_runs(text)
+    stems = filter(None, map(_make_shared_term, words))
+    shared = Counter(chain(stems, _pair_characters(runs)) if runs else stems)
+    return shared, Counter(chain.from_iterable(runs)) if runs else {}
 
 
-def rooted(text: str) -> dict[str, str]:
-    """The lent terms of a text, each with a word that stands for it there."""
-    narrow, wide = _runs(text)
-    found = {term: word for word in narrow if (term := _root(word))}
-    return found | {pair: pair for pair in _joined(wide)}
+def map_shared_terms(text: str) -> dict[str, str]:
+    """The shared terms of a text, each with a word of the text that has it."""
+    words, runs = _split_runs(text)
+    found = {term: word for word in words if (term := _make_shared_term(word))}
+    return found | {pair: pair for pair in _pair_characters(runs)}
 
 
-def _runs(text: str) -> tuple[list[str], list[str]]:
-    """The words of a text, and what it holds of writing without spaces, run by run."""
+def _split_runs(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, and its runs of unspaced characters."""
     found = _WORD.findall(text.lower())
-    if text.isascii() or not _WIDE_LETTER.search(text):
+    if text.isascii() or not _UNSPACED_LETTER.search(text):
         return found, []
-    return [word for word in found if word[0] < _WIDE_FIRST], [run for run in found if run[0] >= _WIDE_FIRST]
+    return [word for word in found if word[0] < _FIRST_UNSPACED], [run for run in found if run[0] >= _FIRST_UNSPACED]
 
 
-def _joined(runs: Iterable[str]) -> Iterator[str]:
-    """The pairs of neighbours in each run."""
+def _pair_characters(runs: Iterable[str]) -> Iterator[str]:
+    """The pairs of neighbouring characters in each run."""
     return chain.from_iterable(map(add, run, run[1:]) for run in runs)
 
 
 @lru_cache(maxsize=1 << 16)
-def _forms(word: str) -> tuple[str, ...]:
-    """What a word counts as."""
-    if word in STOP or word.replace("’", "'") in STOP:
+def _make_terms(word: str) -> tuple[str, ...]:
+    """The terms of a word: its stem and the word as written; none for a stop word."""
+    if word in STOP_WORDS or word.replace("’", "'") in STOP_WORDS:
         return ()
-    return (word,) if word.isdecimal() else (root(word), EXACT + word)
+    return (word,) if word.isdecimal() else (stem(word), EXACT_PREFIX + word)
 
 
 @lru_cache(maxsize=1 << 16)
-def _root(word: str) -> str:
-    """What a word lends; nothing if it is a little one."""
-    return next(iter(_forms(word)), "")
+def _make_shared_term(word: str) -> str:
+    """The shared term of a word; "" for a stop word."""
+    return next(iter(_make_terms(word)), "")
 
 
-def is_lent(term: str) -> bool:
-    """May the neighbours of a text share in this term?"""
-    return term[0] != EXACT and (len(term) > 1 or term[0] < _WIDE_FIRST)
+def is_shared_term(term: str) -> bool:
+    """Do the passages beside a text share in this term?"""
+    return term[0] != EXACT_PREFIX and (len(term) > 1 or term[0] < _FIRST_UNSPACED)
 
 
-def is_character(term: str) -> bool:
-    """Is this term a single character of a text without spaces?"""
-    return len(term) == 1 and term >= _WIDE_FIRST
+def is_single_character(term: str) -> bool:
+    """Is this term a single character of unspaced text?"""
+    return len(term) == 1 and term >= _FIRST_UNSPACED
 
 
-def _pairs(run: str) -> list[str]:
+def _split_pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]

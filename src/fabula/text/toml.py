@@ -1,14 +1,14 @@
-"""TOML that somebody else wrote: what keeps its reader busy for minutes is seen before it is read."""
+"""Check TOML from strangers for keys that would keep the parser busy for minutes."""
 
 from __future__ import annotations
 
 import re
 
-# `a.a.a…`: the time to read a name grows with the square of its parts.
-_DEEP = re.compile(r"""(?:\.\s*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*){40}""")
+# `a.a.a…`: the time to parse a key grows with the square of its parts.
+_DEEP_KEY = re.compile(r"""(?:\.\s*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*){40}""")
 
 
-def too_deep(text: str) -> int | None:
-    """The line on which a name with too many parts begins, if there is one."""
-    deep = _DEEP.search(text)
-    return None if deep is None else text.count("\n", 0, deep.start()) + 1
+def find_deep_key(text: str) -> int | None:
+    """The number of the line on which a key with too many parts begins, if there is one."""
+    match = _DEEP_KEY.search(text)
+    return None if match is None else text.count("\n", 0, match.start()) + 1

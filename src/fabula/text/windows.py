@@ -1,7 +1,7 @@
-"""Windows around a cursor: text that gives way at one end and never at the other.
+"""Text windows before a cursor, which are trimmed at their far end and always end at the cursor (bud-3).
 
-What remains before the cursor always ends at the cursor: whole paragraphs go first, the furthest
-first, then sentences, and characters only where a single sentence is too long for the room.
+Whole paragraphs are dropped first, the furthest first, then sentences, and characters only where a single sentence is
+too long for the budget.
 """
 
 from __future__ import annotations
@@ -12,148 +12,152 @@ from zlib import crc32
 from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.text.sentences import sentence_starts
+from fabula.text.sentences import find_sentence_starts
 from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.tokens.tokenizer import Tokenizer
 
-GAP = "\n\n"  # stands behind every piece, and is counted with it
-WORTH_FILLING = 40  # tokens left by whole paragraphs from which on sentences are tried
-LONGEST_TOKEN = 16  # characters; ordinary prose has four a token, so this never cuts too near
+BLOCK_SEPARATOR = "\n\n"  # follows every block of a prompt, and is counted with it
+MIN_TOKENS_FOR_SENTENCES = 40  # tokens that whole paragraphs must leave before sentences are added
+LONGEST_TOKEN = 16  # characters; prose has about four a token, so a limit of 16 never cuts too much
 
 
-class Cut(Struct, frozen=True, gc=False):
-    """A chosen beginning, and what the text from there to the cursor costs."""
+class WindowCut(Struct, frozen=True, gc=False):
+    """Where a trimmed window begins, and how many tokens the text from there to the cursor takes."""
 
     start: int
     tokens: int
 
 
-class Stretch(Fragment, frozen=True, kw_only=True, gc=False):
-    """The text before a cursor, as a fragment that may begin later than it could."""
+class TextWindow(Fragment, frozen=True, kw_only=True, gc=False):
+    """A fragment with the text before a cursor, of which the beginning may be trimmed."""
 
     paragraphs: Paragraphs
     begin: int
-    end: int
-    edge: int  # the end without trailing white space, so that what follows begins on its own line
-    tail: int  # the paragraph in which the edge lies
-    stored_end: int | None = None  # the cursor's place in the text as stored, where that differs
+    end: int  # the cursor
+    text_end: int  # `end` without trailing white space, so that the next block begins on its own line
+    last_paragraph: int  # the number of the paragraph that holds `text_end`
+    stored_end: int | None = None  # the cursor's offset in the stored text, where that differs
 
     def __post_init__(self) -> None:
-        """Sound by construction: the document it is a part of was normalised when it was read."""
+        """No check is needed: the document was normalised when it was read."""
 
-    def since_start(self, start: int) -> str:
-        """The text from `start` to the cursor, without the white space at its end."""
-        return self.paragraphs.text[start : self.edge]
+    def text_from(self, start: int) -> str:
+        """The text from `start` to the cursor, without trailing white space."""
+        return self.paragraphs.text[start : self.text_end]
 
-    def cost(self, tokenizer: Tokenizer, start: int) -> int:
-        """What the text from `start` costs; `start` may lie inside a paragraph."""
-        whole, edge, tail = self.paragraphs, self.edge, self.tail
-        first = whole.index(start + 1)
-        if first >= tail:
-            return tokenizer.count(whole.text[start:edge] + GAP) if edge > start else 0
-        head = 0
-        if whole.starts[first] != start:
+    def count_tokens_from(self, tokenizer: Tokenizer, start: int) -> int:
+        """How many tokens the text from `start` takes; `start` may lie inside a paragraph."""
+        paragraphs, last = self.paragraphs, self.last_paragraph
+        first = paragraphs.index_at(start + 1)
+        if first >= last:
+            text = paragraphs.text[start : self.text_end]
+            return tokenizer.count(text + BLOCK_SEPARATOR) if text else 0
+        partial = 0
+        if paragraphs.starts[first] != start:
             first += 1
-            head = tokenizer.count(whole.text[start : whole.starts[first]])
-        return head + whole.tokens(tokenizer, first, tail) + self._tail(tokenizer, tail, edge)
+            partial = tokenizer.count(paragraphs.text[start : paragraphs.starts[first]])
+        return partial + paragraphs.count_tokens(tokenizer, first, last) + self._count_last_paragraph(tokenizer)
 
-    def words_at(self, start: int) -> int:
-        """A check on the first words of a window, by which to know that it still begins there."""
+    def checksum_at(self, start: int) -> int:
+        """A checksum of the first characters at `start`, which shows later whether the window still begins there."""
         return crc32(self.paragraphs.text[start : min(start + 32, self.end)].encode())
 
-    def begins(self, start: int, words: int) -> bool:
-        """Does a window that began at `start` with those words still begin so?"""
+    def still_begins_at(self, start: int, checksum: int) -> bool:
+        """Does the text at `start` still have this checksum?"""
         if not self.begin <= start < self.end:
             return False
-        return self.words_at(start) == words or start == self.begin
+        return self.checksum_at(start) == checksum or start == self.begin
 
     @property
-    def empty(self) -> bool:
-        """Is there nothing before the cursor but white space?"""
-        return self.edge <= self.begin
+    def is_empty(self) -> bool:
+        """Is there nothing but white space before the cursor?"""
+        return self.text_end <= self.begin
 
-    def full(self, tokenizer: Tokenizer) -> Cut:
-        """All of it."""
-        return Cut(self.begin, self.cost(tokenizer, self.begin))
+    def cut_nothing(self, tokenizer: Tokenizer) -> WindowCut:
+        """The whole window."""
+        return WindowCut(self.begin, self.count_tokens_from(tokenizer, self.begin))
 
-    def fit(self, tokenizer: Tokenizer, room: int, *, paragraphs_only: bool = False) -> Cut | None:
-        """The longest end of it that fits into `room`; None when not a character does."""
-        whole, edge, tail = self.paragraphs, self.edge, self.tail
-        if edge <= self.begin:
-            return Cut(self.begin, 0)
-        tail_start = max(whole.starts[tail], self.begin)
-        if edge - tail_start <= max(room, 1) * LONGEST_TOKEN:
-            cost = self._tail(tokenizer, tail, edge)
-            if cost <= room:
-                first, spent = whole.reach_back(tokenizer, tail, room - cost)
-                start = whole.starts[first]
+    def fit(self, tokenizer: Tokenizer, max_tokens: int, *, paragraphs_only: bool = False) -> WindowCut | None:
+        """The longest end of the window that fits into `max_tokens`; None when not one character fits."""
+        if self.is_empty:
+            return WindowCut(self.begin, 0)
+        paragraphs, last_start = self.paragraphs, self.cursor_paragraph_start()
+        if self.text_end - last_start <= max(max_tokens, 1) * LONGEST_TOKEN:
+            last_tokens = self._count_last_paragraph(tokenizer)
+            if last_tokens <= max_tokens:
+                first, tokens = paragraphs.fit_backwards(tokenizer, self.last_paragraph, max_tokens - last_tokens)
+                start = paragraphs.starts[first]
                 if start <= self.begin:
-                    return self.full(tokenizer)
-                whole_ones = Cut(start, cost + spent)
-                if paragraphs_only or room - whole_ones.tokens < WORTH_FILLING:
-                    return whole_ones
-                # What whole paragraphs leave of the room goes to the last sentences of the one before them.
-                before = max(whole.starts[first - 1], self.begin)
-                more = self._inside(tokenizer, before, start, room - whole_ones.tokens, ending="")
-                return whole_ones if more is None else Cut(more.start, more.tokens + whole_ones.tokens)
-        return self._inside(tokenizer, tail_start, edge, room, ending=GAP)
+                    return self.cut_nothing(tokenizer)
+                cut = WindowCut(start, last_tokens + tokens)
+                unused = max_tokens - cut.tokens
+                if paragraphs_only or unused < MIN_TOKENS_FOR_SENTENCES:
+                    return cut
+                # The tokens that whole paragraphs leave go to the last sentences of the paragraph before them.
+                previous = max(paragraphs.starts[first - 1], self.begin)
+                sentences = self._fit_in_paragraph(tokenizer, previous, start, unused, ending="")
+                return cut if sentences is None else WindowCut(sentences.start, sentences.tokens + cut.tokens)
+        return self._fit_in_paragraph(tokenizer, last_start, self.text_end, max_tokens, ending=BLOCK_SEPARATOR)
 
-    def tail_start(self) -> int:
-        """Where the paragraph begins in which the cursor stands."""
-        return max(self.paragraphs.starts[self.tail], self.begin)
+    def cursor_paragraph_start(self) -> int:
+        """Where the paragraph with the cursor begins."""
+        return max(self.paragraphs.starts[self.last_paragraph], self.begin)
 
-    def _tail(self, tokenizer: Tokenizer, tail: int, edge: int) -> int:
-        start = max(self.paragraphs.starts[tail], self.begin)
-        return tokenizer.count(self.paragraphs.text[start:edge] + GAP)
+    def _count_last_paragraph(self, tokenizer: Tokenizer) -> int:
+        return tokenizer.count(self.paragraphs.text[self.cursor_paragraph_start() : self.text_end] + BLOCK_SEPARATOR)
 
-    def _inside(self, tokenizer: Tokenizer, start: int, edge: int, room: int, *, ending: str) -> Cut | None:
-        """The longest end of one paragraph that fits: by sentences; the cursor's own, then, by characters."""
-        start = max(start, edge - max(room, 1) * LONGEST_TOKEN)
-        text = self.paragraphs.text[start:edge]
-        by_characters: Sequence[int] = range(1, len(text)) if ending else ()
-        for places in (sentence_starts(text)[1:], by_characters):
-            found = _first_fitting(places, lambda at: tokenizer.count(_safe(text[at:]) + ending), room)
-            if found is not None and _safe(text[found:]):
-                at = len(text) - len(_safe(text[found:]))
-                return Cut(start + at, tokenizer.count(text[at:] + ending))
+    def _fit_in_paragraph(
+        self, tokenizer: Tokenizer, start: int, end: int, max_tokens: int, *, ending: str
+    ) -> WindowCut | None:
+        """The longest end of one paragraph that fits: by sentences, and with an `ending` then by characters."""
+        start = max(start, end - max(max_tokens, 1) * LONGEST_TOKEN)
+        text = self.paragraphs.text[start:end]
+        characters: Sequence[int] = range(1, len(text)) if ending else ()
+        for starts in (find_sentence_starts(text)[1:], characters):
+            found = _find_first_fitting(starts, lambda at: tokenizer.count(text[at:].lstrip() + ending), max_tokens)
+            rest = "" if found is None else text[found:].lstrip()
+            if rest:
+                return WindowCut(end - len(rest), tokenizer.count(rest + ending))
         return None
 
 
-def _safe(text: str) -> str:
-    """Without what must not stand at the beginning of a counted piece."""
-    return text.lstrip()
-
-
-def _first_fitting(places: Sequence[int], cost: Callable[[int], int], room: int) -> int | None:
-    """The earliest place from which the rest fits (costs fall as places rise)."""
-    low, high = 0, len(places)
+def _find_first_fitting(starts: Sequence[int], cost: Callable[[int], int], max_tokens: int) -> int | None:
+    """The earliest start from which the rest fits (costs fall as starts rise)."""
+    low, high = 0, len(starts)
     while low < high:
         middle = (low + high) // 2
-        if cost(places[middle]) <= room:
+        if cost(starts[middle]) <= max_tokens:
             high = middle
         else:
             low = middle + 1
-    return places[low] if low < len(places) else None
+    return starts[low] if low < len(starts) else None
 
 
-def stretch(fragment: Fragment) -> Stretch:
-    """A plain fragment's text as a stretch, for callers who have no document to point into."""
-    if isinstance(fragment, Stretch):
+def as_text_window(fragment: Fragment) -> TextWindow:
+    """A plain fragment as a text window, for callers without a document."""
+    if isinstance(fragment, TextWindow):
         return fragment
     paragraphs = Paragraphs(fragment.text)
     fields = {name: getattr(fragment, name) for name in fragment.__struct_fields__}
     begin, end = paragraphs.starts[0], len(fragment.text)
-    edge = _edge(fragment.text, begin, end)
-    return Stretch(**fields, paragraphs=paragraphs, begin=begin, end=end, edge=edge, tail=paragraphs.index(edge))
+    text_end = _strip_end(fragment.text, begin, end)
+    return TextWindow(
+        **fields,
+        paragraphs=paragraphs,
+        begin=begin,
+        end=end,
+        text_end=text_end,
+        last_paragraph=paragraphs.index_at(text_end),
+    )
 
 
-def _edge(text: str, begin: int, end: int) -> int:
+def _strip_end(text: str, begin: int, end: int) -> int:
     while end > begin and text[end - 1].isspace():
         end -= 1
     return end
 
 
-def window(
+def make_text_window(
     paragraphs: Paragraphs,
     cursor: int,
     *,
@@ -163,17 +167,17 @@ def window(
     title: str = "",
     known_to: frozenset[str] | None = None,
     stored_cursor: int | None = None,
-) -> Stretch:
-    """The text before a cursor, at most `reach` characters of it, beginning with a paragraph."""
+) -> TextWindow:
+    """The window before a cursor: at most `reach` characters, beginning with a paragraph."""
     begin = paragraphs.starts[0]
     if cursor - begin > reach:
-        begin = paragraphs.starts[paragraphs.index(cursor - reach)]
-        if cursor - begin > 2 * reach:  # one endless paragraph: begin with a sentence of it
+        begin = paragraphs.starts[paragraphs.index_at(cursor - reach)]
+        if cursor - begin > 2 * reach:  # one very long paragraph: begin with one of its sentences
             far = cursor - reach
-            begin = far + next(iter(sentence_starts(paragraphs.text[far:cursor])[1:]), 0)
+            begin = far + next(iter(find_sentence_starts(paragraphs.text[far:cursor])[1:]), 0)
     begin = min(begin, cursor)
-    edge = _edge(paragraphs.text, begin, cursor)
-    return Stretch(
+    text_end = _strip_end(paragraphs.text, begin, cursor)
+    return TextWindow(
         source=source,
         layer=Layer.IMMEDIATE,
         text="",
@@ -185,19 +189,7 @@ def window(
         paragraphs=paragraphs,
         begin=begin,
         end=cursor,
-        edge=edge,
-        tail=paragraphs.index(edge),
+        text_end=text_end,
+        last_paragraph=paragraphs.index_at(text_end),
         stored_end=stored_cursor,
     )
-
-
-def shorten(text: str, tokenizer: Tokenizer, room: int, *, gap: str = GAP) -> str:
-    """The longest beginning of a text that fits: by paragraphs, then sentences; '' if none does."""
-    if tokenizer.count(text + gap) <= room:
-        return text
-    ends = list(Paragraphs(text).starts[1:])
-    for places in (ends, sentence_starts(text)[1:]):
-        kept = [at for at in places if tokenizer.count(text[:at].rstrip() + gap) <= room]
-        if kept:
-            return text[: kept[-1]].rstrip()
-    return ""

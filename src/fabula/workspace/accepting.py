@@ -1,98 +1,99 @@
-"""What becomes of an answer: accepted, edited, rejected or asked for again, in one transaction each.
+"""Accept, edit, reject or retry an answer of a model, each in one transaction (man-2, mem-2).
 
-Accepting puts the text where its skill says, marks it as the model's, settles the run and tells memory. If
-the document reads otherwise than when the answer was written for it, nothing is changed and the writer is told.
+Accepting an answer inserts its text where the skill says, marks that text as written by a model, sets the outcome of
+the run and records the outcome for memory. If the document was changed since the request, nothing is written and the
+writer gets an error. A rejected answer can be accepted later; an accepted one cannot be rejected.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from fabula.codex import edits as codex
-from fabula.codex.entry import Entry
-from fabula.codex.model import Codex
+from fabula.codex import Codex, Entry
+from fabula.codex import edits as codex_edits
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.llm import runs
-from fabula.llm.runs import Run, State
+from fabula.llm.runs import GenerationRun, RunOutcome
 from fabula.llm.tables import runs as run_rows
 from fabula.manuscript import documents, outline
-from fabula.manuscript.model import text_hash
+from fabula.manuscript.model import hash_text
 from fabula.manuscript.synopses import editing as synopses
 from fabula.manuscript.tables import beats
 from fabula.manuscript.tables import documents as document_rows
 from fabula.memory import outcomes
-from fabula.memory.model import Fate, Outcome
+from fabula.memory.model import Decision, SuggestionOutcome
 from fabula.memory.tables import outcomes as outcome_rows
-from fabula.skills.extracted_entries import read_entries
-from fabula.skills.insertion import Place, place_in
-from fabula.skills.joining import space_between
-from fabula.skills.model import Answer
-from fabula.store.store import OWNER, Store
-from fabula.store.transaction import Writing
-from fabula.text.offsets import difference, normalise
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
+from fabula.skills.extracted_entries import parse_entries
+from fabula.skills.insertion import InsertionPoint, find_separator, read_insertion_point
+from fabula.skills.model import AnswerAction
+from fabula.store.store import LOCAL_USER, Store
+from fabula.store.transaction import WriteTransaction
+from fabula.text.offsets import find_edit, normalise
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.views import ProjectViews
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """What came of an accepted answer: the document's new revision, or the entries that were made."""
+class AcceptedAnswer(Struct, frozen=True, kw_only=True):
+    """The result of accepting an answer: the document's new revision, or the new codex entries."""
 
     revision: int | None = None
     entries: tuple[Entry, ...] = ()
-    beat: str = ""  # the beat of the outline that was ticked off with it
+    beat: str = ""  # the text of the beat that was marked as done
 
 
 def accept(
-    store: Store, project_id: str, run_id: str, *, text: str | None = None, beat: bool = False, user: str = OWNER
-) -> Taken:
-    """Take an answer, as it is or as the writer changed it; with `beat`, the beat it was written for is done."""
+    store: Store, project_id: str, run_id: str, *, text: str | None = None, beat: bool = False, user: str = LOCAL_USER
+) -> AcceptedAnswer:
+    """Accept an answer, or the writer's edited `text` of it; with `beat`, mark the beat it was written for as done."""
     with store.read(project=project_id) as reading:
-        entries = place_in(runs.get(reading, run_id).saw).answer is Answer.ENTRIES
-    known = _known(store, project_id) if entries else ()
+        place = read_insertion_point(runs.get_run(reading, run_id).assembly_summary)
+    known_names = _load_names(store, project_id) if place.answer_action is AnswerAction.ENTRIES else ()
     with store.write(project=project_id, user=user) as tx:
-        run = runs.get(tx, run_id)
-        offered = normalise(run.answer)
-        taken = offered if text is None else normalise(text)
-        if not taken.strip():
+        run = runs.get_run(tx, run_id)
+        answer = normalise(run.answer)
+        accepted_text = answer if text is None else normalise(text)
+        if not accepted_text.strip():
             raise FabulaError(
                 Code.TEXT_INVALID, "There is nothing to accept: the answer is empty. Nothing was changed."
             )
-        edited = taken != offered
-        _take_up(tx, run)
-        runs.settle(tx, run_id, "edited" if edited else "accepted")  # first: who comes second is told just that
-        place = place_in(run.saw)
-        made = _put(tx, run, place, taken, known)
-        done = _tick_off(tx, run, place) if beat else ""
-        _tell_memory(tx, run, Fate.REWRITTEN if edited else Fate.ACCEPTED, taken if edited else "")
-        return Taken(revision=made.revision, entries=made.entries, beat=done)
+        is_edited = accepted_text != answer
+        _reopen(tx, run)
+        # The outcome is set first, so that accepting the same answer twice fails with exactly that error.
+        runs.set_outcome(tx, run_id, "edited" if is_edited else "accepted")
+        place = read_insertion_point(run.assembly_summary)
+        result = _store_answer(tx, run, place, accepted_text, known_names)
+        beat_text = _complete_beat(tx, run, place) if beat else ""
+        decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
+        _record_decision(tx, run, decision, accepted_text if is_edited else "")
+        return AcceptedAnswer(revision=result.revision, entries=result.entries, beat=beat_text)
 
 
-def reject(store: Store, project_id: str, run_id: str, *, retry: bool = False, user: str = OWNER) -> Run:
-    """Leave an answer; `retry` where another one is asked for. Says which it was."""
-    outcome: State = "retried" if retry else "rejected"
+def reject(store: Store, project_id: str, run_id: str, *, retry: bool = False, user: str = LOCAL_USER) -> GenerationRun:
+    """Reject an answer, or mark it as retried if `retry`; return its run."""
+    outcome: RunOutcome = "retried" if retry else "rejected"
     with store.write(project=project_id, user=user) as tx:
-        run = runs.get(tx, run_id)
-        runs.settle(tx, run_id, outcome)
-        _tell_memory(tx, run, Fate.REJECTED, "")
+        run = runs.get_run(tx, run_id)
+        runs.set_outcome(tx, run_id, outcome)
+        _record_decision(tx, run, Decision.REJECTED, "")
         return run
 
 
-def again(store: Store, house: Fabula, run_id: str, *, user: str = OWNER) -> Request:
-    """The request of a run, to be made once more at the same place; the answer that was there is left."""
-    with store.read(project=house.view.project.id) as reading:
-        run = runs.get(reading, run_id)
+def request_again(store: Store, project: ProjectHandle, run_id: str, *, user: str = LOCAL_USER) -> Request:
+    """Make the request of a run again, for the same place; an answer that is still open becomes retried."""
+    with store.read(project=project.view.project.id) as reading:
+        run = runs.get_run(reading, run_id)
         row = reading.row(document_rows, id=run.document_id) if run.document_id else None
-    place = place_in(run.saw)
-    if run.document_id and (row is None or not place.of(row.text)):
+    place = read_insertion_point(run.assembly_summary)
+    if run.document_id and (row is None or not place.matches(row.text)):
         raise FabulaError(
             Code.DOCUMENT_STALE,
             "The document was changed since that answer was written for it. Ask anew, from where you stand now.",
         )
-    if run.outcome not in runs.SETTLED:
-        reject(store, house.view.project.id, run_id, retry=True, user=user)
-    return house.request(
+    if run.outcome not in runs.FINAL_OUTCOMES:
+        reject(store, project.view.project.id, run_id, retry=True, user=user)
+    return project.request(
         skill_id=run.skill_id,
         document_id=run.document_id,
         conversation_id=run.conversation_id,
@@ -100,38 +101,41 @@ def again(store: Store, house: Fabula, run_id: str, *, user: str = OWNER) -> Req
         selection=place.selection,
         additional_input=place.instruction,
         recipe=place.recipe,
-        eyes=place.eyes,
+        perspective=place.perspective,
         character=place.character,
         include=place.include,
         exclude=place.exclude,
     )
 
 
-def _take_up(tx: Writing, run: Run) -> None:
-    """An answer that was left may be taken after all, and then it was never rejected."""
-    left = run_rows.c.outcome.in_(["rejected", "retried"])
-    if tx.change(run_rows, {"outcome": "open"}, run_rows.c.id == run.id, left):
-        offered = outcome_rows.c.offered == normalise(run.answer[: outcomes.LONGEST])
-        tx.remove(outcome_rows, offered, outcome_rows.c.fate == Fate.REJECTED.value)
+def _reopen(tx: WriteTransaction, run: GenerationRun) -> None:
+    """Reopen a rejected or retried answer, and delete the rejection from memory's outcomes."""
+    is_rejected = run_rows.c.outcome.in_(["rejected", "retried"])
+    if tx.update_rows(run_rows, {"outcome": "open"}, run_rows.c.id == run.id, is_rejected):
+        same_answer = outcome_rows.c.offered == normalise(run.answer[: outcomes.MAX_CHARS])
+        tx.delete_rows(outcome_rows, same_answer, outcome_rows.c.fate == Decision.REJECTED.value)
 
 
-def _put(tx: Writing, run: Run, place: Place, text: str, known: tuple[str, ...]) -> Taken:
-    match place.answer:
-        case Answer.SYNOPSIS:
-            _same_text(tx, run, place)
-            return Taken(revision=synopses.write(tx, run.document_id, text, origin="model"))
-        case Answer.INSERT | Answer.REPLACE:
-            return Taken(revision=_written(tx, run, place, text))
-        case Answer.ENTRIES:
-            return Taken(entries=_entered(tx, run, text, known))
+def _store_answer(
+    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str, known_names: tuple[str, ...]
+) -> AcceptedAnswer:
+    """Store an accepted answer as its skill says: in the document, as a synopsis, or as codex entries."""
+    match place.answer_action:
+        case AnswerAction.SYNOPSIS:
+            _require_same_text(tx, run, place)
+            return AcceptedAnswer(revision=synopses.write_synopsis(tx, run.document_id, text, origin="model"))
+        case AnswerAction.INSERT | AnswerAction.REPLACE:
+            return AcceptedAnswer(revision=_insert_text(tx, run, place, text))
+        case AnswerAction.ENTRIES:
+            return AcceptedAnswer(entries=_create_entries(tx, run, text, known_names))
         case _:
-            return Taken()
+            return AcceptedAnswer()
 
 
-def _same_text(tx: Writing, run: Run, place: Place) -> str:
-    """The document's text, if it is still the one that the answer was written for."""
-    row = tx.need(document_rows, id=run.document_id)
-    if not place.of(row.text):
+def _require_same_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint) -> str:
+    """Return the document's text; raise an error if it is not the text that the answer was written for."""
+    row = tx.require(document_rows, id=run.document_id)
+    if not place.matches(row.text):
         raise FabulaError(
             Code.DOCUMENT_STALE,
             "The document was changed since this answer was written for it. Copy what you want of it. "
@@ -141,78 +145,81 @@ def _same_text(tx: Writing, run: Run, place: Place) -> str:
     return str(row.text)
 
 
-def _written(tx: Writing, run: Run, place: Place, text: str) -> int:
-    """The text in its place in the document, marked as the model's; the document's new revision."""
-    stood = _same_text(tx, run, place)
-    replaces = place.answer is Answer.REPLACE and place.selection is not None
+def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str) -> int:
+    """Insert the text into the document, mark it as the model's, and return the document's new revision."""
+    document_text = _require_same_text(tx, run, place)
+    replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
     start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
-    if start is None or end is None or not 0 <= start <= end <= len(stood):
+    if start is None or end is None or not 0 <= start <= end <= len(document_text):
         raise FabulaError(Code.TEXT_INVALID, "The place this was written for is gone. Nothing was changed.")
-    head, tail = stood[:start], stood[end:]
-    if not replaces:  # words that go between others have a space there
-        head, tail = head + space_between(head, text), space_between(text, tail) + tail
+    head, tail = document_text[:start], document_text[end:]
+    if not replaces:  # inserted words are separated from their neighbours
+        head, tail = head + find_separator(head, text), find_separator(text, tail) + tail
     revision = documents.write(tx, run.document_id, head + text + tail, cause="accepted")
-    offered = normalise(run.answer) or text  # nothing was offered where the prompt was handed over
-    first, last = _still_its_own(offered, text)
+    answer = normalise(run.answer) or text  # a run whose prompt was only copied has no answer on record
+    first, last = _find_model_range(answer, text)
     if first < last:
-        documents.mark(tx, run.document_id, len(head) + first, len(head) + last, run_id=run.id)
+        documents.mark_accepted(tx, run.document_id, len(head) + first, len(head) + last, run_id=run.id)
     return revision
 
 
-def _still_its_own(offered: str, taken: str) -> tuple[int, int]:
-    """The stretch of an edited answer that is still the model's: without what the writer put before or behind it."""
-    edit = difference(offered, taken)
-    if (edit.start, edit.old_end, edit.new_end) == (len(offered), len(offered), len(taken)):
-        return 0, len(offered)
+def _find_model_range(answer: str, accepted_text: str) -> tuple[int, int]:
+    """Find the range of an edited answer that the model wrote: without what the writer added before or after it."""
+    edit = find_edit(answer, accepted_text)
+    if (edit.start, edit.old_end, edit.new_end) == (len(answer), len(answer), len(accepted_text)):
+        return 0, len(answer)
     first = edit.new_end if edit.start == 0 else 0
-    last = edit.start if edit.old_end == len(offered) else len(taken)
+    last = edit.start if edit.old_end == len(answer) else len(accepted_text)
     return first, last
 
 
-def _tick_off(tx: Writing, run: Run, place: Place) -> str:
-    """The beat that was next when this was written is done, if it is still in the plan; its words."""
-    planned = (beats.c.document_id == run.document_id, beats.c.done == 0)
-    for row in tx.rows(beats, *planned, order=(beats.c.place, beats.c.id)):
-        if text_hash(row.text) == place.beat:
-            outline.change_beat(tx, row.id, {"done": True})
+def _complete_beat(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint) -> str:
+    """Mark the beat that the answer was written for as done, and return its text; an error if it is gone."""
+    open_beats = (beats.c.document_id == run.document_id, beats.c.done == 0)
+    for row in tx.rows(beats, *open_beats, order=(beats.c.place, beats.c.id)):
+        if hash_text(row.text) == place.beat_hash:
+            outline.update_beat(tx, row.id, {"done": True})
             return str(row.text)
     raise FabulaError(Code.TEXT_INVALID, "This was written for no beat that is still to be done. Nothing was changed.")
 
 
-def _entered(tx: Writing, run: Run, answer: str, known: tuple[str, ...]) -> tuple[Entry, ...]:
-    """The entries an answer found, those that nobody is called by yet and that stand in the text."""
-    text: str = tx.need(document_rows, id=run.document_id).text
-    found = read_entries(answer, text, run.document_id, known)
-    if not found:
+def _create_entries(
+    tx: WriteTransaction, run: GenerationRun, answer: str, known_names: tuple[str, ...]
+) -> tuple[Entry, ...]:
+    """Create the codex entries that an answer proposes, if their names are new and occur in the document."""
+    text: str = tx.require(document_rows, id=run.document_id).text
+    entries = parse_entries(answer, text, run.document_id, known_names)
+    if not entries:
         raise FabulaError(
             Code.TEXT_INVALID,
             "None of these is new and stands in the text, so there is nothing to take. Nothing was changed.",
         )
-    for entry in found:
-        codex.create(tx, entry)
-    return tuple(found)
+    for entry in entries:
+        codex_edits.create(tx, entry)
+    return tuple(entries)
 
 
-def _known(store: Store, project_id: str) -> tuple[str, ...]:
-    """Every name in the codex of a book and its series."""
-    there = Library(store).view(project_id).room(Codex)
-    return tuple(name for entry in (there.entries if there is not None else ()) for name in entry.names)
+def _load_names(store: Store, project_id: str) -> tuple[str, ...]:
+    """Load all names and aliases in the codex of a book and of its series."""
+    codex = ProjectViews(store).view(project_id).snapshot(Codex)
+    return tuple(name for entry in (codex.entries if codex is not None else ()) for name in entry.names)
 
 
-def _tell_memory(tx: Writing, run: Run, fate: Fate, became: str) -> None:
-    place = place_in(run.saw)
-    if not run.answer.strip() or not place.answer.prose:
+def _record_decision(tx: WriteTransaction, run: GenerationRun, decision: Decision, rewritten_text: str) -> None:
+    """Record for memory what the writer did with an answer, if the answer is prose."""
+    place = read_insertion_point(run.assembly_summary)
+    if not run.answer.strip() or not place.answer_action.is_prose:
         return
-    at = Position(run.document_id, max(place.at or 0, 0)) if run.document_id else None
-    sources = run.saw.get("sources", ())
-    outcomes.record(
+    position = Position(run.document_id, max(place.stored_offset or 0, 0)) if run.document_id else None
+    sources = run.assembly_summary.get("sources", ())
+    outcomes.record_outcome(
         tx,
-        Outcome(
-            offered=run.answer[: outcomes.LONGEST],
-            fate=fate,
-            became=became[: outcomes.LONGEST],
+        SuggestionOutcome(
+            suggestion=run.answer[: outcomes.MAX_CHARS],
+            decision=decision,
+            rewritten_text=rewritten_text[: outcomes.MAX_CHARS],
             skill=run.skill_id,
-            at=at,
-            recalled=outcomes.recalled(one for one in sources if isinstance(one, str)),
+            position=position,
+            memory_sources=outcomes.find_memory_sources(source for source in sources if isinstance(source, str)),
         ),
     )

@@ -1,6 +1,7 @@
-"""Judging an answer: a program first, then the model where the project wants it, from the author's side.
+"""Judge an answer: by program first, then by the model if the project's settings ask for it (con-4).
 
-The judge being away, or answering rubbish, is said; it never stands in the way of the text.
+The model judges from the author's perspective, which knows everything. If the model cannot be reached or its verdict
+cannot be parsed, the verdict says so in `problem`; the answer itself is never lost.
 """
 
 from __future__ import annotations
@@ -11,51 +12,85 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import FabulaError
-from fabula.core.story import Eyes, Position
+from fabula.core.story import Perspective, Position
 from fabula.core.view import View
-from fabula.llm.model import Call, Provider, Usage
-from fabula.llm.response import whole
+from fabula.llm.model import ModelCall, Provider, Usage
+from fabula.llm.retry import fetch_response
 from fabula.manuscript.model import Manuscript
-from fabula.skills.judge import SCHEMA, Verdict, active, by_program, numbered, read_verdict
-from fabula.skills.source import skill_of
-from fabula.workspace.project import Fabula
-from fabula.workspace.writing_options import Terms
+from fabula.skills.judge import (
+    VERDICT_SCHEMA,
+    JudgeVerdict,
+    check_by_program,
+    find_active_constraints,
+    find_prompt_constraints,
+    parse_verdict,
+)
+from fabula.skills.source import find_skill
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.writing_options import WritingOptions
 
 SKILL = "judge"
 
 
-async def judged(
-    text: str, request: Request, view: View, here: Position | None, *, house: Fabula, provider: Provider, terms: Terms
-) -> tuple[Verdict, Usage]:
-    """The verdict on a text that was written for this place, and what asking the model for it used."""
-    story = view.room(Manuscript)
-    known = "\n".join(document.text for document in story.documents) if story is not None else ""
-    found = await asyncio.to_thread(by_program, text, view, here, known)
-    if not terms.judging.with_model:
-        return Verdict(findings=tuple(found)), Usage()
-    told, usage = await _asked(text, request, view, here, house, provider, terms)
-    return Verdict(findings=(*found, *told.findings), asked=True, problem=told.problem), usage
+async def judge_answer(
+    text: str,
+    request: Request,
+    view: View,
+    position: Position | None,
+    *,
+    project: ProjectHandle,
+    provider: Provider,
+    options: WritingOptions,
+) -> tuple[JudgeVerdict, Usage]:
+    """Judge a text that was written for a position; return the verdict and the usage of the judging model."""
+    manuscript = view.snapshot(Manuscript)
+    story_text = "\n".join(document.text for document in manuscript.documents) if manuscript is not None else ""
+    by_program = await asyncio.to_thread(check_by_program, text, view, position, story_text)
+    if not options.judge.with_model:
+        return JudgeVerdict(findings=tuple(by_program)), Usage()
+    by_model, usage = await _judge_by_model(text, request, view, position, project, provider, options)
+    findings = (*by_program, *by_model.findings)
+    return JudgeVerdict(findings=findings, model_consulted=True, problem=by_model.problem), usage
 
 
-async def _asked(
-    text: str, request: Request, view: View, here: Position | None, house: Fabula, provider: Provider, terms: Terms
-) -> tuple[Verdict, Usage]:
+async def _judge_by_model(
+    text: str,
+    request: Request,
+    view: View,
+    position: Position | None,
+    project: ProjectHandle,
+    provider: Provider,
+    options: WritingOptions,
+) -> tuple[JudgeVerdict, Usage]:
     request = replace(
-        request, skill_id=SKILL, additional_input=text, eyes=Eyes.AUTHOR, conversation_id="", attachments=()
+        request,
+        skill_id=SKILL,
+        additional_input=text,
+        perspective=Perspective.AUTHOR,
+        conversation_id="",
+        attachments=(),
     )
     try:
-        result = house.assemble(request)
-        wishes = skill_of(view, SKILL).wishes
-        call = Call(
+        result = await asyncio.to_thread(project.assemble, request)
+        generation = find_skill(view, SKILL).generation
+        call = ModelCall(
             model=request.model,
             messages=tuple(result.messages),
-            max_tokens=wishes.max_tokens,
-            temperature=wishes.temperature,
-            schema=SCHEMA,
+            max_tokens=generation.max_tokens,
+            temperature=generation.temperature,
+            schema=VERDICT_SCHEMA,
             input_tokens=result.token_count,
         )
-        said = await whole(provider, call, patience=terms.patience, tokenizer=result.model.tokenizer())
+        response = await fetch_response(
+            provider, call, retry_policy=options.retry_policy, tokenizer=result.model.tokenizer()
+        )
     except FabulaError as error:
-        return Verdict(asked=True, problem=str(error)), Usage()
-    verdict = read_verdict(said.text, text, numbered(result, view), view.project.language, active(view, here))
-    return verdict, said.usage
+        return JudgeVerdict(model_consulted=True, problem=str(error)), Usage()
+    verdict = parse_verdict(
+        response.text,
+        text,
+        find_prompt_constraints(result, view),
+        view.project.language,
+        find_active_constraints(view, position),
+    )
+    return verdict, response.usage

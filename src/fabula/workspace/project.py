@@ -1,177 +1,331 @@
-"""The house put together: `Fabula.open(...)` knows every room, and nobody else does."""
+"""One project opened for one principal: assemble, inspect, search, and what follows from an answer.
+
+Every interface works through this object. It reads the project as an immutable view, hands each request the
+continuity of the last one of its kind, and records what must be remembered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.resources import as_file, files
-from os.path import exists
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.codex.source import CodexSource
-from fabula.constraints.model import Constraints
-from fabula.constraints.source import ConstraintsSource
-from fabula.context.continuity import Continuities
-from fabula.context.engine import DEFAULTS, Engine, Settings
-from fabula.context.gather import Source
-from fabula.context.json_request import read_request
+from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Ask, Request
+from fabula.context.request import Attachment, Principal, Request
 from fabula.context.result import Result
-from fabula.context.vantage import vantage_of
+from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
-from fabula.conversation.recent import TalksSource
-from fabula.conversation.source import ConversationSource
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Fragment
+from fabula.core.story import Perspective
 from fabula.core.view import View
-from fabula.lorebook.model import Said
-from fabula.lorebook.source import LorebookSource, Talk, called
 from fabula.manuscript.model import Manuscript
-from fabula.manuscript.source import EditorSource, ProjectSource
-from fabula.manuscript.synopses.source import SynopsesSource
-from fabula.memory.episodes import EpisodeSource
-from fabula.memory.source import MemorySource
-from fabula.memory.working_memory import NOT_BEGUN, Sitting
-from fabula.search.embeddings.choice import Chosen
-from fabula.search.find import Found
-from fabula.search.source import SearchSource
-from fabula.skills.files import Skills, built_in
-from fabula.skills.project_skills import folder_skills
-from fabula.skills.source import SkillSource
-from fabula.workspace.characters import cast_of
-from fabula.workspace.project_folder import read_project
-from fabula.workspace.search import look_up, names_near
-from fabula.workspace.working_memory import sitting_of
+from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
+from fabula.search.embeddings.choice import AUTO, OFF, EmbeddingChoice, EmbeddingStatus
+from fabula.search.find import FoundPassage
+from fabula.skills.files import Skills, load_built_in
+from fabula.workspace.continuity import ContinuityStore, continuity_keys
+from fabula.workspace.schemas.context import read_request
+from fabula.workspace.search import search_project
+from fabula.workspace.verbs import require_store
+from fabula.workspace.working_memory import load_working_memory
 
 if TYPE_CHECKING:
-    from fabula.search.embeddings.embedder import Meaning
     from fabula.store.store import Store
-    from fabula.workspace.views import Library
+    from fabula.workspace.codex import CodexVerbs
+    from fabula.workspace.constraints import ConstraintVerbs
+    from fabula.workspace.extraction import ExtractionVerbs
+    from fabula.workspace.jobs import JobVerbs
+    from fabula.workspace.lorebooks import LorebookVerbs
+    from fabula.workspace.memory import MemoryVerbs
+    from fabula.workspace.outline import OutlineVerbs
+    from fabula.workspace.presets import PresetVerbs
+    from fabula.workspace.recaps import RecapVerbs
+    from fabula.workspace.runs import RunVerbs
+    from fabula.workspace.skills import SkillVerbs
+    from fabula.workspace.synopses import SynopsisVerbs
+    from fabula.workspace.writing import WritingEvent
+    from fabula.workspace.writing_options import ModelChoice
+
+OWNER_PRINCIPAL = Principal()
 
 
-def all_sources(chosen: Chosen | None = None) -> tuple[Source, ...]:
-    """Every source of the house, to be picked from by a recipe's names; `chosen` lets search go by more than words."""
-    return (
-        EditorSource(),
-        ConversationSource(),
-        SkillSource(),
-        ConstraintsSource(),
-        ProjectSource(),
-        CodexSource(),
-        LorebookSource(_listen),
-        MemorySource(_ruled),
-        EpisodeSource(),
-        SynopsesSource(cast_of),
-        SearchSource(_names, chosen),
-        TalksSource(),
-    )
+class SaveResult(Struct, frozen=True):
+    """Where a project was saved, and how many rows the save has."""
+
+    path: Path
+    rows: int
 
 
-def _ruled(view: View) -> tuple[Fragment, ...]:
-    """The constraints, as memory holds itself against them."""
-    rules = view.room(Constraints)
-    return rules.fragments if rules is not None else ()
-
-
-def _listen(view: View, conversation: str, most: int) -> Talk:
-    """A conversation as lorebooks read it."""
-    talks = view.room(Conversations)
-    path = talks.messages.get(conversation, ()) if talks is not None else ()
-    final = [message for message in path if message.final]
-    latest = final[len(final) - most :] if most < len(final) else final
-    earlier = (path[0].number or 0) + len(final) - len(latest) if path else 0
-    user = next((message.speaker for message in reversed(final) if message.role == "user"), "")
-    return Talk(tuple([Said(called(one.speaker), one.content) for one in latest]), earlier, called(user))
-
-
-def _names(ask: Ask, view: View) -> tuple[str, ...]:
-    """Everything by which those near the cursor are called."""
-    return names_near(view, ask.near)
-
-
-class Fabula:
-    """One open project: how it stands, its engine, and the thread between its requests."""
+class ProjectHandle:
+    """An open project. Threads may share it."""
 
     def __init__(
         self,
-        look: View | Callable[[str], View],
+        load_view: Callable[[str], View],
+        engine: Engine,
         *,
-        settings: Settings = DEFAULTS,
-        meaning: Meaning | None = None,
+        embedding: EmbeddingChoice,
+        continuity: ContinuityStore,
+        principal: Principal = OWNER_PRINCIPAL,
         store: Store | None = None,
+        owns_embedding: bool = False,
     ) -> None:
-        self._look = look
-        self.store = store  # where it is kept; None for a folder, a file or a sample
-        self._chosen = Chosen(meaning)
-        self.engine = Engine(all_sources(self._chosen), settings=settings)
-        self._continuities = Continuities()
+        """`load_view` returns the project as it stands, with the conversation of the given id."""
+        self._load_view = load_view
+        self._embedding = embedding
+        self._owns_embedding = owns_embedding
+        self._continuity = continuity
+        self.engine = engine
+        self.principal = principal
+        self.store = store  # None for a folder, a file or a sample
 
-    @classmethod
-    def open(cls, path: str | Path, *, library: Library | None = None, meaning: Meaning | None = None) -> Fabula:
-        """A project folder or text file, `sample:NAME`, or, where a library is given, a project of its store.
+    @cached_property
+    def codex(self) -> CodexVerbs:
+        """What can be done with the codex."""
+        from fabula.workspace.codex import CodexVerbs
 
-        Passages are found by more than their words where the setting `search.embedding` says so, or with `meaning`
-        (see `fabula.search.embeddings.embedder.meaning_for`).
-        """
-        view = read_only(path)
-        if view is not None:
-            return cls(view, meaning=meaning)
-        if library is None:
-            return cls(read_project(Path(path)))  # which says what is wrong with it
-        from fabula.manuscript import projects
+        return CodexVerbs(self)
 
-        card = projects.find(library.store, str(path), where="in this store, and no folder or file of that name")
-        return cls(
-            lambda conversation: library.view(card.id, conversation=conversation), meaning=meaning, store=library.store
-        )
+    @cached_property
+    def constraints(self) -> ConstraintVerbs:
+        """What can be done with constraints."""
+        from fabula.workspace.constraints import ConstraintVerbs
+
+        return ConstraintVerbs(self)
+
+    @cached_property
+    def extraction(self) -> ExtractionVerbs:
+        """What can be done with codex entries that the manuscript proposes."""
+        from fabula.workspace.extraction import ExtractionVerbs
+
+        return ExtractionVerbs(self)
+
+    @cached_property
+    def outline(self) -> OutlineVerbs:
+        """What can be done with the outline."""
+        from fabula.workspace.outline import OutlineVerbs
+
+        return OutlineVerbs(self)
+
+    @cached_property
+    def jobs(self) -> JobVerbs:
+        """What can be done with background jobs."""
+        from fabula.workspace.jobs import JobVerbs
+
+        return JobVerbs(self)
+
+    @cached_property
+    def synopses(self) -> SynopsisVerbs:
+        """What can be done with synopses."""
+        from fabula.workspace.synopses import SynopsisVerbs
+
+        return SynopsisVerbs(self)
+
+    @cached_property
+    def runs(self) -> RunVerbs:
+        """What can be done with what a model wrote."""
+        from fabula.workspace.runs import RunVerbs
+
+        return RunVerbs(self)
+
+    @cached_property
+    def presets(self) -> PresetVerbs:
+        """What can be done with presets."""
+        from fabula.workspace.presets import PresetVerbs
+
+        return PresetVerbs(self)
+
+    @cached_property
+    def skills(self) -> SkillVerbs:
+        """What can be done with the skills of the project."""
+        from fabula.workspace.skills import SkillVerbs
+
+        return SkillVerbs(self)
+
+    @cached_property
+    def lorebooks(self) -> LorebookVerbs:
+        """What can be done with lorebooks."""
+        from fabula.workspace.lorebooks import LorebookVerbs
+
+        return LorebookVerbs(self)
+
+    @cached_property
+    def memory(self) -> MemoryVerbs:
+        """What can be done with memory."""
+        from fabula.workspace.memory import MemoryVerbs
+
+        return MemoryVerbs(self)
+
+    @cached_property
+    def recaps(self) -> RecapVerbs:
+        """What can be done with summaries and recaps of conversations."""
+        from fabula.workspace.recaps import RecapVerbs
+
+        return RecapVerbs(self)
+
+    @property
+    def id(self) -> str:
+        """The project's id."""
+        return self.view.project.id
 
     @property
     def view(self) -> View:
         """The project as it stands now."""
-        return self.view_with("")
+        return self._load_view("")
 
-    def view_with(self, conversation: str) -> View:
-        """The project as it stands now, with a conversation that is asked for."""
-        return self._look if isinstance(self._look, View) else self._look(conversation)
+    def view_with(self, conversation_id: str) -> View:
+        """Return the project as it stands now, with the newest messages of a conversation."""
+        return self._load_view(conversation_id)
 
-    def request(self, **wishes: object) -> Request:
-        """A request for this project: its last chapter, its own preset, unless said otherwise."""
+    def request(
+        self,
+        *,
+        document_id: str | None = None,
+        cursor: int | None = None,
+        skill_id: str = "continue",
+        additional_input: str = "",
+        model: str = "gpt-4o",
+        window: int | None = None,
+        encoding: str | None = None,
+        reply_tokens: int | None = None,
+        recipe: str = "",
+        preset: Preset | None = None,
+        selection: tuple[int, int] | None = None,
+        conversation_id: str = "",
+        mode: str = "",
+        speaker_id: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        revision: int | None = None,
+        unsaved_text: str | None = None,
+        perspective: Perspective | str | None = None,
+        character: str | None = None,
+        late_joiners: bool | None = None,
+        session: Mapping[str, str] | None = None,
+        attachments: Sequence[Attachment] = (),
+    ) -> Request:
+        """Make a request of this project; by default at the end of its last document, with its own preset."""
         view = self.view
-        manuscript = view.room(Manuscript)
-        filled: dict[str, object] = {"project_id": view.project.id, "skill_id": "continue"}
-        if manuscript is not None and manuscript.documents:
-            filled["document_id"] = manuscript.documents[-1].id
-        filled["preset"] = view.room(Preset)
-        filled.update({key: value for key, value in wishes.items() if value is not None})
-        try:
-            return msgspec.convert(filled, Request, from_attributes=True)
-        except msgspec.ValidationError as error:
-            raise FabulaError(Code.REQUEST_INVALID, f"The request does not make sense: {error}.") from error
+        if document_id is None:
+            manuscript = view.snapshot(Manuscript)
+            document_id = manuscript.documents[-1].id if manuscript is not None and manuscript.documents else ""
+        return Request(
+            project_id=view.project.id,
+            document_id=document_id,
+            cursor=cursor,
+            skill_id=skill_id,
+            additional_input=additional_input,
+            model=model,
+            window=window,
+            encoding=encoding,
+            reply_tokens=reply_tokens,
+            recipe=recipe,
+            preset=preset if preset is not None else view.snapshot(Preset),
+            selection=selection,
+            conversation_id=conversation_id,
+            mode=mode,
+            speaker_id=speaker_id,
+            include=tuple(include),
+            exclude=tuple(exclude),
+            revision=revision,
+            unsaved_text=unsaved_text,
+            perspective=_read_perspective(perspective),
+            character=character,
+            late_joiners=late_joiners,
+            session=session or {},
+            attachments=tuple(attachments),
+            principal=self.principal,
+        )
 
     def read_request(self, data: bytes) -> Request:
-        """A request from a JSON door; cursors count UTF-16 units there."""
+        """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's."""
         view = self.view
-        manuscript = view.room(Manuscript) or Manuscript()
+        manuscript = view.snapshot(Manuscript) or Manuscript()
 
         def text_of(document: str) -> str | None:
             found = manuscript.by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of)
-        return request if request.preset is not None else replace(request, preset=view.room(Preset))
+        preset = request.preset if request.preset is not None else view.snapshot(Preset)
+        return replace(request, preset=preset, principal=self.principal)
 
-    def assemble(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
-        """The prompt for a request, following on from the last one of its kind, with what this sitting did."""
+    def assemble(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
+        """Assemble the prompt for a request, following on from the last one of its kind (ctx-2).
+
+        The result's `assembly_id` is what `report_answer` takes when the answer was recorded, or the prompt sent.
+        """
         view = self.view_with(request.conversation_id)
-        request = _resolved(request, view)
-        before = self._continuities.before(request, vantage_of(request, view))
-        done = sitting.fragments(view.project.id, view.project.language)
-        return self.engine.assemble(request, view, fragments=done, continuity=before)
+        request = _resolve(request, view)
+        keys = continuity_keys(request, resolve_vantage(request, view), _branch(request, view))
+        result = self.engine.assemble(
+            request,
+            view,
+            fragments=working_memory.fragments(view.project.id, view.project.language),
+            continuity=self._continuity.load(view.project.id, keys),
+        )
+        return replace(result, assembly_id=self._continuity.record(view.project.id, keys, result))
+
+    def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
+        """Assemble without consequences, with a reason for everything that stayed out (ctx-9)."""
+        view = self.view_with(request.conversation_id)
+        request = _resolve(request, view)
+        keys = continuity_keys(request, resolve_vantage(request, view), _branch(request, view))
+        return self.engine.inspect(
+            request,
+            view,
+            fragments=working_memory.fragments(view.project.id, view.project.language),
+            continuity=self._continuity.load(view.project.id, keys),
+        )
+
+    def report_answer(self, assembly_id: str) -> None:
+        """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""
+        self._continuity.commit(self.id, assembly_id)
+
+    def choose_model(
+        self,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        base_url: str | None = None,
+        judge: str | None = None,
+    ) -> ModelChoice:
+        """Choose who writes: what is named, else what the settings say, else what this machine has."""
+        from fabula.workspace.writing_options import choose_model
+
+        return choose_model(
+            self.store,
+            self.id,
+            user=self.principal.user,
+            provider=provider,
+            model=model,
+            base_url=base_url,
+            judge=judge,
+        )
+
+    def write(
+        self, request: Request, choice: ModelChoice | None = None, *, variants: int = 1
+    ) -> AsyncGenerator[WritingEvent, None]:
+        """Let a model write and yield its answers as they come; close the generator to stop it."""
+        from fabula.workspace.writing import write_answers
+
+        return write_answers(self, request, choice or self.choose_model(), variants=variants)
+
+    def describe_skill_problems(self, skill_id: str) -> list[str]:
+        """Say where a skill may not be the one that is meant: the project replaced it, or a file of it is wrong."""
+        skills = self.view.snapshot(Skills)
+        skill = skills.skills.get(skill_id) if skills is not None else None
+        if skills is None or skill is None:
+            return []
+        replaced = skill.origin == "project" and skill.id in load_built_in().skills
+        notes = [f"The skill {skill.id!r} is this project's own, not the built-in one."] if replaced else []
+        return [*notes, *skills.problems_of(skill.id)]
 
     def search(
         self,
@@ -179,86 +333,94 @@ class Fabula:
         *,
         until: str | None = None,
         everything: bool = False,
-        most: int = 10,
+        limit: int = 10,
+        rebuild: bool = False,
+        by_meaning: bool | None = None,
+        make_vectors: bool = False,
         now: str = "",
         notes: list[str] | None = None,
-    ) -> list[Found]:
-        """Passages that answer a few words, of what lies behind a chapter, or of all there is.
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[FoundPassage]:
+        """Find passages that answer a few words: of what lies before a chapter, or of all there is.
 
-        `now` is the day from which "last summer" counts; warnings are put into `notes`.
+        `rebuild` makes the index anew. Search goes by meaning too if `by_meaning` says so, by default as the settings
+        say; vectors that are missing are made first with `make_vectors`, and in the background without. `now` is the
+        day from which "last summer" counts; warnings are added to `notes`.
         """
         view = self.view
-        way = self._chosen.way(view)
-        if way.warning and notes is not None:
-            notes.append(way.warning)
-        return look_up(
+        status = EmbeddingStatus()
+        if by_meaning is not False:
+            status = self._embedding.resolve(view, AUTO if by_meaning else OFF)
+        if status.warning and notes is not None:
+            notes.append(status.warning)
+        return search_project(
             view,
             words,
             until=until,
             everything=everything,
-            most=most,
-            meaning=way.meaning,
-            fill=False,
+            limit=limit,
+            rebuild=rebuild,
+            meaning=status.search,
+            fill=make_vectors,
             now=now,
             notes=notes,
+            progress=progress,
         )
 
-    def sitting(self, now: str) -> Sitting:
-        """What was done lately, as the store has it on record; nothing where there is no store."""
+    def working_memory(self, now: str) -> WorkingMemory:
+        """Return what the person did lately, from the store's records; nothing where there is no store."""
         if self.store is None:
-            return NOT_BEGUN
-        with self.store.read(project=self.view.project.id) as reading:
-            return sitting_of(reading, now)
+            return EMPTY_WORKING_MEMORY
+        with self.store.read(project=self.id) as reading:
+            return load_working_memory(reading, now)
+
+    def export(self, path: Path, *, overwrite: bool = False) -> None:
+        """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
+        from fabula.workspace.transfer import export_file
+
+        export_file(require_store(self), self.id, path, overwrite=overwrite)
+
+    def save(
+        self, path: Path | None = None, *, with_person: bool = True, progress: Callable[[int, int], None] | None = None
+    ) -> SaveResult:
+        """Save the project as one file, by default named by its title (sav-2)."""
+        from fabula.workspace.transfer import default_save_path, save_file
+
+        target = path or default_save_path(self.view.project.title)
+        user = self.principal.user if with_person else None
+        manifest = save_file(require_store(self), self.id, target, user=user, progress=progress)
+        return SaveResult(target, manifest.rows)
 
     def close(self) -> None:
-        """End what is done in the background for this project; what was made is kept."""
-        self._chosen.close()
-
-    def commit(self, request: Request, result: Result) -> None:
-        """An answer was recorded: the next request follows on from this one."""
-        resolved = _resolved(request, self.view_with(request.conversation_id))
-        self._continuities.commit(resolved, result.vantage, result.continuity)
-
-    def inspect(self, request: Request, *, sitting: Sitting = NOT_BEGUN) -> Result:
-        """The same without consequences, and with a reason for everything that stayed out."""
-        view = self.view_with(request.conversation_id)
-        request = _resolved(request, view)
-        before = self._continuities.before(request, vantage_of(request, view))
-        done = sitting.fragments(view.project.id, view.project.language)
-        return self.engine.inspect(request, view, fragments=done, continuity=before)
+        """End background work that belongs to this handle alone; what was made is kept."""
+        if self._owns_embedding:
+            self._embedding.close()
 
 
-def read_only(path: str | Path) -> View | None:
-    """What a project folder, a text file or `sample:NAME` holds; None when it is none of these."""
-    name = str(path)
-    if not name.startswith("sample:"):
-        return _with_skills(Path(path)) if exists(path) else None
-    sample = name.removeprefix("sample:")
-    if sample not in sample_names():
+def _read_perspective(perspective: Perspective | str | None) -> Perspective | None:
+    if perspective is None or isinstance(perspective, Perspective):
+        return perspective
+    try:
+        return Perspective(perspective)
+    except ValueError:
         raise FabulaError(
-            Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
-        )
-    with as_file(files("fabula") / "samples" / sample) as folder:
-        return _with_skills(folder)
+            Code.REQUEST_INVALID, f"{perspective!r} is no perspective. There are: {', '.join(Perspective)}."
+        ) from None
 
 
-def _with_skills(path: Path) -> View:
-    """A project on disk, with the skills it brings along."""
-    view = read_project(path)
-    return View(view.project, view.timeline, {**view.rooms, Skills: folder_skills(path)})
+def _branch(request: Request, view: View) -> Sequence[str]:
+    """Return the ids of the messages on the active path of the request's conversation, oldest first."""
+    conversations = view.snapshot(Conversations) if request.conversation_id else None
+    messages = conversations.messages.get(request.conversation_id, ()) if conversations is not None else ()
+    return [message.id for message in messages]
 
 
-def _resolved(request: Request, view: View) -> Request:
-    """What a request leaves open: a skill has its recipe and its eyes, a conversation its mode."""
-    skill = (view.room(Skills) or built_in()).skills.get(request.skill_id)
-    talks = view.room(Conversations)
-    mark = talks.marks.get(request.conversation_id) if talks is not None else None
+def _resolve(request: Request, view: View) -> Request:
+    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
+    skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
+    conversations = view.snapshot(Conversations)
+    mark = conversations.states.get(request.conversation_id) if conversations is not None else None
     recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
-    eyes = request.eyes or (skill.eyes if skill is not None else None)
+    perspective = request.perspective or (skill.perspective if skill is not None else None)
     mode = request.mode or (mark.mode if mark is not None else "")
-    return replace(request, recipe=recipe, eyes=eyes, mode=mode)
-
-
-def sample_names() -> list[str]:
-    """The sample stories that come with the house."""
-    return sorted(entry.name for entry in (files("fabula") / "samples").iterdir() if entry.is_dir())
+    return replace(request, recipe=recipe, perspective=perspective, mode=mode)

@@ -1,6 +1,6 @@
-"""A project as a folder of plain files, or as one text file: read, never written.
+"""Read a project from a folder of TOML and Markdown files, or from one text file; nothing is written there.
 
-    project.toml   id, title, language, rules, and the chapters in their order
+    project.toml   id, title, language, rules, and the chapters in reading order
     chapters/…     Markdown or plain text
     codex.toml  constraints.toml  memory.toml  preset.toml  conversation.jsonl   (each optional)
 
@@ -15,240 +15,248 @@ from pathlib import Path
 
 import msgspec
 
-from fabula.codex.model import Codex, Entry, Level, Progression, Relation
-from fabula.constraints.model import Check, Constraint, Constraints, Kind, Origin
-from fabula.context.recipes.preset import Injection, Node, Preset
+from fabula.codex import Codex, Entry, Level, Progression, Relation
+from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints, TextCheck
+from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.core.view import Language, Project, View
-from fabula.formats.safe.field_checks import Row, inside, read_text, read_toml, refuse
+from fabula.formats.safe.toml_reader import CheckedTable, check_inside, read_text_file, read_toml, refuse_project
 from fabula.manuscript.model import Direction, Document, Manuscript
-from fabula.memory.model import Memory, Note, Preference
-from fabula.search.corpus import Shelf
-from fabula.text.names.matcher import Rules
+from fabula.memory.model import Memory, MemoryNote, Preference
+from fabula.search.corpus import Corpus
+from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
-from fabula.workspace.search_corpus import shelf_of, talks_of
+from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
-CONVERSATION = "desk"
+CONVERSATION_ID = "desk"  # of the messages in conversation.jsonl
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
-_WIDE = re.compile(r"[\u3400-\u9fff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def read_project(path: Path) -> View:
-    """The view of a project folder or file."""
+    """Read the view of a project folder or of a single text file."""
     if not exists(path):
         raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {path}. Name a project folder or a text file.")
     return _read_folder(path) if path.is_dir() else _read_file(path)
 
 
 def _read_file(path: Path) -> View:
-    text = read_text(path)
-    language: Language = "zh" if len(_WIDE.findall(text[:4000])) > 200 else "en"
-    marks = list(_HEADING.finditer(text))
-    edges = [mark.start() for mark in marks] + [len(text)]
+    text = read_text_file(path)
+    language: Language = "zh" if len(_HAN.findall(text[:4000])) > 200 else "en"
+    headings = list(_HEADING.finditer(text))
+    starts = [heading.start() for heading in headings] + [len(text)]
     documents = []
-    if text[: edges[0]].strip() or not marks:
-        documents.append(Document("ch-00", path.stem, text[: edges[0]].strip("\n")))
-    for number, (mark, end) in enumerate(zip(marks, edges[1:], strict=True), start=1):
-        documents.append(Document(f"ch-{number:02}", mark[1], text[mark.end() : end].strip("\n")))
-    return _view(Project(id=path.stem, title=path.stem, language=language), Manuscript(tuple(documents)), {})
+    if text[: starts[0]].strip() or not headings:
+        documents.append(Document("ch-00", path.stem, text[: starts[0]].strip("\n")))
+    for number, (heading, end) in enumerate(zip(headings, starts[1:], strict=True), start=1):
+        documents.append(Document(f"ch-{number:02}", heading[1], text[heading.end() : end].strip("\n")))
+    return _make_view(Project(id=path.stem, title=path.stem, language=language), Manuscript(tuple(documents)), {})
 
 
-def _lacks(root: Path, name: str) -> bool:
-    """Is there no such file? One that may not be looked at is another matter."""
+def _is_missing(path: Path) -> bool:
+    """Is there no such file? A file that may not be read is not missing: reading it says why."""
     try:
-        (root / name).stat()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
     return False
 
 
 def _read_folder(root: Path) -> View:
-    if _lacks(root, "project.toml"):
+    if _is_missing(root / "project.toml"):
         raise FabulaError(
             Code.PROJECT_INVALID,
             f"There is no project.toml in the folder {root.name or root}, so it is no project. Name a folder that has "
             "one, or a single text file. Nothing was changed.",
         )
-    head = read_toml(root / "project.toml", root)
-    if head.text("language", "en") not in ("en", "zh"):
-        refuse(head.where, "`language` must be en or zh")
-    language: Language = "zh" if head.text("language", "en") == "zh" else "en"
+    settings = read_toml(root / "project.toml", root)
+    if settings.get_text("language", "en") not in ("en", "zh"):
+        refuse_project(settings.location, "`language` must be en or zh")
+    language: Language = "zh" if settings.get_text("language", "en") == "zh" else "en"
     project = Project(
-        id=head.text("id") if "id" in head else root.resolve().name,
-        title=head.text("title", root.resolve().name),
+        id=settings.get_text("id") if "id" in settings else root.resolve().name,
+        title=settings.get_text("title", root.resolve().name),
         language=language,
-        identity=head.text("identity", ""),
+        identity=settings.get_text("identity", ""),
     )
-    manuscript = Manuscript(tuple(_chapters(root, head)))
+    manuscript = Manuscript(tuple(_read_chapters(root, settings)))
     direction = Direction(
-        kind=head.text("type", ""),
-        person=head.text("person", ""),
-        world=head.texts("world"),
-        rules=head.texts("rules"),
-        style=head.text("style", ""),
+        kind=settings.get_text("type", ""),
+        person=settings.get_text("person", ""),
+        world=settings.get_texts("world"),
+        rules=settings.get_texts("rules"),
+        style=settings.get_text("style", ""),
     )
-    rooms: dict[type, object] = {Direction: direction}
-    place = _Places(manuscript)
-    if (root / "codex.toml").exists():
-        entries = _entries(read_toml(root / "codex.toml", root), place)
-        rooms[Codex] = Codex(project.id, language, entries, manuscript.timeline())
-    if (root / "constraints.toml").exists():
-        rows = _constraints(read_toml(root / "constraints.toml", root), place)
-        rooms[Constraints] = Constraints(project.id, rows)
-    if (root / "memory.toml").exists():
-        rooms[Memory] = _memory(project, read_toml(root / "memory.toml", root), place)
-    if (root / "preset.toml").exists():
-        rooms[Preset] = _preset(read_toml(root / "preset.toml", root))
+    snapshots: dict[type, object] = {Direction: direction}
+    parse_position = _PositionParser(manuscript)
+    if (table := _read_optional(root, "codex.toml")) is not None:
+        snapshots[Codex] = Codex(project.id, language, _read_entries(table, parse_position), manuscript.timeline())
+    if (table := _read_optional(root, "constraints.toml")) is not None:
+        snapshots[Constraints] = Constraints(project.id, _read_constraints(table, parse_position))
+    if (table := _read_optional(root, "memory.toml")) is not None:
+        snapshots[Memory] = _read_memory(project, table, parse_position)
+    if (table := _read_optional(root, "preset.toml")) is not None:
+        snapshots[Preset] = _read_preset(table)
     if (root / "conversation.jsonl").exists():
-        messages = _messages(root / "conversation.jsonl", root)
-        rooms[Conversations] = Conversations(project.id, {CONVERSATION: messages})
-    return _view(project, manuscript, rooms)
+        messages = _read_messages(root / "conversation.jsonl", root)
+        snapshots[Conversations] = Conversations(project.id, {CONVERSATION_ID: messages})
+    return _make_view(project, manuscript, snapshots)
 
 
-def _view(project: Project, manuscript: Manuscript, rooms: dict[type, object]) -> View:
-    said = rooms.get(Conversations)
-    shelf = shelf_of(project.id, manuscript, talks_of(said if isinstance(said, Conversations) else None))
-    return View(project, manuscript.timeline(), {Manuscript: manuscript, Shelf: shelf, **rooms})
+def _read_optional(root: Path, name: str) -> CheckedTable | None:
+    return read_toml(root / name, root) if (root / name).exists() else None
 
 
-def _chapters(root: Path, head: Row) -> list[Document]:
+def _make_view(project: Project, manuscript: Manuscript, snapshots: dict[type, object]) -> View:
+    conversations = snapshots.get(Conversations)
+    threads = make_conversation_texts(conversations if isinstance(conversations, Conversations) else None)
+    corpus = make_corpus(project.id, manuscript, threads)
+    return View(project, manuscript.timeline(), {Manuscript: manuscript, Corpus: corpus, **snapshots})
+
+
+def _read_chapters(root: Path, settings: CheckedTable) -> list[Document]:
     documents = []
-    for ident, row in head.named("chapters"):
-        text = read_text(inside(root / row.text("file"), root, row.where))
+    for ident, row in settings.get_tables_by_id("chapters"):
+        text = read_text_file(check_inside(root / row.get_text("file"), root, row.location))
         heading = _HEADING.match(text)
         documents.append(
             Document(
                 id=ident,
-                title=row.text("title", heading[1] if heading else ident),
+                title=row.get_text("title", heading[1] if heading else ident),
                 text=(text[heading.end() :] if heading else text).strip("\n"),
-                pov=row.text("pov", "") or None,
-                when=row.number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
-                synopsis=row.text("synopsis", "").strip(),
-                beats=row.texts("beats"),
-                known_to=_known_to(row),
+                pov=row.get_text("pov", "") or None,
+                story_time=row.get_number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
+                synopsis=row.get_text("synopsis", "").strip(),
+                beats=row.get_texts("beats"),
+                known_to=_read_known_to(row),
             )
         )
     return documents
 
 
-class _Places:
-    """Turns `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }` into a position."""
+class _PositionParser:
+    """Parses `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }` into a position."""
 
     def __init__(self, manuscript: Manuscript) -> None:
         self._documents = manuscript.by_id
 
-    def __call__(self, row: Row, key: str) -> Position | None:
-        mark = row.raw(key)
-        if mark is None:
+    def __call__(self, row: CheckedTable, key: str) -> Position | None:
+        value = row.get_raw(key)
+        if value is None:
             return None
-        chapter = mark.get("chapter") if isinstance(mark, dict) else mark
+        chapter = value.get("chapter") if isinstance(value, dict) else value
         document = self._documents.get(chapter) if isinstance(chapter, str) else None
         if document is None:
-            refuse(row.where, f"there is no chapter {chapter!r}")
-        phrase = mark.get("after") if isinstance(mark, dict) else None
+            refuse_project(row.location, f"there is no chapter {chapter!r}")
+        phrase = value.get("after") if isinstance(value, dict) else None
         if phrase is None:
             return Position(document.id, 0)
         if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
-            refuse(row.where, f"the words {phrase!r} must stand exactly once in {document.id}")
+            refuse_project(row.location, f"the words {phrase!r} must stand exactly once in {document.id}")
         return Position(document.id, document.text.index(phrase) + len(phrase))
 
 
-def _entries(data: Row, place: _Places) -> list[Entry]:
+def _read_entries(data: CheckedTable, parse_position: _PositionParser) -> list[Entry]:
     return [
         Entry(
             id=ident,
-            type=row.text("type", "other"),
-            name=row.text("name"),
-            aliases=row.texts("aliases"),
-            level=row.choice("level", Level, "when_detected"),
-            description=row.text("description", "").strip(),
-            details=dict(row.table("details").items()),
-            tags=row.texts("tags"),
-            notes=row.text("notes", ""),
-            relations=tuple(Relation(r.text("to"), r.text("kind", "")) for r in row.rows("relations")),
-            known_to=_known_to(row),
-            since=place(row, "since"),
-            progressions=tuple(_progression(step, place) for step in row.rows("progression")),
-            rules=row.read("rules", Rules) or Rules(),
+            type=row.get_text("type", "other"),
+            name=row.get_text("name"),
+            aliases=row.get_texts("aliases"),
+            level=row.get_value("level", Level, Level.WHEN_DETECTED),
+            description=row.get_text("description", "").strip(),
+            details=dict(row.get_table("details").items()),
+            tags=row.get_texts("tags"),
+            notes=row.get_text("notes", ""),
+            relations=tuple(Relation(r.get_text("to"), r.get_text("kind", "")) for r in row.get_tables("relations")),
+            known_to=_read_known_to(row),
+            since=parse_position(row, "since"),
+            progressions=tuple(_read_progression(step, parse_position) for step in row.get_tables("progression")),
+            rules=row.get_value("rules", NameRules, NameRules()),
         )
-        for ident, row in data.named("entry")
+        for ident, row in data.get_tables_by_id("entry")
     ]
 
 
-def _progression(row: Row, place: _Places) -> Progression:
-    since = place(row, "since")
+def _read_progression(row: CheckedTable, parse_position: _PositionParser) -> Progression:
+    since = parse_position(row, "since")
     if since is None:
-        refuse(row.where, "a progression must say since when it holds")
-    aliases = row.texts("aliases")
-    return Progression(row.text("text", "") if aliases else row.text("text"), since, _known_to(row), aliases)
+        refuse_project(row.location, "a progression must say since when it holds")
+    aliases = row.get_texts("aliases")
+    return Progression(
+        row.get_text("text", "") if aliases else row.get_text("text"), since, _read_known_to(row), aliases
+    )
 
 
-def _known_to(row: Row) -> frozenset[str] | None:
-    return frozenset(row.texts("known_to")) if "known_to" in row else None
+def _read_known_to(row: CheckedTable) -> frozenset[str] | None:
+    return frozenset(row.get_texts("known_to")) if "known_to" in row else None
 
 
-def _constraints(data: Row, place: _Places) -> list[Constraint]:
+def _read_constraints(data: CheckedTable, parse_position: _PositionParser) -> list[Constraint]:
     return [
         Constraint(
             id=ident,
-            text=row.text("text"),
-            kind=row.choice("kind", Kind, "style"),
-            origin=row.choice("origin", Origin, "user"),
-            priority=row.whole_number("priority", 50, low=0, high=100),
-            made=str(row.raw("made") or ""),
-            since=place(row, "since"),
-            until=place(row, "until"),
-            check=row.read("check", Check),
+            text=row.get_text("text"),
+            kind=row.get_value("kind", ConstraintKind, ConstraintKind.STYLE),
+            origin=row.get_value("origin", ConstraintOrigin, ConstraintOrigin.USER),
+            priority=row.get_integer("priority", 50, low=0, high=100),
+            created_at=str(row.get_raw("made") or ""),
+            since=parse_position(row, "since"),
+            until=parse_position(row, "until"),
+            check=row.get_value("check", TextCheck),
         )
-        for ident, row in data.named("constraint")
+        for ident, row in data.get_tables_by_id("constraint")
     ]
 
 
-def _memory(project: Project, data: Row, place: _Places) -> Memory:
-    def notes(key: str) -> list[Note]:
-        return [Note(ident, row.text("text").strip(), place(row, "since")) for ident, row in data.named(key)]
+def _read_memory(project: Project, data: CheckedTable, parse_position: _PositionParser) -> Memory:
+    def notes(key: str) -> list[MemoryNote]:
+        return [
+            MemoryNote(ident, row.get_text("text").strip(), parse_position(row, "since"))
+            for ident, row in data.get_tables_by_id(key)
+        ]
 
-    sitting = data.table("working")
+    working = data.get_table("working")
     return Memory(
         project.id,
         language=project.language,
         preferences=[
-            Preference(ident, row.text("text"), row.number("confidence", 0.5, low=0, high=1))
-            for ident, row in data.named("preference")
+            Preference(ident, row.get_text("text"), row.get_number("confidence", 0.5, low=0, high=1))
+            for ident, row in data.get_tables_by_id("preference")
         ],
         style_samples=notes("style_sample"),
         episodes=notes("episode"),
-        recent=[Note(str(n), text, place(sitting, "since")) for n, text in enumerate(sitting.texts("recent"), start=1)],
+        working_notes=[
+            MemoryNote(str(n), text, parse_position(working, "since"))
+            for n, text in enumerate(working.get_texts("recent"), start=1)
+        ],
     )
 
 
-def _preset(data: Row) -> Preset:
+def _read_preset(data: CheckedTable) -> Preset:
     nodes = []
-    wishes = Injection.__struct_encode_fields__
-    for row in data.rows("node"):
-        plain = {key: row.raw(key) for key in Node.__struct_encode_fields__ if key in row}
-        wish = {key: row.raw(key) for key in wishes if key in row}
+    for row in data.get_tables("node"):
+        node = {key: row.get_raw(key) for key in Node.__struct_encode_fields__ if key in row}
+        injection = {key: row.get_raw(key) for key in InjectionStrategy.__struct_encode_fields__ if key in row}
         try:
-            nodes.append(msgspec.convert({**plain, "injectionStrategy": wish} if wish else plain, Node))
+            nodes.append(msgspec.convert({**node, "injectionStrategy": injection} if injection else node, Node))
         except msgspec.ValidationError as error:
-            refuse(data.where, str(error))
+            refuse_project(data.location, str(error))
     return Preset(nodes=tuple(nodes))
 
 
-def _messages(path: Path, root: Path) -> list[Message]:
-    found: dict[str, Message] = {}
-    for number, line in enumerate(read_text(inside(path, root, path.name)).split("\n"), start=1):
+def _read_messages(path: Path, root: Path) -> list[Message]:
+    messages: dict[str, Message] = {}
+    for number, line in enumerate(read_text_file(check_inside(path, root, path.name)).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             message = msgspec.json.decode(line, type=Message)
         except (msgspec.MsgspecError, RecursionError) as error:
-            refuse(f"{path.name}, line {number}", str(error))
-        if not message.id or message.id in found:
-            refuse(f"{path.name}, line {number}", f"the id {message.id!r} is empty or used twice")
-        found[message.id] = msgspec.structs.replace(message, content=normalise(message.content))
-    return list(found.values())
+            refuse_project(f"{path.name}, line {number}", str(error))
+        if not message.id or message.id in messages:
+            refuse_project(f"{path.name}, line {number}", f"the id {message.id!r} is empty or used twice")
+        messages[message.id] = msgspec.structs.replace(message, content=normalise(message.content))
+    return list(messages.values())

@@ -1,107 +1,139 @@
-"""Looking something up: what a person asks search for by hand, with the rules of the story kept.
+"""Search a project by hand; chapters are named by id, title or number (ppl-4).
 
-As for a prompt, what lies behind a place in the story is found, and what that place's reader may know; whoever
-wants to see everything says so.
+The search follows the same visibility rules as a prompt: it finds only passages before a position in the story that
+the reader may know there. `everything` turns these rules off. The module also finds the names in a text, for queries,
+and the spans of the query's words in a passage, for display.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from fabula.codex.model import Codex
-from fabula.context.request import Nearby
+from fabula.codex import Codex
+from fabula.context.nearby import Nearby
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript.model import Document, Manuscript
-from fabula.search.corpus import Shelf
-from fabula.search.find import Found, Stand, allowed, find
-from fabula.search.index import disk_cache as cache
+from fabula.search.corpus import Corpus
+from fabula.search.find import FoundPassage, SearchScope, find_passages, make_search_mask
+from fabula.search.index import disk_cache
 from fabula.search.model import Query
-from fabula.search.query import bounded
+from fabula.search.query import shorten_query_part
+from fabula.text.terms import split_terms
 
 if TYPE_CHECKING:
-    from fabula.search.embeddings.embedder import Meaning
+    from fabula.search.embeddings.semantic_search import SemanticSearch
 
-MOST = 10
+DEFAULT_LIMIT = 10
+_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W_]+)*")
 
 
-def look_up(
+def search_project(
     view: View,
     words: str,
     *,
     until: str | None = None,
     everything: bool = False,
-    most: int = MOST,
+    limit: int = DEFAULT_LIMIT,
     rebuild: bool = False,
-    meaning: Meaning | None = None,
+    meaning: SemanticSearch | None = None,
     fill: bool = True,
     now: str = "",
     notes: list[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Found]:
-    """The passages that answer best; `until` names a chapter by id, title or number, by default the last.
+) -> list[FoundPassage]:
+    """Find the passages that match best, up to the end of the chapter `until` (by default the last one).
 
-    With `meaning`, vectors that are missing are made first, unless `fill` is off. `now` is the day of asking, from
-    which "last summer" counts. What went wrong beside a good answer is put into `notes`, each `CODE: sentence`.
+    With `meaning`, passages are also compared by their embeddings; missing embeddings are computed first, unless
+    `fill` is off. `now` is the current date, to resolve expressions like "last summer". `rebuild` builds the index
+    from scratch. Warnings are appended to `notes`, each as `CODE: sentence`.
     """
-    shelf = view.room(Shelf)
-    if shelf is None or not words.strip():
+    corpus = view.snapshot(Corpus)
+    if corpus is None or not words.strip():
         return []
     if rebuild:
-        cache.forget(shelf.project_id)
-        shelf = Shelf(shelf.project_id, shelf.texts, shelf.talks, at_once=shelf.at_once)
-    here = _end_of(view, until)
-    eyes = Eyes.AUTHOR if everything else Eyes.READER
-    stand = None if everything and until is None else Stand(Vantage(eyes, here), view.timeline)
-    made = shelf.finished(progress)
-    said = notes if notes is not None else []
-    if made.trouble:
-        said.append(f"{Code.RETRIEVAL_CACHE.value}: The search cache could not be used: {made.trouble}.")
-    query, near = Query(parts=((bounded(words), 1.0),), names=names_in(view, words), now=now), None
+        disk_cache.delete_index_file(corpus.project_id)
+        corpus = Corpus(
+            corpus.project_id, corpus.texts, corpus.conversations, immediate_characters=corpus.immediate_characters
+        )
+    end = _find_end(view, until)
+    perspective = Perspective.AUTHOR if everything else Perspective.READER
+    scope = None if everything and until is None else SearchScope(Vantage(perspective, end), view.timeline)
+    built = corpus.build_index(progress)
+    warnings = notes if notes is not None else []
+    if built.cache_error:
+        warnings.append(f"{Code.RETRIEVAL_CACHE.value}: The search cache could not be used: {built.cache_error}.")
+    query = Query(parts=((shorten_query_part(words), 1.0),), names=find_names(view, words), now=now)
+    similarity = None
     if meaning is not None:
         if fill:
-            meaning.fill(shelf.project_id, made, progress)
-        found = meaning.near(shelf.project_id, made, query)
-        if found.trouble:
-            said.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {found.trouble}")
-        near = found.scores
-    hits = find(made, query, None if stand is None else allowed(made, stand), most, near)
-    return [Found(made.index.passages[hit.number], made.thread_of(hit.number).id, hit.score) for hit in hits]
+            meaning.fill(corpus.project_id, built, progress)
+        scored = meaning.score_passages(corpus.project_id, built, query)
+        if scored.error:
+            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {scored.error}")
+        similarity = scored.scores
+    mask = None if scope is None else make_search_mask(built, scope)
+    hits = find_passages(built, query, mask, limit, similarity)
+    return [
+        FoundPassage(built.index.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
+        for hit in hits
+    ]
 
 
-def names_in(view: View, text: str) -> tuple[str, ...]:
-    """Everything by which those mentioned in a text are called."""
-    codex = view.room(Codex)
+def mark_words(text: str, words: str) -> list[tuple[int, int]]:
+    """Find the spans of a text that match one of the words, in any inflected form."""
+    terms = set(split_terms(words))
+    spans: list[tuple[int, int]] = []
+    for word in _WORD.finditer(text):
+        candidates = [(word.start(), word.end())]
+        if word[0][0] > "\u2e7f":  # Chinese, Japanese or Korean: terms are pairs of characters
+            candidates = [(start, start + 2) for start in range(word.start(), max(word.end() - 1, word.start() + 1))]
+        for start, end in candidates:
+            if terms.intersection(split_terms(text[start:end])):
+                if spans and start <= spans[-1][1]:
+                    spans[-1] = (spans[-1][0], min(end, word.end()))
+                else:
+                    spans.append((start, min(end, word.end())))
+    return spans
+
+
+def find_names(view: View, text: str) -> tuple[str, ...]:
+    """Return all names and aliases of the codex entries that a text mentions."""
+    codex = view.snapshot(Codex)
     if codex is None:
         return ()
-    return _names_of(codex, (hit.owner for hit in codex.names.find(text)))
+    return _list_names(codex, (hit.owner for hit in codex.name_matcher.find(text)))
 
 
-def names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
-    """Everything by which those mentioned near the cursor are called."""
-    codex = view.room(Codex)
-    return () if codex is None else _names_of(codex, (owner for one in near for owner in one.nearest(codex.names.find)))
+def find_names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
+    """Return all names and aliases of the codex entries that are mentioned near the cursor."""
+    codex = view.snapshot(Codex)
+    if codex is None:
+        return ()
+    find = codex.name_matcher.find
+    return _list_names(codex, (entry_id for part in near for entry_id in part.nearest_mentions(find)))
 
 
-def _names_of(codex: Codex, owners: Iterable[str]) -> tuple[str, ...]:
-    """Everything by which these are called."""
-    return tuple(name for owner in dict.fromkeys(owners) for name in codex.by_id[owner].names)
+def _list_names(codex: Codex, entry_ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for entry_id in dict.fromkeys(entry_ids) for name in codex.by_id[entry_id].names)
 
 
-def _end_of(view: View, until: str | None) -> Position | None:
-    manuscript = view.room(Manuscript) or Manuscript()
+def _find_end(view: View, until: str | None) -> Position | None:
+    """Find the end of the chapter `until`, or of the manuscript."""
+    manuscript = view.snapshot(Manuscript) or Manuscript()
     if until is None:
         last = manuscript.documents[-1:]
         return Position(last[0].id, len(last[0].text)) if last else None
-    document = _called(view, manuscript, until)
+    document = _find_chapter(view, manuscript, until)
     return Position(document.id, len(document.text))
 
 
-def _called(view: View, manuscript: Manuscript, name: str) -> Document:
+def _find_chapter(view: View, manuscript: Manuscript, name: str) -> Document:
     for document in manuscript.documents:
-        if name in (document.id, document.title, str(view.timeline.chapter(document.id))):
+        if name in (document.id, document.title, str(view.timeline.chapter_number(document.id))):
             return document
     raise FabulaError(
         Code.DOCUMENT_UNKNOWN,

@@ -1,7 +1,9 @@
-"""What of a project can be searched, as search reads it.
+"""Make the search corpus of a project from its manuscript and its conversations (cnv-8).
 
-Rooms do not know each other: here the manuscript becomes texts, and conversations, recaps, fixed prompts and
-biographies become threads. Those of a store are read when the index is made, not when a project is opened.
+The search package knows neither manuscripts nor conversations. This module gives it the documents of the manuscript
+as texts; messages, recaps, fixed prompts and biographies become search documents of their own, each passage with the
+participants who may know it. The conversations of a store are read when the index is built, not when a project is
+opened.
 """
 
 from __future__ import annotations
@@ -11,52 +13,62 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from msgspec import Struct
 
 from fabula.conversation.model import Conversations, Message
-from fabula.conversation.snapshot import newest
+from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import biographies, conversations, fixed_prompts, participants, presence, recaps
 from fabula.manuscript.model import Manuscript
-from fabula.search.corpus import NOTHING_SAID, TALK, Shelf, Talks
-from fabula.search.index.passages import Text
-from fabula.search.model import Passage, Thread
+from fabula.search.corpus import CONVERSATION_PREFIX, NO_CONVERSATIONS, ConversationTexts, Corpus
+from fabula.search.index.passages import DocumentText
+from fabula.search.model import Passage, SearchDocument
 from fabula.store.store import Store
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 
-MOST_SAID = 20_000  # messages of one conversation, the newest
-_MESSAGE = 200  # characters, at a guess
-ROOMS = ("conversation", "recaps", "people")
-
-
-def texts_of(manuscript: Manuscript) -> list[Text]:
-    """The documents of the story; notes are no part of it."""
-    return [Text(document.id, document.title, document.text, document.witnesses) for document in manuscript.documents]
+MAX_MESSAGES = 20_000  # of one conversation, the newest
+_MESSAGE_CHARACTERS = 200  # an estimate of the average length
+SEARCHED_AREAS = ("conversation", "recaps", "people")
 
 
-def shelf_of(
-    project_id: str, manuscript: Manuscript, talks: Talks = NOTHING_SAID, before: Shelf | None = None
-) -> Shelf:
-    """Everything of a project that can be searched."""
-    return Shelf(project_id, texts_of(manuscript), talks, before)
+def make_document_texts(manuscript: Manuscript) -> list[DocumentText]:
+    """Return the texts of the manuscript's documents, without notes."""
+    return [
+        DocumentText(document.id, document.title, document.text, document.effective_known_to)
+        for document in manuscript.documents
+    ]
 
 
-def talks_of(said: Conversations | None) -> Talks:
-    """The conversations of a snapshot."""
-    if said is None or not any(said.messages.values()):
-        return NOTHING_SAID
-    threads = [_talk(name, path, (), {}) for name, path in said.messages.items()]
-    return Talks(sum(len(message.content) for path in said.messages.values() for message in path), lambda: threads)
+def make_corpus(
+    project_id: str,
+    manuscript: Manuscript,
+    conversations: ConversationTexts = NO_CONVERSATIONS,
+    old: Corpus | None = None,
+) -> Corpus:
+    """Make the corpus of a project; it shares unchanged texts with the old one."""
+    return Corpus(project_id, make_document_texts(manuscript), conversations, old)
 
 
-def _talk(conversation: str, path: Iterable[Message], seats: Sequence[Seat], names: Mapping[str, str]) -> Thread:
-    """One conversation: what was finally said in it, each message known to whoever was there to hear it."""
-    return Thread(
-        TALK + conversation,
+def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts:
+    """Make search documents of the conversations in a snapshot."""
+    if snapshot is None or not any(snapshot.messages.values()):
+        return NO_CONVERSATIONS
+    searchable = [_make_conversation_document(name, path, (), {}) for name, path in snapshot.messages.items()]
+    return ConversationTexts(
+        sum(len(message.content) for path in snapshot.messages.values() for message in path), lambda: searchable
+    )
+
+
+def _make_conversation_document(
+    conversation_id: str, path: Iterable[Message], presence_spans: Sequence[PresenceSpan], names: Mapping[str, str]
+) -> SearchDocument:
+    """Make a search document of a conversation's final messages, each known to the participants who were present."""
+    return SearchDocument(
+        CONVERSATION_PREFIX + conversation_id,
         tuple(
             Passage(
                 f"history:{message.id}",
                 message.content,
-                called(message.speaker, names) or message.role,
-                known_to=_heard(message, seats),
+                get_display_name(message.speaker, names) or message.role,
+                known_to=_find_audience(message, presence_spans),
                 at=message.timestamp,
-                speaker=called(message.speaker, names),
+                speaker=get_display_name(message.speaker, names),
             )
             for message in path
             if message.final and message.content.strip()
@@ -64,110 +76,130 @@ def _talk(conversation: str, path: Iterable[Message], seats: Sequence[Seat], nam
     )
 
 
-def called(speaker: str, names: Mapping[str, str]) -> str:
-    """What somebody is called: by their name where they have one, else by their id without its namespace."""
-    plain = speaker.partition("#")[0] if speaker.startswith("persona:") else speaker
-    return names.get(plain) or plain.partition(":")[2] or plain
+def get_display_name(speaker: str, names: Mapping[str, str]) -> str:
+    """Return the name of a speaker, or the id without its namespace if the speaker has no name."""
+    participant_id = speaker.partition("#")[0] if speaker.startswith("persona:") else speaker
+    return names.get(participant_id) or participant_id.partition(":")[2] or participant_id
 
 
-class Seat(Struct, frozen=True):
-    """Somebody was there from one message on, up to another or still."""
+class PresenceSpan(Struct, frozen=True):
+    """A participant was present from message `since` up to message `until`, or still is."""
 
     participant: str
     since: int
     until: int | None
 
 
-def _heard(message: Message, seats: Sequence[Seat]) -> frozenset[str] | None:
-    """Who heard a message; None where nobody was counted."""
+def _find_audience(message: Message, presence_spans: Sequence[PresenceSpan]) -> frozenset[str] | None:
+    """Find the participants who know a message; None, for everybody, if presence is not recorded."""
     if message.audience is not None:
         return frozenset(message.audience)
-    if not seats:
+    if not presence_spans:
         return None
     number = message.number or 0
-    return frozenset(s.participant for s in seats if s.since <= number and (s.until is None or number < s.until))
+    return frozenset(
+        span.participant
+        for span in presence_spans
+        if span.since <= number and (span.until is None or number < span.until)
+    )
 
 
-class StoredTalks:
-    """The conversations of a stored project with all that was made of them, read when first needed.
+class StoredConversations:
+    """The search documents of a stored project's conversations and participants, read when first needed.
 
-    What did not move since is taken over from the one before, thread by thread.
+    After a change, the new object reuses the search documents of all unchanged conversations.
     """
 
     def __init__(self, store: Store, project_id: str) -> None:
         self._store = store
-        self._project = project_id
-        self._stale: dict[str, set[str] | None] = dict.fromkeys(ROOMS)  # by room: what moved; None for all of it
-        self._talks: dict[str, Thread] = {}
-        self._names: dict[str, str] = {}  # of all who take part
-        self._rest: tuple[Thread, ...] = ()
-        self._threads: tuple[Thread, ...] | None = None
+        self._project_id = project_id
+        # by area: the items that changed since they were read; None for all of them
+        self._changed: dict[str, set[str] | None] = dict.fromkeys(SEARCHED_AREAS)
+        self._conversations: dict[str, SearchDocument] = {}  # by conversation id
+        self._names: dict[str, str] = {}  # of all participants, by id
+        self._other_documents: tuple[SearchDocument, ...] = ()  # recaps, fixed prompts and biographies
+        self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
 
-    def following(self, moved: Mapping[str, Set[str] | None]) -> StoredTalks:
-        """The same after something moved: by room, which items, or None for all of them."""
-        after = StoredTalks(self._store, self._project)
-        after._talks, after._rest, after._names = self._talks, self._rest, self._names
-        after._stale = {room: set() for room in ROOMS} if self._threads is not None else dict(self._stale)
-        for room, items in moved.items():
-            known = after._stale[room]
-            after._stale[room] = None if items is None or known is None else known | items
+    def after_changes(self, changed_items: Mapping[str, Set[str] | None]) -> StoredConversations:
+        """Return the same conversations after a change: by area, the changed items, or None for all of them."""
+        after = StoredConversations(self._store, self._project_id)
+        after._conversations, after._other_documents = self._conversations, self._other_documents
+        after._names = self._names
+        was_read = self._all_documents is not None
+        after._changed = {area: set() for area in SEARCHED_AREAS} if was_read else dict(self._changed)
+        for area, items in changed_items.items():
+            earlier = after._changed[area]
+            after._changed[area] = None if items is None or earlier is None else earlier | items
         return after
 
-    def size(self, reading: Reading) -> Talks:
-        """How much there is, and how to get at it."""
-        said = reading.total(conversations, conversations.c.said)
-        return Talks(said * _MESSAGE, self.threads) if said or reading.count(fixed_prompts) else NOTHING_SAID
+    def size(self, reading: ReadTransaction) -> ConversationTexts:
+        """Estimate the number of characters without reading the texts."""
+        message_count = reading.sum_values(conversations, conversations.c.said)
+        if not message_count and not reading.count(fixed_prompts):
+            return NO_CONVERSATIONS
+        return ConversationTexts(message_count * _MESSAGE_CHARACTERS, self.read_documents)
 
-    def threads(self) -> Sequence[Thread]:
-        """Every thread, as the store has them when this is first asked."""
-        if self._threads is None:
-            with self._store.read(project=self._project) as reading:
-                self._read(reading)
-            self._threads = (*self._talks.values(), *self._rest)
-        return self._threads
+    def read_documents(self) -> Sequence[SearchDocument]:
+        """Return all search documents; the first call reads them from the store."""
+        if self._all_documents is None:
+            with self._store.read(project=self._project_id) as reading:
+                self._read_changed(reading)
+            self._all_documents = (*self._conversations.values(), *self._other_documents)
+        return self._all_documents
 
-    def _read(self, reading: Reading) -> None:
-        moved = self._stale["conversation"]
-        people = reading.rows(participants, only=("id", "name"))
-        names = {row.id: row.name for row in people if row.name}
-        if names != self._names:  # whoever is called otherwise now said the same things
-            moved, self._names = None, names
+    def _read_changed(self, reading: ReadTransaction) -> None:
+        changed = self._changed["conversation"]
+        participant_rows = reading.rows(participants, only=("id", "name"))
+        names = {row.id: row.name for row in participant_rows if row.name}
+        if names != self._names:  # every passage shows its speaker's name
+            changed, self._names = None, names
         rows = reading.rows(conversations, order=(conversations.c.id,), only=("id", "leaf_id"))
-        self._talks = {
-            row.id: self._talks[row.id]
-            if moved is not None and row.id not in moved and row.id in self._talks
-            else _talk(row.id, newest(reading, row.id, row.leaf_id, MOST_SAID), _seats(reading, row.id), names)
+        self._conversations = {
+            row.id: self._conversations[row.id]
+            if changed is not None and row.id not in changed and row.id in self._conversations
+            else _make_conversation_document(
+                row.id,
+                load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES),
+                _load_presence(reading, row.id),
+                names,
+            )
             for row in rows
         }
-        if any(stale is None or stale for stale in self._stale.values()):
-            self._rest = (*_recaps(reading), *_people(reading, names))
+        if any(items is None or items for items in self._changed.values()):
+            self._other_documents = (*_load_recaps(reading), *_load_participant_texts(reading, names))
 
 
-def _seats(reading: Reading, conversation: str) -> list[Seat]:
-    rows = reading.rows(presence, presence.c.conversation_id == conversation)
-    return [Seat(row.participant_id, row.since_number, row.until_number) for row in rows]
+def _load_presence(reading: ReadTransaction, conversation_id: str) -> list[PresenceSpan]:
+    rows = reading.rows(presence, presence.c.conversation_id == conversation_id)
+    return [PresenceSpan(row.participant_id, row.since_number, row.until_number) for row in rows]
 
 
-def _recaps(reading: Reading) -> list[Thread]:
-    """What was made of conversations, known to those who were there all along."""
-    found: dict[str, list[Passage]] = {}
-    there: dict[str, frozenset[str] | None] = {}
+def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
+    """Load the recaps of conversations, known to the participants who were present from start to end."""
+    passages: dict[str, list[Passage]] = {}  # by conversation id
+    audiences: dict[str, frozenset[str] | None] = {}
     for row in reading.rows(recaps, order=(recaps.c.conversation_id, recaps.c.place)):
-        name = row.conversation_id
-        if name not in there:
-            seats = _seats(reading, name)
-            there[name] = frozenset(s.participant for s in seats if not s.since and s.until is None) if seats else None
-        found.setdefault(name, []).append(Passage(f"recap:{row.id}", row.text, "", known_to=there[name], at=row.made))
-    return [Thread(f"{TALK}{name}#recaps", tuple(items)) for name, items in found.items()]
+        conversation_id = row.conversation_id
+        if conversation_id not in audiences:
+            spans = _load_presence(reading, conversation_id)
+            always_present = frozenset(span.participant for span in spans if not span.since and span.until is None)
+            audiences[conversation_id] = always_present if spans else None
+        passages.setdefault(conversation_id, []).append(
+            Passage(f"recap:{row.id}", row.text, "", known_to=audiences[conversation_id], at=row.made)
+        )
+    return [
+        SearchDocument(f"{CONVERSATION_PREFIX}{conversation_id}#recaps", tuple(items))
+        for conversation_id, items in passages.items()
+    ]
 
 
-def _people(reading: Reading, names: Mapping[str, str]) -> list[Thread]:
-    """What is kept of participants: fixed prompts and biographies, known to themselves."""
-    found: dict[str, list[Passage]] = {}
+def _load_participant_texts(reading: ReadTransaction, names: Mapping[str, str]) -> list[SearchDocument]:
+    """Load the fixed prompts and biographies of participants, each known only to the participant."""
+    passages: dict[str, list[Passage]] = {}  # by participant id
     for table, kind in ((fixed_prompts, "fixed"), (biographies, "biography")):
         for row in reading.rows(table, order=(table.c.participant_id, table.c.place)):
-            who = row.participant_id
-            found.setdefault(who, []).append(
-                Passage(f"{kind}:{row.id}", row.text, called(who, names), known_to=frozenset({who}))
+            owner = row.participant_id
+            passages.setdefault(owner, []).append(
+                Passage(f"{kind}:{row.id}", row.text, get_display_name(owner, names), known_to=frozenset({owner}))
             )
-    return [Thread(f"{TALK}{who}#kept", tuple(items)) for who, items in found.items()]
+    return [SearchDocument(f"{CONVERSATION_PREFIX}{owner}#kept", tuple(items)) for owner, items in passages.items()]

@@ -1,11 +1,12 @@
-"""The library: the projects of a store, each as a view that is kept until something in it moves.
+"""A cache of views: each project of a store as one immutable object, rebuilt only where it changed.
 
-A warm request asks the store one question: at which versions do this project, this person and the series
-of the project stand? If they stand where the kept view was made, that view is the answer. Otherwise the
-change feed says what moved; those snapshots are made anew, and the new view shares all others with the old
-one, with all that hangs off them: token sums, the automaton of names, rendered rules. Projects nobody asked
-for lately leave when the bound on characters is reached, and so do a project's conversations when there are
-many.
+A request asks the store for the versions of the project, of the user and of the project's series. If a cached view
+was built at these versions, it is returned. Otherwise the change feed says which items changed. Only their snapshots
+are read again; the new view shares all other snapshots with the old one, and with them everything computed from them
+(token counts, the name matcher, rendered rules).
+
+When the texts of all cached views exceed a limit on characters, the views that were used longest ago are dropped.
+A view holds the messages of at most `MAX_CONVERSATIONS` conversations, those that were requested last.
 """
 
 from __future__ import annotations
@@ -17,346 +18,349 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from fabula.codex import Codex
 from fabula.codex import edits as codex_service
 from fabula.codex import snapshot as codex_rows
-from fabula.codex.model import Codex
-from fabula.codex.series import together
+from fabula.codex.series import merge_codexes
+from fabula.constraints import Constraints
 from fabula.constraints import edits as constraint_service
 from fabula.constraints import snapshot as constraint_rows
-from fabula.constraints.model import Constraints
-from fabula.context.budget import Profile
+from fabula.context.budget import BudgetProfile
+from fabula.context.options import AssemblyOptions
 from fabula.context.recipes.preset import Preset, UserProfile
 from fabula.conversation import edits as conversation_service
-from fabula.conversation import recent as light
+from fabula.conversation import recent as recent_conversations
 from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.story import Timeline
 from fabula.core.view import Project, View
-from fabula.formats.lore.read_write import parse
+from fabula.formats.lore.editing import parse_lorebook
 from fabula.lorebook import snapshot as lorebook_rows
-from fabula.lorebook.books import Lorebooks
+from fabula.lorebook.snapshot import Lorebooks
 from fabula.manuscript import documents, projects
 from fabula.manuscript import snapshot as manuscript_rows
 from fabula.manuscript.model import Direction, Manuscript
-from fabula.manuscript.series import Membership, is_series
+from fabula.manuscript.series import SeriesMembership, is_series
 from fabula.memory import edits as memory_service
 from fabula.memory import snapshot as memory_rows
 from fabula.memory.model import Memory
 from fabula.presets import edits as preset_service
-from fabula.presets import snapshot as preset_rows
-from fabula.search.corpus import Shelf
-from fabula.search.embeddings.choice import SETTING as EMBEDDING
-from fabula.search.embeddings.choice import Embedding
+from fabula.search.corpus import Corpus
+from fabula.search.embeddings.choice import EMBEDDING_SETTING as EMBEDDING
+from fabula.search.embeddings.choice import EmbeddingSetting
 from fabula.settings import snapshot as setting_rows
-from fabula.settings.tables import settings, user_settings
+from fabula.settings.tables import settings
+from fabula.settings.values import read_values
 from fabula.skills.files import Skills
-from fabula.skills.project_skills import project_skills
-from fabula.store.store import OWNER, Store
-from fabula.store.transaction import Change, Reading
-from fabula.workspace.search_corpus import ROOMS, StoredTalks, shelf_of
+from fabula.skills.project_skills import load_project_skills
+from fabula.store.store import LOCAL_USER, Store
+from fabula.store.transaction import ReadTransaction
+from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
-MOST_CHARACTERS = 200_000_000  # of texts held; with all that hangs off them some 4 bytes each
-MOST_TALKS = 16  # conversations of one project
-RELATION_DEPTH = "codex.relationDepth"  # the setting
-DEEPEST_RELATION = 5
+MAX_CHARACTERS = 200_000_000  # of all cached texts; with everything computed from them, about 4 bytes each
+MAX_CONVERSATIONS = 16  # of one project, whose messages a view holds
 
 
-class Shared(Struct, frozen=True):
-    """What the series of a book shares, and the version at which it was read."""
+class SeriesCodex(Struct, frozen=True):
+    """The codex that a series shares with its books, and the version at which it was read."""
 
-    series: str
+    series_id: str
     version: int
     codex: Codex | None
 
 
-class Kept(Struct):
-    """A view, and the versions of project, person and series at which it was made."""
+class CachedView(Struct):
+    """A view, and the versions of project, user and series at which it was built."""
 
     versions: tuple[int, ...]
     view: View
-    talks: tuple[str, ...]  # the conversations in it, the latest that was asked for last
-    characters: int
-    own: View  # without what a series shares
-    shared: Shared | None = None
+    conversations: tuple[str, ...]  # whose messages the view holds; the most recently requested one is last
+    character_count: int
+    own_view: View  # without the codex of the series
+    series: SeriesCodex | None = None
 
-    def serves(self, versions: tuple[int, ...], conversation: str) -> bool:
-        """Is this what somebody wants who finds project, person and series at these versions?"""
-        return self.versions == versions and (not conversation or conversation in self.talks)
+    def is_current(self, versions: tuple[int, ...], conversation: str) -> bool:
+        """Is the view still valid at these versions, and does it hold this conversation, if one is named?"""
+        return self.versions == versions and (not conversation or conversation in self.conversations)
 
 
-class Library:
-    """Views of a store's projects, shared by all threads."""
+class ProjectViews:
+    """The cached views of a store's projects, shared by all threads."""
 
-    def __init__(self, store: Store, *, most_characters: int = MOST_CHARACTERS) -> None:
+    def __init__(self, store: Store, *, max_characters: int = MAX_CHARACTERS) -> None:
         self.store = store
-        self._most = most_characters
-        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()  # the latest that was asked for last
+        self._max_characters = max_characters
+        # by project and user; the most recently used view is last
+        self._cache: OrderedDict[tuple[str, str], CachedView] = OrderedDict()
         self._lock = threading.Lock()
-        self._making: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
+        self._build_locks: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
 
-    def view(self, project_id: str, *, user: str = OWNER, conversation: str = "") -> View:
-        """A project as it stands now, with the conversation that is asked for."""
+    def view(self, project_id: str, *, user: str = LOCAL_USER, conversation: str = "") -> View:
+        """Return the current view of a project, with the messages of a conversation, if one is named."""
         key = (project_id, user)
-        kept = self._find(key)
-        shared = kept.shared if kept is not None else None
-        series = shared.series if shared is not None else None
-        now = self.store.versions(project=project_id, user=user, series=series)
-        if kept is not None and kept.serves(now, conversation):
-            return kept.view
+        cached = self._find(key)
+        series = cached.series if cached is not None else None
+        series_id = series.series_id if series is not None else None
+        versions = self.store.versions(project=project_id, user=user, series=series_id)
+        if cached is not None and cached.is_current(versions, conversation):
+            return cached.view
         with self._lock:
-            making = self._making.setdefault(key, threading.Lock())
-        with making:
-            kept = self._find(key)
-            if kept is None or not kept.serves(now, conversation):
-                kept = self._make(key, kept, conversation)
-                self._keep(key, kept)
-        return kept.view
+            build_lock = self._build_locks.setdefault(key, threading.Lock())
+        with build_lock:
+            cached = self._find(key)
+            if cached is None or not cached.is_current(versions, conversation):
+                cached = self._build(key, cached, conversation)
+                self._insert(key, cached)
+        return cached.view
 
     @property
-    def characters(self) -> int:
-        """How many characters of texts are held."""
+    def character_count(self) -> int:
+        """The number of characters of all cached texts."""
         with self._lock:
-            return sum(kept.characters for kept in self._kept.values())
+            return sum(cached.character_count for cached in self._cache.values())
 
-    def _find(self, key: tuple[str, str]) -> Kept | None:
+    def _find(self, key: tuple[str, str]) -> CachedView | None:
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-            return kept
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._cache.move_to_end(key)
+            return cached
 
-    def _make(self, key: tuple[str, str], kept: Kept | None, conversation: str) -> Kept:
-        """Read what moved; share the rest."""
+    def _build(self, key: tuple[str, str], cached: CachedView | None, conversation: str) -> CachedView:
+        """Read what changed since the cached view was built, and share the rest with it."""
         project_id, user = key
-        before = kept.talks if kept is not None else ()
-        talks = before
-        if conversation and conversation not in before:
-            talks = (*before, conversation)[-MOST_TALKS:]
+        old_conversations = cached.conversations if cached is not None else ()
+        conversations = old_conversations
+        if conversation and conversation not in old_conversations:
+            conversations = (*old_conversations, conversation)[-MAX_CONVERSATIONS:]
         try:
             with self.store.read(project=project_id, user=user) as reading:
                 versions = reading.version("project"), reading.version("user")
-                moves = _Moves(reading, kept)
-                old = kept.own if kept is not None else None
-                own = _view(reading, moves, old, talks, talks != before)
-                own = self._shelved(reading, moves, own, old)
+                changes = _ChangedItems(reading, cached)
+                old_view = cached.own_view if cached is not None else None
+                own_view = _load_view(reading, changes, old_view, conversations, conversations != old_conversations)
+                own_view = self._with_corpus(reading, changes, own_view, old_view)
         except FabulaError as error:
             if error.code is Code.PROJECT_NOT_FOUND:
                 with self._lock:
-                    self._kept.pop(key, None)
+                    self._cache.pop(key, None)
             raise
-        shared = self._shared(own, kept.shared if kept is not None else None)
-        if shared is None:
-            return Kept(versions, own, talks, _characters(own), own)
-        view = _together(own, shared, kept)
-        return Kept((*versions, shared.version), view, talks, _characters(view), own, shared)
+        series = self._load_series_codex(own_view, cached.series if cached is not None else None)
+        if series is None:
+            return CachedView(versions, own_view, conversations, _count_characters(own_view), own_view)
+        view = _with_series_codex(own_view, series, cached)
+        return CachedView((*versions, series.version), view, conversations, _count_characters(view), own_view, series)
 
-    def _shelved(self, reading: Reading, moves: _Moves, view: View, old: View | None) -> View:
-        """The view with all that can be searched of it; the shelf before, where nothing on it moved."""
-        shelf, talks = (old.room(Shelf), old.room(StoredTalks)) if old is not None else (None, None)
-        moved = {room: moves.items(room) for room in ROOMS if room in moves}
-        if talks is None or shelf is None or moved:
-            talks = StoredTalks(self.store, view.project.id) if talks is None else talks.following(moved)
-            said = talks.size(reading)
-        elif "manuscript" in moves:
-            said = shelf.talks
+    def _with_corpus(self, reading: ReadTransaction, changes: _ChangedItems, view: View, old_view: View | None) -> View:
+        """Add the search corpus to a view; the view shares the old corpus if none of its texts changed."""
+        old_corpus = old_view.snapshot(Corpus) if old_view is not None else None
+        stored = old_view.snapshot(StoredConversations) if old_view is not None else None
+        changed_items = {area: changes.items(area) for area in SEARCHED_AREAS if area in changes}
+        if stored is None or old_corpus is None or changed_items:
+            if stored is None:
+                stored = StoredConversations(self.store, view.project.id)
+            else:
+                stored = stored.after_changes(changed_items)
+            texts = stored.size(reading)
+        elif "manuscript" in changes:
+            texts = old_corpus.conversations
         else:
             return view
-        found = shelf_of(view.project.id, view.room(Manuscript) or Manuscript(), said, shelf)
-        return View(view.project, view.timeline, {**view.rooms, Shelf: found, StoredTalks: talks})
+        corpus = make_corpus(view.project.id, view.snapshot(Manuscript) or Manuscript(), texts, old_corpus)
+        return View(view.project, view.timeline, {**view.snapshots, Corpus: corpus, StoredConversations: stored})
 
-    def _shared(self, own: View, before: Shared | None) -> Shared | None:
-        """The codex of the series that a book's own row names, read by itself; nothing else of it."""
-        member = own.room(Membership)
-        if member is None:
+    def _load_series_codex(self, own_view: View, old: SeriesCodex | None) -> SeriesCodex | None:
+        """Load the codex of the series that a book belongs to, and nothing else of the series."""
+        membership = own_view.snapshot(SeriesMembership)
+        if membership is None:
             return None
-        before = before if before is not None and before.series == member.series else None
-        with self.store.read(project=member.series) as reading:
+        series_id = membership.series
+        old = old if old is not None and old.series_id == series_id else None
+        with self.store.read(project=series_id) as reading:
             version = reading.version("project")
-            if before is not None and before.version == version:
-                return before
+            if old is not None and old.version == version:
+                return old
             if not is_series(reading):
-                return Shared(member.series, version, None)
-            changed = reading.changes("project", before.version) if before is not None else None
-            moved = None if changed is None else frozenset(one.item for one in changed if one.room == "codex")
-            kept = before.codex if before is not None else None
-            codex = codex_rows.load(reading, member.series, own.project.language, Timeline(), kept, moved)
-        return Shared(member.series, version, codex)
+                return SeriesCodex(series_id, version, None)
+            changes = reading.changes("project", old.version) if old is not None else None
+            items = None if changes is None else frozenset(change.item for change in changes if change.area == "codex")
+            old_codex = old.codex if old is not None else None
+            codex = codex_rows.load(reading, series_id, own_view.project.language, Timeline(), old_codex, items)
+        return SeriesCodex(series_id, version, codex)
 
-    def _keep(self, key: tuple[str, str], kept: Kept) -> None:
+    def _insert(self, key: tuple[str, str], cached: CachedView) -> None:
+        """Put a view into the cache, and drop the least recently used ones while the texts are over the limit."""
         with self._lock:
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-            held = sum(other.characters for other in self._kept.values())
-            while held > self._most and len(self._kept) > 1:
-                _, oldest = self._kept.popitem(last=False)
-                held -= oldest.characters
+            self._cache[key] = cached
+            self._cache.move_to_end(key)
+            total = sum(other.character_count for other in self._cache.values())
+            while total > self._max_characters and len(self._cache) > 1:
+                _, oldest = self._cache.popitem(last=False)
+                total -= oldest.character_count
 
 
-def _together(own: View, shared: Shared, kept: Kept | None) -> View:
-    """A book with the codex of its series; the codex before, where neither of the two moved."""
-    codex, before = own.room(Codex), kept.view.room(Codex) if kept is not None else None
-    if codex is None or shared.codex is None:
-        return own
-    same = kept is not None and kept.shared is not None and kept.shared.codex is shared.codex
-    if kept is None or before is None or not same or kept.own.room(Codex) is not codex:
-        merged = together(shared.codex, codex)
-        before = merged if before is None else merged.following(before)
-    return View(own.project, own.timeline, {**own.rooms, Codex: before})
+def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:
+    """Merge the codex of the series into a book's view; the merged codex is reused if neither codex changed."""
+    own_codex = own_view.snapshot(Codex)
+    merged = cached.view.snapshot(Codex) if cached is not None else None
+    if own_codex is None or series.codex is None:
+        return own_view
+    same_series = cached is not None and cached.series is not None and cached.series.codex is series.codex
+    if cached is None or merged is None or not same_series or cached.own_view.snapshot(Codex) is not own_codex:
+        fresh = merge_codexes(series.codex, own_codex)
+        merged = fresh if merged is None else fresh.reuse_matcher(merged)
+    return View(own_view.project, own_view.timeline, {**own_view.snapshots, Codex: merged})
 
 
-def _characters(view: View) -> int:
-    """How long the texts are that a view holds."""
-    story, codex, talks = view.room(Manuscript), view.room(Codex), view.room(Conversations)
-    held = 0
-    if story is not None:
-        held += sum(len(document.text) for document in (*story.documents, *story.notes))
+def _count_characters(view: View) -> int:
+    """Count the characters of the texts in a view."""
+    manuscript, codex = view.snapshot(Manuscript), view.snapshot(Codex)
+    conversations = view.snapshot(Conversations)
+    count = 0
+    if manuscript is not None:
+        count += sum(len(document.text) for document in (*manuscript.documents, *manuscript.notes))
     if codex is not None:
-        held += codex.roll.size
-    if talks is not None:
-        held += sum(len(message.content) for said in talks.messages.values() for message in said)
-    return held
+        count += codex.name_index.description_length
+    if conversations is not None:
+        count += sum(len(message.content) for path in conversations.messages.values() for message in path)
+    return count
 
 
-class _Moves:
-    """What moved since a view was made."""
+class _ChangedItems:
+    """The items that changed since a view was built, by area; `area in changes` if any of an area did."""
 
-    def __init__(self, reading: Reading, kept: Kept | None) -> None:
-        self._everything = kept is None
+    def __init__(self, reading: ReadTransaction, cached: CachedView | None) -> None:
+        self._everything = cached is None
         self._items: dict[str, set[str]] = {}
-        if kept is not None:
-            changed = reading.changes("project", kept.versions[0])
-            about_user = reading.changes("user", kept.versions[1])
-            if changed is None or about_user is None:
+        if cached is not None:
+            project_changes = reading.changes("project", cached.versions[0])
+            user_changes = reading.changes("user", cached.versions[1])
+            if project_changes is None or user_changes is None:  # the feed does not reach back that far
                 self._everything = True
             else:
-                self._note([*changed, *about_user])
+                for change in (*project_changes, *user_changes):
+                    self._items.setdefault(change.area, set()).add(change.item)
 
-    def _note(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            self._items.setdefault(change.room, set()).add(change.item)
+    def __contains__(self, area: str) -> bool:
+        return self._everything or area in self._items
 
-    def __contains__(self, room: str) -> bool:
-        return self._everything or room in self._items
-
-    def items(self, room: str) -> frozenset[str] | None:
-        """Which items of a room moved; None for all of them."""
-        return None if self._everything else frozenset(self._items.get(room, ()))
+    def items(self, area: str) -> frozenset[str] | None:
+        """Return the changed items of an area; None for all of them."""
+        return None if self._everything else frozenset(self._items.get(area, ()))
 
 
-def _view(reading: Reading, moves: _Moves, before: View | None, talks: Sequence[str], other_talks: bool) -> View:
-    """A view of one moment, sharing every snapshot that did not move."""
-    old = before or View(Project(id=""))
-    rooms = dict(old.rooms)
+def _load_view(
+    reading: ReadTransaction,
+    changes: _ChangedItems,
+    old_view: View | None,
+    conversations: Sequence[str],
+    other_conversations: bool,
+) -> View:
+    """Load a view at one version; it shares every unchanged snapshot with the old view."""
+    old = old_view or View(Project(id=""))
+    snapshots = dict(old.snapshots)
     project, timeline = old.project, old.timeline
-    if "project" in moves:
-        project, rooms[Direction], series = projects.snapshot(reading)
-        _put(rooms, Membership, None if series is None else Membership(series))
-    if "manuscript" in moves:
-        manuscript = manuscript_rows.load(reading, old.room(Manuscript), moves.items("manuscript"))
-        rooms[Manuscript] = manuscript
-        timeline = _same(manuscript.timeline(), timeline)
-    # Entries say from which chapter on something is true, in the project's language.
-    before_codex = old.room(Codex)
-    depth = before_codex.relation_depth if before_codex is not None else None
-    if "settings" in moves:
-        depth = _relation_depth(reading)
+    if "project" in changes:
+        project, snapshots[Direction], series = projects.load_project(reading)
+        _set_or_remove(snapshots, SeriesMembership, None if series is None else SeriesMembership(series))
+    if "manuscript" in changes:
+        manuscript = manuscript_rows.load_manuscript(reading, old.snapshot(Manuscript), changes.items("manuscript"))
+        snapshots[Manuscript] = manuscript
+        timeline = _reuse_timeline(manuscript.timeline(), timeline)
+    # Codex entries depend on the timeline (progressions hold from a chapter on) and on the project's language.
+    old_codex = old.snapshot(Codex)
+    depth = old_codex.relation_depth if old_codex is not None else None
+    if "settings" in changes:
+        values = read_values(reading)
+        depth = values.get_override("codex.relationDepth")
+        embedding = values.get_override(EMBEDDING)
+        _set_or_remove(snapshots, EmbeddingSetting, None if embedding is None else EmbeddingSetting(embedding))
+        _set_or_remove(snapshots, AssemblyOptions, setting_rows.make_options(values, old.snapshot(AssemblyOptions)))
+        _set_or_remove(snapshots, BudgetProfile, setting_rows.load_profile(reading, old.snapshot(BudgetProfile)))
+        snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
-        "codex" in moves
+        "codex" in changes
         or timeline is not old.timeline
         or project != old.project
-        or before_codex is None
-        or depth != before_codex.relation_depth
+        or old_codex is None
+        or depth != old_codex.relation_depth
     ):
-        rooms[Codex] = codex_rows.load(
+        snapshots[Codex] = codex_rows.load(
             reading,
             project.id,
             project.language,
             timeline,
-            before_codex,
-            moves.items("codex"),
+            old_codex,
+            changes.items("codex"),
             relation_depth=depth,
         )
-    if "constraints" in moves:
-        rooms[Constraints] = constraint_rows.load(
-            reading, project.id, old.room(Constraints), moves.items("constraints")
+    if "constraints" in changes:
+        snapshots[Constraints] = constraint_rows.load(
+            reading, project.id, old.snapshot(Constraints), changes.items("constraints")
         )
-    if "memory" in moves or project != old.project:
-        rooms[Memory] = memory_rows.load(reading, project, old.room(Memory))
-    if "profile" in moves:
-        _put(rooms, UserProfile, memory_rows.load_profile(reading))
-    if "presets" in moves:
-        _put(rooms, Preset, preset_rows.load(reading, old.room(Preset)))
-    if "settings" in moves:
-        _put(rooms, Profile, setting_rows.load(reading, old.room(Profile)))
-        rooms[Skills] = project_skills({row.name: row.value for row in reading.rows(settings)})
-        _put(rooms, Embedding, _embedding(reading))
-    if "lorebook" in moves:
-        _put(
-            rooms,
+    if "memory" in changes or project != old.project:
+        snapshots[Memory] = memory_rows.load_memory(reading, project, old.snapshot(Memory))
+    if "profile" in changes:
+        _set_or_remove(snapshots, UserProfile, memory_rows.load_profile(reading))
+    if "presets" in changes:
+        _set_or_remove(snapshots, Preset, preset_service.load_active(reading, old.snapshot(Preset)))
+    if "lorebook" in changes:
+        _set_or_remove(
+            snapshots,
             Lorebooks,
-            lorebook_rows.load(reading, project.id, parse, old.room(Lorebooks), moves.items("lorebook")),
+            lorebook_rows.load_lorebooks(
+                reading, project.id, parse_lorebook, old.snapshot(Lorebooks), changes.items("lorebook")
+            ),
         )
-    if "conversation" in moves or project != old.project:
-        rooms[light.Glimpses] = light.load(reading, project, old.room(light.Glimpses))
-    if "conversation" in moves or other_talks:
-        rooms[Conversations] = conversation_rows.load(
-            reading, project.id, frozenset(talks), old.room(Conversations), moves.items("conversation")
+    if "conversation" in changes or project != old.project:
+        snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
+            reading, project, old.snapshot(recent_conversations.RecentConversations)
         )
-    return View(project, timeline, rooms)
+    if "conversation" in changes or other_conversations:
+        snapshots[Conversations] = conversation_rows.load_conversations(
+            reading, project.id, frozenset(conversations), old.snapshot(Conversations), changes.items("conversation")
+        )
+    return View(project, timeline, snapshots)
 
 
-def _relation_depth(reading: Reading) -> int | None:
-    """How far relations bring entries along, where the project says so; what makes no sense says nothing."""
-    row = reading.row(settings, name=RELATION_DEPTH)
-    value = None if row is None else row.value
-    sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= DEEPEST_RELATION
-    return value if sound else None
+def _reuse_timeline(new: Timeline, old: Timeline) -> Timeline:
+    """Return the old timeline if it equals the new one, so that what was computed from it stays valid."""
+    return old if new.entries == old.entries else new
 
 
-def _embedding(reading: Reading) -> Embedding | None:
-    """Who compares passages by meaning, where the project says so, or else the person."""
-    rows = [reading.row(table, name=EMBEDDING) for table in (settings, user_settings)]
-    return next((Embedding(row.value) for row in rows if row is not None), None)
-
-
-def _same(new: Timeline, old: Timeline) -> Timeline:
-    """The timeline before, where nothing about it changed: what was made from it stays good."""
-    return old if new.moments == old.moments else new
-
-
-def _put(rooms: dict[type, object], kind: type, found: object | None) -> None:
-    if found is None:
-        rooms.pop(kind, None)
+def _set_or_remove(snapshots: dict[type, object], kind: type, snapshot: object | None) -> None:
+    if snapshot is None:
+        snapshots.pop(kind, None)
     else:
-        rooms[kind] = found
+        snapshots[kind] = snapshot
 
 
-def copy_in(store: Store, view: View, *, title: str = "", project_id: str | None = None) -> str:
-    """Everything a view holds, as a new project of the store, in one transaction; its id."""
+def copy_view(store: Store, view: View, *, title: str = "", project_id: str | None = None) -> str:
+    """Copy everything in a view into a new project of the store, in one transaction; return the project's id."""
     ident = project_id or new_id()
     project = view.project
     with store.write(project=ident) as tx:
-        projects.begin(
+        projects.insert(
             tx,
             ident,
             title=title or project.title or project.id,
             language=project.language,
             identity=project.identity,
-            direction=view.room(Direction),
+            direction=view.snapshot(Direction),
         )
-        documents.copy_in(tx, view.room(Manuscript) or Manuscript())
-        codex, constraints, memory = view.room(Codex), view.room(Constraints), view.room(Memory)
-        talks, preset = view.room(Conversations), view.room(Preset)
+        documents.copy_manuscript(tx, view.snapshot(Manuscript) or Manuscript())
+        codex, constraints, memory = view.snapshot(Codex), view.snapshot(Constraints), view.snapshot(Memory)
+        conversations, preset = view.snapshot(Conversations), view.snapshot(Preset)
         if codex is not None:
             codex_service.put_all(tx, codex.entries)
         if constraints is not None:
             constraint_service.put_all(tx, constraints.constraints)
         if memory is not None:
-            memory_service.put(tx, memory)
-        if talks is not None:
-            conversation_service.put(tx, talks)
+            memory_service.save_snapshot(tx, memory)
+        if conversations is not None:
+            conversation_service.save_conversations(tx, conversations)
         if preset is not None:
             preset_service.put(tx, project.title or ident, preset, active=True)
     return ident

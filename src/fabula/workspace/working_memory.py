@@ -1,7 +1,7 @@
-"""Sittings: what somebody did lately, from what the store has on record (mem-1).
+"""Load the working memory of the current session from the store (mem-1).
 
-A page holds its sitting itself. A command lives as long as one request, so it looks back: everything that was
-typed, accepted, rejected or rewritten, up to the last pause of an hour.
+The page keeps its working memory itself. A command ends after one request, so it reads from the store what the writer
+typed, accepted, rejected or rewrote since the last pause of an hour.
 """
 
 from __future__ import annotations
@@ -12,72 +12,76 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row, desc
 
-from fabula.core.ids import moment_of
+from fabula.core.ids import parse_timestamp
 from fabula.core.story import Position
 from fabula.manuscript.tables import documents, revisions
-from fabula.memory.model import NOTES, Fate
-from fabula.memory.outcomes import recorded
-from fabula.memory.working_memory import NOT_BEGUN, QUOTE, Sitting
-from fabula.store.transaction import Reading
-from fabula.text.offsets import difference
+from fabula.memory.model import MAX_WORKING_NOTES, Decision
+from fabula.memory.outcomes import list_outcomes
+from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, QUOTE_CHARS, WorkingMemory
+from fabula.store.transaction import ReadTransaction
+from fabula.text.offsets import find_edit
 
-PAUSE = timedelta(hours=1)  # after which somebody sits down anew
+PAUSE = timedelta(hours=1)  # after which a new session begins
 
 
-class _Step(Struct, frozen=True):
-    """One thing on record."""
+class _Action(Struct, frozen=True):
+    """Something the writer did: typed a text, or decided on a suggestion."""
 
-    when: datetime
+    time: datetime
     text: str
-    at: Position | None
-    fate: Fate | None = None  # None for what was typed
+    position: Position | None
+    decision: Decision | None = None  # None for typed text
     title: str = ""
 
 
-def sitting_of(reading: Reading, now: str) -> Sitting:
-    """The sitting that is under way at a moment; one that has not begun where nothing was done for an hour."""
-    steps = sorted((*_typed(reading), *_taken(reading)), key=lambda step: step.when)
-    last, begins = moment_of(now), len(steps)
-    while begins and last is not None and last - steps[begins - 1].when <= PAUSE:
-        begins -= 1
-        last = steps[begins].when
-    sitting = NOT_BEGUN
-    for step in steps[begins:]:
-        if step.fate is not None:
-            sitting = sitting.took(step.fate, step.text, step.at)
-        elif step.at is not None:
-            sitting = sitting.opened(step.at.document, step.title)
-            sitting = sitting.edited(step.at.document, step.at.offset, step.text)
-    return sitting
+def load_working_memory(reading: ReadTransaction, now: str) -> WorkingMemory:
+    """Load the working memory of the session at a time; it is empty if nothing happened in the hour before."""
+    actions = sorted((*_load_edits(reading), *_load_decisions(reading)), key=lambda action: action.time)
+    last, first = parse_timestamp(now), len(actions)
+    while first and last is not None and last - actions[first - 1].time <= PAUSE:
+        first -= 1
+        last = actions[first].time
+    memory = EMPTY_WORKING_MEMORY
+    for action in actions[first:]:
+        if action.decision is not None:
+            memory = memory.with_decision(action.decision, action.text, action.position)
+        elif action.position is not None:
+            memory = memory.with_opened(action.position.document, action.title)
+            memory = memory.with_edit(action.position.document, action.position.offset, action.text)
+    return memory
 
 
-def _taken(reading: Reading) -> list[_Step]:
-    """What became of suggestions; beside a story only of those whose place is known, for the gate to judge."""
-    beside = reading.count(documents) > 0
+def _load_decisions(reading: ReadTransaction) -> list[_Action]:
+    """Load the latest decisions on suggestions.
+
+    In a project with a manuscript, a decision without a position is left out: the gate could not tell whether the
+    reader may already know its text.
+    """
+    has_manuscript = reading.count(documents) > 0
     return [
-        _Step(when, one.became or one.offered, one.at, one.fate)
-        for one in recorded(reading, limit=NOTES)
-        if (when := moment_of(one.made)) is not None and (one.at is not None or not beside)
+        _Action(time, outcome.rewritten_text or outcome.suggestion, outcome.position, outcome.decision)
+        for outcome in list_outcomes(reading, limit=MAX_WORKING_NOTES)
+        if (time := parse_timestamp(outcome.created_at)) is not None
+        and (outcome.position is not None or not has_manuscript)
     ]
 
 
-def _typed(reading: Reading) -> list[_Step]:
-    """The documents changed last, each with the end of what was typed into it since the revision before."""
-    found = []
-    for row in reading.rows(documents, order=(desc(documents.c.changed), documents.c.id), limit=NOTES):
-        before = _before(reading, row.id)
-        when = moment_of(row.changed)
-        if before is None or before.cause != "typed" or when is None:
-            continue  # what was brought in or accepted was not typed
-        edit = difference(before.text, row.text)
-        words = row.text[max(edit.start, edit.new_end - QUOTE) : edit.new_end]
-        if words.strip():
-            found.append(_Step(when, words, Position(row.id, edit.new_end), title=row.title))
-    return found
+def _load_edits(reading: ReadTransaction) -> list[_Action]:
+    """Load the latest edits: for each document, the end of what was typed since its last revision."""
+    edits = []
+    for row in reading.rows(documents, order=(desc(documents.c.changed), documents.c.id), limit=MAX_WORKING_NOTES):
+        revision = _find_last_revision(reading, row.id)
+        time = parse_timestamp(row.changed)
+        if revision is None or revision.cause != "typed" or time is None:
+            continue  # imported and accepted texts were not typed
+        edit = find_edit(revision.text, row.text)
+        typed_text = row.text[max(edit.start, edit.new_end - QUOTE_CHARS) : edit.new_end]
+        if typed_text.strip():
+            edits.append(_Action(time, typed_text, Position(row.id, edit.new_end), title=row.title))
+    return edits
 
 
-def _before(reading: Reading, document_id: str) -> Row[Any] | None:
-    """The latest revision that is kept of a document."""
-    here = revisions.c.document_id == document_id
-    rows = reading.rows(revisions, here, order=(desc(revisions.c.revision),), limit=1)
+def _find_last_revision(reading: ReadTransaction, document_id: str) -> Row[Any] | None:
+    of_document = revisions.c.document_id == document_id
+    rows = reading.rows(revisions, of_document, order=(desc(revisions.c.revision),), limit=1)
     return rows[0] if rows else None

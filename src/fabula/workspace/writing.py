@@ -1,9 +1,11 @@
-"""Writing: from a request to text on the page, with the judge beside it and everything on record.
+"""Write: stream a model's answers to a request, judge them, retry on violations, and record the run (con-4).
 
-One prompt is assembled; one or several answers to it stream side by side. Each is checked when it is whole,
-written anew with the complaint stated where the project asks for that (a bounded number of times), and put
-on record with what it saw, what it cost and every text that was left on the way. Whoever stops listening stops
-the requests; what came is kept. Writing anew in vain takes nothing away: the answer before it stands.
+One prompt is assembled; one or several answers to it (variants) stream in parallel. The judge checks each complete
+answer. If the project's settings ask for it, an answer that breaks a rule is written again, with the judge's complaint
+in the prompt, a limited number of times. If a retry fails, the answer before it is the result.
+
+Every variant is recorded as a run: a summary of its prompt, its cost, and the text and verdict of each attempt. If
+the caller stops iterating, the requests are cancelled, and the text received so far is recorded.
 """
 
 from __future__ import annotations
@@ -18,186 +20,200 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from fabula.context.render import Message
+from fabula.context.render import PromptMessage
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import FabulaError
+from fabula.core.ids import current_timestamp
 from fabula.core.view import Language, View
-from fabula.llm.model import Call, Ended, Provider, Usage, Why
-from fabula.llm.pricing import Cost, Price, cost_of, price_of
-from fabula.llm.retry import ask, counted
-from fabula.llm.runs import Run, State, record, seen
-from fabula.memory.working_memory import NOT_BEGUN, Sitting
-from fabula.skills.extracted_entries import SCHEMA as ENTRIES
-from fabula.skills.insertion import place_for
-from fabula.skills.judge import Verdict, active, complaint
-from fabula.skills.model import Answer, Skill
-from fabula.skills.source import skill_of
-from fabula.skills.target import aimed
-from fabula.store.store import OWNER, Store
-from fabula.workspace.judging import judged
-from fabula.workspace.project import Fabula
-from fabula.workspace.writing_options import DEFAULTS, Terms
+from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, Usage
+from fabula.llm.pricing import Cost, Price, compute_cost, find_price
+from fabula.llm.retry import estimate_usage, stream_answer
+from fabula.llm.runs import GenerationRun, RunOutcome, record_run, summarise_assembly
+from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
+from fabula.skills.extracted_entries import ENTRIES_SCHEMA as ENTRIES
+from fabula.skills.insertion import make_insertion_point
+from fabula.skills.judge import JudgeVerdict, find_active_constraints, format_complaint
+from fabula.skills.model import AnswerAction, Skill, resolve_target
+from fabula.skills.source import find_skill
+from fabula.workspace.judging import judge_answer
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, WritingOptions, size_request
 
 log = logging.getLogger("fabula.writing")
 
-MOST_VARIANTS = 8
-MOST_TRIES = 5
-SHAPES = {Answer.ENTRIES: ENTRIES}  # what an answer must look like before it can be kept
-_LEAST = 64  # tokens of room without which nothing is written anew
-_SAYS: dict[Language, dict[str, str]] = {
+MAX_VARIANTS = 8
+MAX_ATTEMPTS = 5
+ANSWER_SCHEMAS = {AnswerAction.ENTRIES: ENTRIES}  # of answers that are not prose
+_MIN_REPLY_TOKENS = 64  # without space for these, an answer is not written again
+_PROBLEMS: dict[Language, dict[str, str]] = {
     "en": {
-        "in_vain": "It could not be written anew ({why}); this is the answer before.",
-        "no_room": "It was not written anew: the window has no room for that.",
+        "retry_failed": "It could not be written anew ({why}); this is the answer before.",
+        "no_space": "It was not written anew: the window has no room for that.",
     },
-    "zh": {"in_vain": "未能重写（{why}），这是之前的答案。", "no_room": "窗口没有余地，未重写。"},
+    "zh": {"retry_failed": "未能重写（{why}），这是之前的答案。", "no_space": "窗口没有余地，未重写。"},
 }
 
 
-class Piece(Struct, frozen=True, gc=False):
-    """Some text of one variant."""
+class TextDelta(Struct, frozen=True, gc=False):
+    """The next piece of a variant's text."""
 
     variant: int
     text: str
 
 
-class Again(Struct, frozen=True):
-    """A variant broke something and is written anew; what it said so far is not the answer."""
+class Retry(Struct, frozen=True):
+    """A variant broke a rule and is written again; its text so far is not the answer."""
 
     variant: int
-    verdict: Verdict
+    verdict: JudgeVerdict
 
 
-class Finished(Struct, frozen=True, kw_only=True):
-    """A variant is whole: its text, the judge's verdict, and what it used and cost in all tries.
+class Completed(Struct, frozen=True, kw_only=True):
+    """A variant is complete: its text, the judge's verdict, and the usage and cost of all attempts.
 
-    `unrecorded` says why it is not on record where it should be: then this text is all there is of it.
+    `record_error` says why the run could not be recorded; the text is then stored nowhere.
     """
 
     variant: int
     text: str
-    why: Why
-    verdict: Verdict
+    finish_reason: FinishReason
+    verdict: JudgeVerdict
     usage: Usage
     cost: Cost
     run_id: str = ""
-    unrecorded: FabulaError | None = None
+    record_error: FabulaError | None = None
 
 
-class Broken(Struct, frozen=True, kw_only=True):
-    """A variant failed; what came before is kept and on record."""
+class Failed(Struct, frozen=True, kw_only=True):
+    """A variant failed; the text received before is recorded."""
 
     variant: int
     text: str
     error: FabulaError
     cost: Cost = Cost()
     run_id: str = ""
-    unrecorded: FabulaError | None = None
+    record_error: FabulaError | None = None
 
 
-Step = Piece | Again | Finished | Broken
+WritingEvent = TextDelta | Retry | Completed | Failed
+
+
+async def write_answers(
+    project: ProjectHandle, request: Request, choice: ModelChoice, *, variants: int = 1
+) -> AsyncGenerator[WritingEvent, None]:
+    """Write answers with the chosen model and yield them as they come; the provider is closed at the end."""
+    from fabula.llm.providers.factory import make_provider
+
+    provider = make_provider(choice.provider)
+    writer = Writer(project, provider, options=choice.options)
+    try:
+        recent = await asyncio.to_thread(project.working_memory, current_timestamp())
+        sized = size_request(request, choice)
+        async with aclosing(writer.write(sized, variants=variants, working_memory=recent)) as events:
+            async for event in events:
+                yield event
+    finally:
+        await provider.aclose()
 
 
 class Writer:
-    """Lets a model write for an open project. With a store, every run is on record."""
+    """Lets a model write for an open project. Of a project in a store, every run is recorded."""
 
     def __init__(
         self,
-        house: Fabula,
+        project: ProjectHandle,
         provider: Provider,
         *,
-        store: Store | None = None,
-        user: str = OWNER,
-        terms: Terms = DEFAULTS,
-        settled: State = "open",
+        options: WritingOptions = DEFAULT_OPTIONS,
+        run_state: RunOutcome = "open",
     ) -> None:
-        """`settled` is how a finished run stands on record: open until somebody takes it, or used by the house."""
-        self._settled = settled
-        self._house = house
+        """`run_state` is recorded of a finished run: `open` until a person decides, or `used` by a background job."""
+        self._run_state = run_state
+        self._project = project
         self._provider = provider
-        self._store = store
-        self._user = user
-        self._terms = terms
-        self.spent = 0  # by every run so far, in millionths
-        self._counting = threading.Lock()
+        self._options = options
+        self.spent_micros = 0  # the cost of all runs so far, in millionths
+        self._cost_lock = threading.Lock()
 
     async def write(
-        self, request: Request, *, variants: int = 1, sitting: Sitting = NOT_BEGUN
-    ) -> AsyncGenerator[Step, None]:
-        """The answers to a request, as they come; `sitting` is what its writer did lately."""
-        view = self._house.view_with(request.conversation_id)
-        skill = skill_of(view, request.skill_id)
-        request = aimed(request, skill)
-        result = self._house.assemble(request, sitting=sitting)
-        arriving: asyncio.Queue[Step | None] = asyncio.Queue()
+        self, request: Request, *, variants: int = 1, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY
+    ) -> AsyncGenerator[WritingEvent, None]:
+        """Write answers to a request and yield them as they come."""
+        view = await asyncio.to_thread(self._project.view_with, request.conversation_id)
+        skill = find_skill(view, request.skill_id)
+        request = resolve_target(request, skill)
+        result = await asyncio.to_thread(self._project.assemble, request, working_memory=working_memory)
+        queue: asyncio.Queue[WritingEvent | None] = asyncio.Queue()
         tasks = [
-            asyncio.create_task(_Answer(self, number, request, view, skill, result).stream(arriving))
-            for number in range(min(max(variants, 1), MOST_VARIANTS))
+            asyncio.create_task(_Variant(self, number, request, view, skill, result).stream(queue))
+            for number in range(min(max(variants, 1), MAX_VARIANTS))
         ]
         for task in tasks:
-            task.add_done_callback(lambda _: arriving.put_nowait(None))
+            task.add_done_callback(lambda _: queue.put_nowait(None))
         ended, answered = 0, False
         try:
             while ended < len(tasks):
-                step = await arriving.get()
-                if step is None:
+                event = await queue.get()
+                if event is None:
                     ended += 1
                 else:
-                    answered = answered or (isinstance(step, Finished) and step.unrecorded is None)
-                    yield step
+                    answered = answered or (isinstance(event, Completed) and event.record_error is None)
+                    yield event
             await asyncio.gather(*tasks)
             if answered:
-                self._house.commit(request, result)
+                await asyncio.to_thread(self._project.report_answer, result.assembly_id)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
-    def settled(self) -> State:
-        """How a finished run stands on record."""
-        return self._settled
+    def run_state(self) -> RunOutcome:
+        """The outcome that is recorded of a finished run."""
+        return self._run_state
 
     @property
-    def terms(self) -> Terms:
-        """How this writer works."""
-        return self._terms
+    def options(self) -> WritingOptions:
+        """The options of this writer: judging, prices, retries, stored prompts."""
+        return self._options
 
     @property
-    def house(self) -> Fabula:
+    def project(self) -> ProjectHandle:
         """The open project."""
-        return self._house
+        return self._project
 
     @property
     def provider(self) -> Provider:
-        """Whoever answers."""
+        """The provider of the model that writes."""
         return self._provider
 
-    def price(self, model: str) -> Price | None:
-        """What a model costs; what runs on this machine costs nothing."""
+    def price_of_model(self, model: str) -> Price | None:
+        """Return the price of a model, if it is known; a model on this machine costs nothing."""
         free = Price(input=0.0, output=0.0)
-        return free if self._provider.name in ("local", "clipboard") else price_of(model, self._terms.prices)
+        return free if self._provider.name in ("local", "clipboard") else find_price(model, self._options.prices)
 
-    def note(self, request: Request, run: Run) -> str:
-        """A run on record, where there is a store; its id."""
-        with self._counting:
-            self.spent += run.cost.micros
-        if self._store is None:
+    def record_run(self, request: Request, run: GenerationRun) -> str:
+        """Record a run, if the project is in a store; return its id."""
+        with self._cost_lock:
+            self.spent_micros += run.cost.micros
+        store = self._project.store
+        if store is None:
             return ""
-        with self._store.write(project=request.project_id, user=self._user) as tx:
-            return record(tx, run)
+        with store.write(project=request.project_id, user=self._project.principal.user) as tx:
+            return record_run(tx, run)
 
 
-class _Try(Struct, frozen=True):
-    """One text of a variant, what the judge says of it, and how it ended."""
+class _Attempt(Struct, frozen=True):
+    """One text of a variant, the judge's verdict on it, and why the model stopped."""
 
     text: str
-    verdict: Verdict
-    why: Why
+    verdict: JudgeVerdict
+    finish_reason: FinishReason
 
 
-class _Answer:
-    """One variant: its tries, its judgement, its record."""
+class _Variant:
+    """Writes one variant: attempts, verdicts, and the record of the run."""
 
     def __init__(self, writer: Writer, number: int, request: Request, view: View, skill: Skill, result: Result) -> None:
         self._writer, self._number, self._request = writer, number, request
@@ -205,170 +221,183 @@ class _Answer:
         self._tokenizer = result.model.tokenizer()
         self._usage = Usage()
         self._text = ""
-        self._tries: list[_Try] = []
-        self._outcome: State = "stopped"
-        self._why = "stopped"
-        self._noting = threading.Lock()
+        self._attempts: list[_Attempt] = []
+        self._outcome: RunOutcome = "stopped"
+        self._end_reason = "stopped"  # a finish reason, or the code of an error
+        self._record_lock = threading.Lock()
         self._run_id: str | None = None
-        self._told = False
+        self._recording = False
 
-    async def stream(self, arriving: asyncio.Queue[Step | None]) -> None:
-        """Everything that comes, into the queue."""
+    async def stream(self, queue: asyncio.Queue[WritingEvent | None]) -> None:
+        """Write the variant and put its events into the queue."""
         try:
-            end = await self._ended(arriving)
-            arriving.put_nowait(await asyncio.to_thread(self._recorded, end))
+            end = await self._run(queue)
+            queue.put_nowait(await asyncio.to_thread(self._record_end, end))
         finally:
-            if not self._told:  # stopped in the middle: what came is kept
-                self._kept()
+            if not self._recording:  # cancelled: the text received so far is recorded
+                self._record()
 
-    async def _ended(self, arriving: asyncio.Queue[Step | None]) -> Finished | Broken:
+    async def _run(self, queue: asyncio.Queue[WritingEvent | None]) -> Completed | Failed:
         try:
-            last = await self._written(arriving)
+            last = await self._write_until_accepted(queue)
         except FabulaError as error:
-            self._outcome, self._why = "failed", error.code.value
-            return Broken(variant=self._number, text=self._text, error=error, cost=self._cost())
-        self._text, self._outcome, self._why = last.text, self._writer.settled, last.why
-        return Finished(
+            self._outcome, self._end_reason = "failed", error.code.value
+            return Failed(variant=self._number, text=self._text, error=error, cost=self._cost())
+        self._text, self._outcome, self._end_reason = last.text, self._writer.run_state, last.finish_reason
+        return Completed(
             variant=self._number,
             text=last.text,
-            why=last.why,
+            finish_reason=last.finish_reason,
             verdict=last.verdict,
             usage=self._usage,
             cost=self._cost(),
         )
 
-    async def _written(self, arriving: asyncio.Queue[Step | None]) -> _Try:
-        """The answer, written anew as often as the project wants; the last that is whole."""
-        judging, says = self._writer.terms.judging, _SAYS[self._view.project.language]
-        anew = min(max(judging.tries, 0), MOST_TRIES) if judging.policy == "regenerate" else 0
+    async def _write_until_accepted(self, queue: asyncio.Queue[WritingEvent | None]) -> _Attempt:
+        """Write the answer, and again while the judge finds violations and retries are left; return the last one."""
+        judging, problems = self._writer.options.judge, _PROBLEMS[self._view.project.language]
+        retries_left = min(max(judging.tries, 0), MAX_ATTEMPTS) if judging.policy == "regenerate" else 0
         messages = tuple(self._result.messages)
-        last = await self._tried(messages, arriving)
-        while anew and last.verdict.broken:
-            anew -= 1
-            rules = active(self._view, self._result.vantage.position)
-            said = complaint(last.verdict.broken, rules, self._view.project.language)
-            messages = (*self._result.messages, Message("assistant", last.text), Message("user", said))
-            if self._room(messages) < _LEAST:
-                return self._standing(last, says["no_room"])
-            arriving.put_nowait(Again(self._number, last.verdict))
+        last = await self._write_once(messages, queue)
+        while retries_left and last.verdict.violations:
+            retries_left -= 1
+            rules = find_active_constraints(self._view, self._result.vantage.position)
+            complaint = format_complaint(last.verdict.violations, rules, self._view.project.language)
+            messages = (
+                *self._result.messages,
+                PromptMessage("assistant", last.text),
+                PromptMessage("user", complaint),
+            )
+            if self._count_free_tokens(messages) < _MIN_REPLY_TOKENS:
+                return self._add_problem(last, problems["no_space"])
+            queue.put_nowait(Retry(self._number, last.verdict))
             try:
-                last = await self._tried(messages, arriving)
+                last = await self._write_once(messages, queue)
             except FabulaError as error:
-                why = says["in_vain"].format(why=error)
-                self._tries.append(_Try(self._text, Verdict(problem=str(error)), "stop"))
-                return self._standing(last, why)
+                self._attempts.append(_Attempt(self._text, JudgeVerdict(problem=str(error)), "stop"))
+                return self._add_problem(last, problems["retry_failed"].format(why=error))
         return last
 
-    def _standing(self, last: _Try, why: str) -> _Try:
-        """An answer that stands as it is, and why nothing came after it."""
-        said = " ".join(part for part in (last.verdict.problem, why) if part)
-        stands = _Try(last.text, replace(last.verdict, problem=said), last.why)
-        self._tries[self._tries.index(last)] = stands
-        return stands
+    def _add_problem(self, attempt: _Attempt, problem: str) -> _Attempt:
+        """Add to an attempt's verdict why it was not written again."""
+        problems = " ".join(part for part in (attempt.verdict.problem, problem) if part)
+        changed = _Attempt(attempt.text, replace(attempt.verdict, problem=problems), attempt.finish_reason)
+        self._attempts[self._attempts.index(attempt)] = changed
+        return changed
 
-    async def _tried(self, messages: tuple[Message, ...], arriving: asyncio.Queue[Step | None]) -> _Try:
-        why = await self._once(messages, arriving)
-        done = _Try(self._text, await self._judged(), why)
-        self._tries.append(done)
-        return done
+    async def _write_once(
+        self, messages: tuple[PromptMessage, ...], queue: asyncio.Queue[WritingEvent | None]
+    ) -> _Attempt:
+        """Write and judge one attempt."""
+        finish_reason = await self._stream_text(messages, queue)
+        attempt = _Attempt(self._text, await self._judge(), finish_reason)
+        self._attempts.append(attempt)
+        return attempt
 
-    async def _once(self, messages: tuple[Message, ...], arriving: asyncio.Queue[Step | None]) -> Why:
+    async def _stream_text(
+        self, messages: tuple[PromptMessage, ...], queue: asyncio.Queue[WritingEvent | None]
+    ) -> FinishReason:
+        """Stream the model's answer to these messages into the queue and into the variant's text."""
         self._text = ""
-        end: Ended | None = None
-        call = self._call(messages)
-        asked = ask(self._writer.provider, call, patience=self._writer.terms.patience, tokenizer=self._tokenizer)
+        end: StreamEnd | None = None
+        call = self._make_call(messages)
+        stream = stream_answer(
+            self._writer.provider, call, retry_policy=self._writer.options.retry_policy, tokenizer=self._tokenizer
+        )
         try:
-            async with aclosing(asked) as events:
+            async with aclosing(stream) as events:
                 async for event in events:
-                    if isinstance(event, Ended):
+                    if isinstance(event, StreamEnd):
                         end = event
                     else:
                         self._text += event.text
-                        arriving.put_nowait(Piece(self._number, event.text))
+                        queue.put_nowait(TextDelta(self._number, event.text))
         finally:
             if end is not None:
-                self._used(end.usage)
-            elif self._text:  # broken off: what was read and written costs all the same
-                self._used(counted(call, self._text, self._tokenizer))
-        return end.why if end is not None else "stop"
+                self._add_usage(end.usage)
+            elif self._text:  # a broken stream is charged too
+                self._add_usage(estimate_usage(call, self._text, self._tokenizer))
+        return end.finish_reason if end is not None else "stop"
 
-    def _call(self, messages: tuple[Message, ...]) -> Call:
-        wishes, request = self._skill.wishes, self._request
-        room = self._room(messages)  # no server takes a prompt with a longer answer
-        longest = max(min(request.reply_tokens or wishes.max_tokens, room), 1)
-        if self._writer.provider.name == "clipboard":  # which hands over the prompt itself
-            longest = self._result.model.window
-        return Call(
+    def _make_call(self, messages: tuple[PromptMessage, ...]) -> ModelCall:
+        generation, request = self._skill.generation, self._request
+        free_tokens = self._count_free_tokens(messages)  # servers refuse a prompt and an answer over the window
+        max_tokens = max(min(request.reply_tokens or generation.max_tokens, free_tokens), 1)
+        if self._writer.provider.name == "clipboard":  # its answer is the prompt itself
+            max_tokens = self._result.model.window
+        return ModelCall(
             model=request.model,
             messages=messages,
-            max_tokens=longest,
-            temperature=wishes.temperature,
-            top_p=wishes.top_p,
-            stop=wishes.stop,
-            schema=SHAPES.get(self._skill.answer),
-            input_tokens=self._result.model.window - room,
+            max_tokens=max_tokens,
+            temperature=generation.temperature,
+            top_p=generation.top_p,
+            stop=generation.stop,
+            schema=ANSWER_SCHEMAS.get(self._skill.answer_action),
+            input_tokens=self._result.model.window - free_tokens,
         )
 
-    def _room(self, messages: tuple[Message, ...]) -> int:
-        """What the window leaves for an answer to these messages: those of the prompt, and some behind them."""
-        model, more = self._result.model, messages[len(self._result.messages) :]
-        behind = sum(self._tokenizer.count(message.content) + model.per_message for message in more)
-        return model.window - self._result.token_count - behind
+    def _count_free_tokens(self, messages: tuple[PromptMessage, ...]) -> int:
+        """Count the tokens of the window that are left for an answer to the prompt and the messages after it."""
+        model, added = self._result.model, messages[len(self._result.messages) :]
+        added_tokens = sum(self._tokenizer.count(message.content) + model.tokens_per_message for message in added)
+        return model.window - self._result.token_count - added_tokens
 
-    async def _judged(self) -> Verdict:
-        """The verdict on the text as it stands, where there is a text of the story to judge."""
-        terms, provider = self._writer.terms, self._writer.provider
-        written = self._skill.answer.prose and bool(self._text.strip())
-        if terms.judging.policy == "off" or not written or provider.name == "clipboard":
-            return Verdict()
-        verdict, usage = await judged(
+    async def _judge(self) -> JudgeVerdict:
+        """Judge the current text, if it is prose and judging is not off."""
+        options, provider = self._writer.options, self._writer.provider
+        has_prose = self._skill.answer_action.is_prose and bool(self._text.strip())
+        if options.judge.policy == "off" or not has_prose or provider.name == "clipboard":
+            return JudgeVerdict()
+        verdict, usage = await judge_answer(
             self._text,
             self._request,
             self._view,
             self._result.vantage.position,
-            house=self._writer.house,
+            project=self._writer.project,
             provider=provider,
-            terms=terms,
+            options=options,
         )
-        self._used(usage)
+        self._add_usage(usage)
         return verdict
 
-    def _used(self, usage: Usage) -> None:
+    def _add_usage(self, usage: Usage) -> None:
         before = self._usage
         self._usage = Usage(
             input_tokens=before.input_tokens + usage.input_tokens,
             cached_tokens=before.cached_tokens + usage.cached_tokens,
-            written_tokens=before.written_tokens + usage.written_tokens,
+            cache_write_tokens=before.cache_write_tokens + usage.cache_write_tokens,
             output_tokens=before.output_tokens + usage.output_tokens,
-            told=before.told and usage.told,
+            reported_by_provider=before.reported_by_provider and usage.reported_by_provider,
         )
 
     def _cost(self) -> Cost:
-        return cost_of(self._usage, self._writer.price(self._request.model))
+        return compute_cost(self._usage, self._writer.price_of_model(self._request.model))
 
-    def _recorded(self, end: Finished | Broken) -> Finished | Broken:
-        """The end with its place on record, or with the reason why it has none: what was written is told anyway."""
-        self._told = True
-        noted = self._kept()
-        return replace(end, unrecorded=noted) if isinstance(noted, FabulaError) else replace(end, run_id=noted)
+    def _record_end(self, end: Completed | Failed) -> Completed | Failed:
+        """Record the run, and return the event with the run's id or with the error; the text is never lost."""
+        self._recording = True
+        recorded = self._record()
+        if isinstance(recorded, FabulaError):
+            return replace(end, record_error=recorded)
+        return replace(end, run_id=recorded)
 
-    def _kept(self) -> str | FabulaError:
-        """On record, once; its id, or what was in the way."""
-        with self._noting:
+    def _record(self) -> str | FabulaError:
+        """Record the run once; return its id, or the error that prevented it."""
+        with self._record_lock:
             try:
                 if self._run_id is None:
-                    self._run_id = self._writer.note(self._request, self._run())
+                    self._run_id = self._writer.record_run(self._request, self._make_run())
                 return self._run_id
             except FabulaError as error:
                 log.warning("a run of project %s is not on record: %s", self._request.project_id, error.code.value)
                 return error
 
-    def _run(self) -> Run:
+    def _make_run(self) -> GenerationRun:
         request, result = self._request, self._result
-        handed_over = self._why == "handed_over"  # then the text is the prompt, which is kept only where that is wanted
-        answer = "" if handed_over else self._text or (self._tries[-1].text if self._tries else "")
-        place = place_for(request, self._skill, self._view, result.vantage.position)
-        return Run(
+        handed_over = self._end_reason == "handed_over"  # then the text is the prompt, stored only with `keep_prompts`
+        answer = "" if handed_over else self._text or (self._attempts[-1].text if self._attempts else "")
+        place = make_insertion_point(request, self._skill, self._view, result.vantage.position)
+        return GenerationRun(
             model=f"{self._writer.provider.name}/{request.model}",
             skill_id=request.skill_id,
             document_id=request.document_id,
@@ -376,15 +405,15 @@ class _Answer:
             usage=self._usage,
             cost=self._cost(),
             prefix_hash=result.stable_prefix_hash,
-            saw={**seen(result), "place": to_builtins(place), "ended": self._why},
-            prompt=result.prompt if self._writer.terms.keep_prompts else None,
+            assembly_summary={**summarise_assembly(result), "place": to_builtins(place), "ended": self._end_reason},
+            prompt=result.prompt if self._writer.options.keep_prompts else None,
             answer=answer,
             outcome=self._outcome,
-            verdicts=() if handed_over else tuple(_told(one, answer) for one in self._tries),
+            verdicts=() if handed_over else tuple(_make_record(attempt, answer) for attempt in self._attempts),
         )
 
 
-def _told(one: _Try, answer: str) -> Mapping[str, Any]:
-    """A try as it stands on record, with its text where that is not the answer."""
-    said: dict[str, Any] = to_builtins(one.verdict)
-    return said if one.text == answer else {**said, "text": one.text}
+def _make_record(attempt: _Attempt, answer: str) -> Mapping[str, Any]:
+    """Return an attempt as it is recorded: its verdict, and its text if that is not the answer."""
+    verdict: dict[str, Any] = to_builtins(attempt.verdict)
+    return verdict if attempt.text == answer else {**verdict, "text": attempt.text}

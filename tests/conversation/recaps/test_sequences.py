@@ -1,4 +1,4 @@
-"""Whatever is said, corrected, branched, told and edited, in any order: what is promised of recaps holds.
+"""The guarantees of recaps hold after any sequence of messages, corrections, branches, refreshes and edits.
 
 Beside the store goes a model that is too simple to be wrong: a list of everything said, each with its parent.
 """
@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import Struct
 
-from fabula.conversation import edits as service
+from fabula.conversation import edits
 from fabula.conversation.model import Message
-from fabula.conversation.recaps import editing as kept_recaps
-from fabula.conversation.recaps.model import Material, Rules
-from fabula.conversation.recaps.rounds import history
-from fabula.conversation.recaps.update import refresh
+from fabula.conversation.recaps import editing
+from fabula.conversation.recaps.model import RecapInput, RecapRules
+from fabula.conversation.recaps.rounds import load_rounds
+from fabula.conversation.recaps.update import refresh_recaps
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store
@@ -26,15 +26,15 @@ from tests.blank import lay
 
 P, TALK = "p", "talk"
 RULES = (
-    Rules(every=2, stack=3, most=2, longest=60),
-    Rules(every=1, stack=2, most=2, longest=60),
-    Rules(every=2, stack=2, most=1, longest=60),
-    Rules(every=3, stack=4, most=0, longest=60),
+    RecapRules(rounds_per_summary=2, rounds_per_recap=3, max_recaps=2, max_chars=60),
+    RecapRules(rounds_per_summary=1, rounds_per_recap=2, max_recaps=2, max_chars=60),
+    RecapRules(rounds_per_summary=2, rounds_per_recap=2, max_recaps=1, max_chars=60),
+    RecapRules(rounds_per_summary=3, rounds_per_recap=4, max_recaps=0, max_chars=60),
 )
 WHICH = st.integers(min_value=0, max_value=10_000)
 
 
-class Spoken(Struct):
+class AddedMessage(Struct):
     """Something said, in the model."""
 
     id: str
@@ -51,7 +51,7 @@ class Recaps(RuleBasedStateMachine):
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="fabula-recaps-")
         self.store = Store.open(lay(Path(self._folder.name) / "data"))
-        self.said: dict[str, Spoken] = {}
+        self.said: dict[str, AddedMessage] = {}
         self.leaf: str | None = None
         self.begun = 0
         self.told = 0
@@ -60,18 +60,18 @@ class Recaps(RuleBasedStateMachine):
         self.by_hand: dict[str, tuple[str, str]] = {}
 
     @initialize(bounds=st.sampled_from(RULES))
-    def begin(self, bounds: Rules) -> None:
+    def begin(self, bounds: RecapRules) -> None:
         self.bounds = bounds
         projects.create(self.store, "P", project_id=P)
         with self.store.write(project=P) as tx:
-            service.start(tx, TALK)
+            edits.start_conversation(tx, TALK)
 
     def teardown(self) -> None:
         self.store.close()
         self._folder.cleanup()
 
-    def path(self) -> list[Spoken]:
-        found: list[Spoken] = []
+    def path(self) -> list[AddedMessage]:
+        found: list[AddedMessage] = []
         wanted = self.leaf
         while wanted is not None:
             found.append(self.said[wanted])
@@ -92,13 +92,13 @@ class Recaps(RuleBasedStateMachine):
         above = parent or self.leaf
         self.begun += user
         text = f"Words {len(self.said)}."
-        self.said[ident] = Spoken(ident, above, user, text, self.begun if user else 0)
+        self.said[ident] = AddedMessage(ident, above, user, text, self.begun if user else 0)
         self.leaf = ident
         with self.store.write(project=P) as tx:
             role = Message(id=ident, role="user" if user else "assistant", content=text, parent_id=parent)
-            service.say(tx, TALK, role)
+            edits.add_message(tx, TALK, role)
 
-    def one(self, which: int) -> Spoken:
+    def one(self, which: int) -> AddedMessage:
         return list(self.said.values())[which % len(self.said)]
 
     @rule(many=st.integers(min_value=1, max_value=3))
@@ -122,16 +122,16 @@ class Recaps(RuleBasedStateMachine):
         one = self.one(which)
         one.text = f"Corrected {one.text}"
         with self.store.write(project=P) as tx:
-            service.correct(tx, one.id, one.text)
+            edits.correct_message(tx, one.id, one.text)
 
     @precondition(lambda self: self.said)
     @rule(which=WHICH)
     def undo(self, which: int) -> None:
         one = self.one(which)
         with self.store.write(project=P) as tx:
-            before = service.message(tx, one.id).before
+            before = edits.get_message(tx, one.id).previous_content
             if before is not None:
-                service.undo(tx, one.id)
+                edits.undo_correction(tx, one.id)
                 one.text = before
 
     @precondition(lambda self: self.said)
@@ -139,7 +139,7 @@ class Recaps(RuleBasedStateMachine):
     def follow(self, which: int) -> None:
         self.leaf = self.one(which).id
         with self.store.write(project=P) as tx:
-            service.follow(tx, TALK, self.leaf)
+            edits.select_branch(tx, TALK, self.leaf)
 
     @precondition(lambda self: self.said)
     @rule(which=WHICH)
@@ -150,9 +150,9 @@ class Recaps(RuleBasedStateMachine):
     @rule(anew=st.booleans(), failing=st.integers(min_value=0, max_value=4))
     def tell(self, anew: bool, failing: int) -> None:
         """Refresh; the digest fails now and then."""
-        calls: list[Material] = []
+        calls: list[RecapInput] = []
 
-        def digest(material: Material) -> str:
+        def digest(material: RecapInput) -> str:
             calls.append(material)
             if failing and len(calls) % failing == 0:
                 raise FabulaError(Code.LLM_GONE, "It is gone.")
@@ -160,33 +160,33 @@ class Recaps(RuleBasedStateMachine):
             return f"Told {self.told} of {len(material.lines)}. And more. " * (1 + self.told % 4)
 
         with self.store.read(project=P) as reading:
-            moment = reading.clock() if anew else ""
-        done = refresh(self.store, P, TALK, digest=digest, rules=self.bounds, anew=moment)
-        assert done.overtaken == []
-        for made in done.made:
+            moment = reading.current_time() if anew else ""
+        done = refresh_recaps(self.store, P, TALK, write_recap=digest, rules=self.bounds, rebuild_before=moment)
+        assert done.superseded == []
+        for made in done.entries:
             self.seen[made.text] = made.rounds, self.content(made.rounds)
-        if not failing and not done.left and not anew:
-            again = refresh(self.store, P, TALK, digest=digest, rules=self.bounds)
-            assert again.made == [], "nothing is made twice"
+        if not failing and not done.has_more and not anew:
+            again = refresh_recaps(self.store, P, TALK, write_recap=digest, rules=self.bounds)
+            assert again.entries == [], "nothing is made twice"
 
     @rule(which=WHICH)
     def edit(self, which: int) -> None:
         with self.store.write(project=P) as tx:
-            found = kept_recaps.listed(tx, TALK)
+            found = editing.list_recaps(tx, TALK)
             if found:
                 chosen = found[which % len(found)]
                 text = f"By hand {which} {len(self.by_hand)} {len(self.seen)}."
-                kept_recaps.edit(tx, chosen.id, text)
-                self.by_hand[chosen.id] = chosen.sort, text
+                editing.edit_recap(tx, chosen.id, text)
+                self.by_hand[chosen.id] = chosen.kind, text
                 self.seen[text] = chosen.rounds, self.content(chosen.rounds)
 
     @rule(which=WHICH)
     def remove(self, which: int) -> None:
         with self.store.write(project=P) as tx:
-            found = kept_recaps.listed(tx, TALK)
+            found = editing.list_recaps(tx, TALK)
             if found:
                 chosen = found[which % len(found)]
-                kept_recaps.remove(tx, chosen.id)
+                editing.remove_recap(tx, chosen.id)
                 self.by_hand.pop(chosen.id, None)
 
     @invariant()
@@ -194,17 +194,17 @@ class Recaps(RuleBasedStateMachine):
         if not self.said:
             return
         with self.store.read(project=P) as reading:
-            found = kept_recaps.listed(reading, TALK)
-            rounds = [one.number for one in history(reading, TALK).rounds]
+            found = editing.list_recaps(reading, TALK)
+            rounds = [one.number for one in load_rounds(reading, TALK).rounds]
         assert rounds == [one.round for one in self.path() if one.round], "numbers never rewind"
-        summarised = [number for one in found if one.sort == "summary" for number in one.rounds]
+        summarised = [number for one in found if one.kind == "summary" for number in one.rounds]
         assert len(summarised) == len(set(summarised)), "no round is summarised twice"
-        assert self.bounds.most <= 0 or sum(one.sort == "recap" for one in found) <= self.bounds.most
-        assert all(0 < len(one.text) <= self.bounds.longest for one in found)
+        assert self.bounds.max_recaps <= 0 or sum(one.kind == "recap" for one in found) <= self.bounds.max_recaps
+        assert all(0 < len(one.text) <= self.bounds.max_chars for one in found)
         for one in found:
             numbers, then = self.seen[one.text]
             assert one.rounds == numbers
-            assert (one.state == "fresh") == (self.content(numbers) == then), "stale where the content differs"
+            assert (one.freshness == "fresh") == (self.content(numbers) == then), "stale where the content differs"
         here = {one.id: one.text for one in found}
         for ident, (sort, text) in list(self.by_hand.items()):
             if ident not in here and sort == "recap":

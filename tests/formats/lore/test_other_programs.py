@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.lore.field_maps import Dialect, Read
+from fabula.formats.lore.editing import convert_to_world_info, parse_lorebook, patch_entry
+from fabula.formats.lore.field_maps import LorebookContents, LorebookFormat
+from fabula.formats.lore.files import read_lorebook
 from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU
-from fabula.formats.lore.read_write import as_world_info, parse, patch, read_lorebook
 from fabula.lorebook.edits import Lorebook
-from tests.formats.lore.files import EXTRAS, round_trip, same
-from tests.lorebook.books import chat, scan
+from tests.formats.lore.samples import EXTRAS, is_same_json, round_trip
+from tests.lorebook.books import make_messages, scan_books
 
 RISU_ROW = {"key": "Mara, light", "secondkey": "", "insertorder": 100, "comment": "Mara", "content": "Keeps it."}
 NOVELAI_ROW = {"text": "Keeps it.", "displayName": "Mara", "keys": ["Mara"], "enabled": True, "forceActivation": False}
@@ -34,45 +35,54 @@ def agnai(*rows: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "memory", "name": "Isles", "entries": list(rows)}
 
 
-def read(raw: dict[str, Any]) -> Read:
-    return parse(Lorebook(name="b", book=raw))
+def read(raw: dict[str, Any]) -> LorebookContents:
+    return parse_lorebook(Lorebook(name="b", book=raw))
 
 
 MAKERS = [(RISU, risu, RISU_ROW), (NOVELAI, novelai, NOVELAI_ROW), (AGNAI, agnai, AGNAI_ROW)]
 
 
-@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+@pytest.mark.parametrize(("book_format", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
 @given(book=EXTRAS, rows=st.lists(EXTRAS, max_size=3))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 def test_every_field_comes_back_known_or_not(
-    dialect: Dialect, make: Any, row: dict[str, Any], book: dict[str, Any], rows: list[dict[str, Any]], tmp_path: Path
+    book_format: LorebookFormat,
+    make: Any,
+    row: dict[str, Any],
+    book: dict[str, Any],
+    rows: list[dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     raw = {**make(*({**row, **extra} for extra in rows)), **book}
-    assert same(round_trip(raw, tmp_path), raw)
+    assert is_same_json(round_trip(raw, tmp_path), raw)
     found = read_lorebook(tmp_path / "in.json")
-    assert (found.format, found.rules) == (dialect.name, "fabula")
+    assert (found.format, found.rules) == (book_format.name, "fabula")
 
 
-@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
-def test_a_mention_calls_it_up_and_an_edit_is_patched_in(dialect: Dialect, make: Any, row: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("book_format", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+def test_a_mention_calls_it_up_and_an_edit_is_patched_in(
+    book_format: LorebookFormat, make: Any, row: dict[str, Any]
+) -> None:
     book = Lorebook(name="b", book=make({**row, "odd": {"deep": [1]}}))
-    assert scan(parse(book).book, chat("Mara came"), match_whole_words=True).activated == (0,)
-    edited = patch(book, 0, content="New.", key=["Tom", "Tim"])
-    entry = parse(edited).book.entries[0]
+    assert scan_books(parse_lorebook(book).book, make_messages("Mara came"), match_whole_words=True).active_uids == (0,)
+    edited = patch_entry(book, 0, content="New.", key=["Tom", "Tim"])
+    entry = parse_lorebook(edited).book.entries[0]
     assert (entry.content, entry.key) == ("New.", ("Tom", "Tim"))
-    back = patch(edited, 0, content="Keeps it.", key=list(parse(book).book.entries[0].key or ()))
-    assert same(back.book, book.book)
+    back = patch_entry(edited, 0, content="Keeps it.", key=list(parse_lorebook(book).book.entries[0].key or ()))
+    assert is_same_json(back.book, book.book)
 
 
-@pytest.mark.parametrize(("dialect", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
-def test_a_field_of_the_wrong_type_is_refused_by_name(dialect: Dialect, make: Any, row: dict[str, Any]) -> None:
-    for field in dialect.fields:
-        outer, _, inner = field.theirs.partition(".")
+@pytest.mark.parametrize(("book_format", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
+def test_a_field_of_the_wrong_type_is_refused_by_name(
+    book_format: LorebookFormat, make: Any, row: dict[str, Any]
+) -> None:
+    for field in book_format.fields:
+        outer, _, inner = field.path.partition(".")
         odd: Any = {"odd": [1]}
         with pytest.raises(FabulaError) as refusal:
             read(make({**row, outer: {inner: odd} if inner else odd}))
         assert refusal.value.code is Code.LOREBOOK_INVALID
-        assert field.theirs in refusal.value.sentence
+        assert field.path in refusal.value.sentence
 
 
 def test_risu_patterns_folders_and_chances_are_understood() -> None:
@@ -111,7 +121,7 @@ def test_agnai_wildcards_match_whole_words() -> None:
     book = read(agnai({**AGNAI_ROW, "keywords": ["book*"]}, {**AGNAI_ROW, "keywords": ["?ook"], "priority": 4}))
 
     def found(text: str) -> tuple[int, ...]:
-        return scan(book.book, chat(text), match_whole_words=True).activated
+        return scan_books(book.book, make_messages(text), match_whole_words=True).active_uids
 
     assert set(found("two books")) == {0}
     assert set(found("a book, booking")) == {0, 1}
@@ -122,7 +132,7 @@ def test_agnai_wildcards_match_whole_words() -> None:
 
 def test_another_format_becomes_world_info_only_when_asked_and_says_what_it_costs() -> None:
     book = Lorebook(name="b", format="novelai", book=novelai({**NOVELAI_ROW, "keyRelative": True}))
-    made, warnings = as_world_info(book)
-    assert parse(made).book.entries == parse(book).book.entries
+    made, warnings = convert_to_world_info(book)
+    assert parse_lorebook(made).book.entries == parse_lorebook(book).book.entries
     assert any("beside the key" in warning for warning in warnings)
     assert any("other format" in warning for warning in warnings)

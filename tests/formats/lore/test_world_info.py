@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.lore.read_write import as_world_info, parse, patch, read_lorebook
-from fabula.formats.safe.json_reader import MOST_BYTES
+from fabula.formats.lore.editing import convert_to_world_info, parse_lorebook, patch_entry
+from fabula.formats.lore.files import read_lorebook
+from fabula.formats.safe.json_reader import MAX_JSON_BYTES
 from fabula.lorebook.model import LoreEntry
-from tests.formats.lore.files import EXTRAS, WORLD, put, refused, round_trip, same
+from tests.formats.lore.samples import EXTRAS, WORLD, is_same_json, read_refusal, round_trip, write_json
 
 FIELDS = [name for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")]
 TEXTS = {"comment", "content", "outletName", "group"}
@@ -27,65 +28,65 @@ def test_every_field_comes_back_known_or_not(
 ) -> None:
     rows = {str(n): {**extra, "uid": n, "key": [f"k{n}"]} for n, extra in enumerate(entries)}
     raw = {**book, "entries": rows, "originalData": book}
-    assert same(round_trip(raw, tmp_path), raw)
+    assert is_same_json(round_trip(raw, tmp_path), raw)
 
 
 def test_the_name_is_the_books_own_or_the_files(tmp_path: Path) -> None:
-    assert read_lorebook(put(tmp_path / "Isles.json", WORLD)).name == "Isles"
-    book = read_lorebook(put(tmp_path / "a.json", {**WORLD, "name": " The \n Isles "}))
+    assert read_lorebook(write_json(tmp_path / "Isles.json", WORLD)).name == "Isles"
+    book = read_lorebook(write_json(tmp_path / "a.json", {**WORLD, "name": " The \n Isles "}))
     assert (book.name, book.format, book.rules) == ("The Isles", "sillytavern", "exact")
 
 
 def test_an_edit_is_patched_into_the_book_and_nothing_else_moves(tmp_path: Path) -> None:
     raw = {"z": 1, "entries": {"7": {"uid": 7, "odd": [1.0], "key": ["a"], "order": 3}, "8": {"uid": 8}}, "a": None}
-    book = read_lorebook(put(tmp_path / "w.json", raw))
-    edited = patch(book, 7, order=5, content="new")
-    assert parse(edited).book.entries[0].order == 5
-    assert same(patch(edited, 7, order=3, content=None).book, raw)
+    book = read_lorebook(write_json(tmp_path / "w.json", raw))
+    edited = patch_entry(book, 7, order=5, content="new")
+    assert parse_lorebook(edited).book.entries[0].order == 5
+    assert is_same_json(patch_entry(edited, 7, order=3, content=None).book, raw)
     with pytest.raises(FabulaError, match="no entry 9"):
-        patch(book, 9, order=5)
+        patch_entry(book, 9, order=5)
     with pytest.raises(FabulaError, match="'colour' cannot"):
-        patch(book, 7, colour="red")
+        patch_entry(book, 7, colour="red")
     with pytest.raises(FabulaError, match="order"):
-        patch(book, 7, order="much")
+        patch_entry(book, 7, order="much")
 
 
 def test_entries_without_a_uid_are_numbered_by_their_place(tmp_path: Path) -> None:
-    book = read_lorebook(put(tmp_path / "w.json", {"entries": [{"key": ["a"]}, {"key": ["b"]}]}))
-    read = parse(book)
+    book = read_lorebook(write_json(tmp_path / "w.json", {"entries": [{"key": ["a"]}, {"key": ["b"]}]}))
+    read = parse_lorebook(book)
     assert [entry.uid for entry in read.book.entries] == [0, 1]
     assert "numbered by place" in read.warnings[0]
 
 
 def test_world_info_as_world_info_says_the_same(tmp_path: Path) -> None:
-    book = read_lorebook(put(tmp_path / "w.json", WORLD))
-    made, warnings = as_world_info(book)
+    book = read_lorebook(write_json(tmp_path / "w.json", WORLD))
+    made, warnings = convert_to_world_info(book)
     assert warnings == ()
-    assert parse(made).book == parse(book).book
+    assert parse_lorebook(made).book == parse_lorebook(book).book
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_field_of_the_wrong_type_is_refused_by_name(field: str, tmp_path: Path) -> None:
     value: object = 1 if field in TEXTS else "text"
-    code, sentence = refused(put(tmp_path / "w.json", {"entries": {"7": {"uid": 0, field: value}}}))
+    code, sentence = read_refusal(write_json(tmp_path / "w.json", {"entries": {"7": {"uid": 0, field: value}}}))
     assert code is Code.LOREBOOK_INVALID
     assert field in sentence
 
 
 @pytest.mark.parametrize("uid", ["x", 1.5, [], True])
 def test_a_uid_that_is_no_number_is_refused(uid: object, tmp_path: Path) -> None:
-    code, _ = refused(put(tmp_path / "w.json", {"entries": [{"uid": uid}, {"uid": 1}]}))
+    code, _ = read_refusal(write_json(tmp_path / "w.json", {"entries": [{"uid": uid}, {"uid": 1}]}))
     assert code is Code.LOREBOOK_INVALID
 
 
 def test_two_entries_with_one_uid_are_refused(tmp_path: Path) -> None:
-    code, sentence = refused(put(tmp_path / "w.json", {"entries": {"a": {"uid": 1}, "b": {"uid": 1}}}))
+    code, sentence = read_refusal(write_json(tmp_path / "w.json", {"entries": {"a": {"uid": 1}, "b": {"uid": 1}}}))
     assert (code, "same uid 1" in sentence) == (Code.LOREBOOK_INVALID, True)
 
 
 @pytest.mark.parametrize("raw", [{}, [], 3, "x", None, {"entries": 3}, {"entries": [1]}, {"hello": "there"}])
 def test_what_is_no_book_is_refused(raw: object, tmp_path: Path) -> None:
-    code, _ = refused(put(tmp_path / "w.json", raw))
+    code, _ = read_refusal(write_json(tmp_path / "w.json", raw))
     assert code is Code.LOREBOOK_INVALID
 
 
@@ -105,22 +106,22 @@ def test_what_is_no_book_is_refused(raw: object, tmp_path: Path) -> None:
         (b'{"entries": {}, "x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", Code.IMPORT_TOO_LARGE),
         (b'{"entries": {}, "x": ' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}", Code.IMPORT_TOO_LARGE),
         (b'{"entries": {}, "x": [' + b"[]," * 600_000 + b"1]}", Code.IMPORT_TOO_LARGE),
-        (b'{"entries": {}, "x": "' + b"a" * MOST_BYTES + b'"}', Code.IMPORT_TOO_LARGE),
+        (b'{"entries": {}, "x": "' + b"a" * MAX_JSON_BYTES + b'"}', Code.IMPORT_TOO_LARGE),
         (json.dumps({"entries": [{"uid": n} for n in range(20_001)]}).encode(), Code.IMPORT_TOO_LARGE),
     ],
     ids=lambda value: value.value if isinstance(value, Code) else None,
 )
 def test_files_that_cannot_be_kept_are_refused_soon(data: bytes, code: Code, tmp_path: Path) -> None:
     (tmp_path / "w.json").write_bytes(data)
-    assert refused(tmp_path / "w.json")[0] is code
+    assert read_refusal(tmp_path / "w.json")[0] is code
 
 
 def test_a_file_of_two_hundred_megabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "w.json").open("wb") as file:
         file.truncate(200_000_000)
-    assert refused(tmp_path / "w.json")[0] is Code.IMPORT_TOO_LARGE
-    assert refused(tmp_path / "w.json", card=True)[0] is Code.IMPORT_TOO_LARGE
+    assert read_refusal(tmp_path / "w.json")[0] is Code.IMPORT_TOO_LARGE
+    assert read_refusal(tmp_path / "w.json", card=True)[0] is Code.IMPORT_TOO_LARGE
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path / "nowhere.json")[0] is Code.IMPORT_UNREADABLE
+    assert read_refusal(tmp_path / "nowhere.json")[0] is Code.IMPORT_UNREADABLE

@@ -3,63 +3,87 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
 from io import BytesIO
 
 from hypothesis import strategies as st
 
-from fabula.formats.manuscripts.heading_tree import Section, grow
-from fabula.manuscript.drafts import Book, Draft, Kind
+from fabula.formats.manuscripts.heading_tree import build_tree
+from fabula.formats.manuscripts.model import Section
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
-ENGLISH = Book(
+ENGLISH = ManuscriptDraft(
     title="The Lamp & the Sea",
     authors=("Ada Quill", "B. <Ink>"),
     language="en",
     drafts=(
-        Draft(title="Prologue", text="It was *dark*.\n\n“Who’s there?” she said—**loudly**."),
-        Draft(
+        DocumentDraft(title="Prologue", text="It was *dark*.\n\n“Who’s there?” she said—**loudly**."),
+        DocumentDraft(
             title="Part One: Oil",
-            kind=Kind.PART,
+            kind=DocumentKind.PART,
             children=(
-                Draft(
+                DocumentDraft(
                     title="Chapter 1. The Wick",
                     text="A ***very*** long night.\n\n***\n\n> A quotation with *stress*.\n\nDear Tom,\nyours, A.",
                     children=(
-                        Draft(title="", kind=Kind.SCENE, text="An untitled scene, 3 < 4 & 5 > 2."),
-                        Draft(title="The Stair", kind=Kind.SCENE, text="The Stair\n\nup and up"),
+                        DocumentDraft(title="", kind=DocumentKind.SCENE, text="An untitled scene, 3 < 4 & 5 > 2."),
+                        DocumentDraft(title="The Stair", kind=DocumentKind.SCENE, text="The Stair\n\nup and up"),
                     ),
                 ),
-                Draft(
+                DocumentDraft(
                     title="Chapter 2. Smoke", text="**All of it *and* more.**\n\n* * *\n\nsnake_case \\*not stressed\\*"
                 ),
             ),
         ),
-        Draft(title="Contents", kind=Kind.CHAPTER, text="A chapter that is called so."),
-        Draft(title="Part Two: Salt", kind=Kind.PART, text="An epigraph.", children=(Draft(title="3", text="End."),)),
+        DocumentDraft(title="Contents", kind=DocumentKind.CHAPTER, text="A chapter that is called so."),
+        DocumentDraft(
+            title="Part Two: Salt",
+            kind=DocumentKind.PART,
+            text="An epigraph.",
+            children=(DocumentDraft(title="3", text="End."),),
+        ),
     ),
 )
 
-CHINESE = Book(
+CHINESE = ManuscriptDraft(
     title="雾港",
     authors=("林墨",),
     language="zh",
     drafts=(
-        Draft(title="楔子", text="　　很久以前，*海*上有灯。\n　　没有人知道**是谁**点的。"),
-        Draft(
+        DocumentDraft(title="楔子", text="　　很久以前，*海*上有灯。\n　　没有人知道**是谁**点的。"),
+        DocumentDraft(
             title="卷一　风起",
-            kind=Kind.PART,
+            kind=DocumentKind.PART,
             children=(
-                Draft(
+                DocumentDraft(
                     title="第一章　没有邮票的信",
                     text="　　他说：“你好。”\n　　她没有回答。\n\n　　***\n\n　　第二天。".replace("　　***", "***"),
                 ),
-                Draft(title="第二章　鸽子", text="　　“**走吧**，”她说，“*天亮了*。”"),
+                DocumentDraft(title="第二章　鸽子", text="　　“**走吧**，”她说，“*天亮了*。”"),
             ),
         ),
     ),
 )
 
 
-def zipped(files: dict[str, bytes] | dict[str, str]) -> bytes:
+def list_tree(book: ManuscriptDraft) -> list[tuple[int, str, str]]:
+    """Depth, kind and title of every draft in reading order."""
+
+    def walk(drafts: tuple[DocumentDraft, ...], depth: int) -> Iterator[tuple[int, str, str]]:
+        for draft in drafts:
+            yield depth, draft.kind.value, draft.title
+            yield from walk(draft.children, depth + 1)
+
+    return list(walk(book.drafts, 0))
+
+
+def make_rtf(body: str) -> bytes:
+    """A small RTF file."""
+    fonts = rb"{\fonttbl\f0\fswiss\fcharset0 Helvetica;}{\colortbl;\red0;}\pard\f0 "
+    return rb"{\rtf1\ansi\ansicpg1252\cocoartf2639" + fonts + body.encode("ascii") + b"}"
+
+
+def make_zip(files: dict[str, bytes] | dict[str, str]) -> bytes:
     """Files as a ZIP archive."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -112,7 +136,7 @@ _TITLE = st.text("abcXYZ 海灯第一章&<>\"'.:!", max_size=12).map(lambda text
 
 
 @st.composite
-def books(draw: st.DrawFn) -> Book:
+def books(draw: st.DrawFn) -> ManuscriptDraft:
     """Sane books: any tree, any kinds, titled or not."""
     text = draw(st.sampled_from([_ENGLISH_TEXT, _CHINESE_TEXT]))
     sections = draw(
@@ -122,9 +146,9 @@ def books(draw: st.DrawFn) -> Book:
                 level=st.integers(1, 4),
                 title=_TITLE,
                 text=text,
-                kind=st.sampled_from([Kind.BOOK, Kind.PART, Kind.CHAPTER, Kind.SCENE]),
+                kind=st.sampled_from([DocumentKind.BOOK, DocumentKind.PART, DocumentKind.CHAPTER, DocumentKind.SCENE]),
             ),
             max_size=8,
         )
     )
-    return Book(title="A Title", authors=("N. N.",), language="en", drafts=grow(sections))
+    return ManuscriptDraft(title="A Title", authors=("N. N.",), language="en", drafts=build_tree(sections))

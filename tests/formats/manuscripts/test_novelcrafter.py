@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fabula.codex.model import Level, Relation
-from fabula.formats.manuscripts.docx_writer import write_docx
-from fabula.formats.manuscripts.front_matter import split_head
-from fabula.formats.manuscripts.read_write import read_book
-from fabula.manuscript.drafts import Book, Draft, Kind
-from tests.formats.manuscripts.books import zipped
+from fabula.codex import Level, Relation
+from fabula.formats.manuscripts.docx import write_docx
+from fabula.formats.manuscripts.files import read_manuscript
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
+from tests.formats.manuscripts.books import make_zip
 
 NOVEL = """# Mini Novel
 by Test Author
@@ -89,16 +88,20 @@ def export() -> dict[str, str]:
 
 
 def test_the_novel_is_read_as_acts_chapters_and_scenes(tmp_path: Path) -> None:
-    (tmp_path / "export.zip").write_bytes(zipped(export()))
-    imported = read_book(tmp_path / "export.zip")
+    (tmp_path / "export.zip").write_bytes(make_zip(export()))
+    imported = read_manuscript(tmp_path / "export.zip")
     assert (imported.book.title, imported.book.authors) == ("Mini Novel", ("Test Author",))
     scenes = (
-        Draft(title="", kind=Kind.SCENE, text="The rain hit *the docks*.", synopsis="A short summary."),
-        Draft(title="", kind=Kind.SCENE, text="She found the key."),
+        DocumentDraft(title="", kind=DocumentKind.SCENE, text="The rain hit *the docks*.", synopsis="A short summary."),
+        DocumentDraft(title="", kind=DocumentKind.SCENE, text="She found the key."),
     )
-    chapters = (Draft(title="Chapter 1", children=scenes), Draft(title="Chapter 2", text="Only prose."))
-    snippets = Draft(title="Snippets", kind=Kind.NOTE, children=(Draft(title="Idea", kind=Kind.NOTE, text="A storm?"),))
-    assert imported.book.drafts == (Draft(title="Act 1", kind=Kind.PART, children=chapters), snippets)
+    chapters = (DocumentDraft(title="Chapter 1", children=scenes), DocumentDraft(title="Chapter 2", text="Only prose."))
+    snippets = DocumentDraft(
+        title="Snippets",
+        kind=DocumentKind.NOTE,
+        children=(DocumentDraft(title="Idea", kind=DocumentKind.NOTE, text="A storm?"),),
+    )
+    assert imported.book.drafts == (DocumentDraft(title="Act 1", kind=DocumentKind.PART, children=chapters), snippets)
     assert any("Chats" in warning for warning in imported.warnings)
     assert any("lore/broken/metadata.json" in warning for warning in imported.warnings)
 
@@ -107,7 +110,7 @@ def test_the_codex_is_read_with_its_settings(tmp_path: Path) -> None:
     for name, text in export().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    entries = {entry.id: entry for entry in read_book(tmp_path).entries}
+    entries = {entry.id: entry for entry in read_manuscript(tmp_path).entries}
     mara = entries["mara-1"]
     assert (mara.type, mara.name, mara.level) == ("character", "Mara Venn", Level.ALWAYS)
     assert mara.aliases == ("Mara", "the keeper", "Venn, M.")
@@ -125,20 +128,14 @@ def test_the_codex_is_read_with_its_settings(tmp_path: Path) -> None:
 
 
 def test_a_codex_alone_is_an_export_too(tmp_path: Path) -> None:
-    (tmp_path / "codex.zip").write_bytes(zipped({"my codex/lore/x/entry.md": "Words."}))
-    imported = read_book(tmp_path / "codex.zip")
+    (tmp_path / "codex.zip").write_bytes(make_zip({"my codex/lore/x/entry.md": "Words."}))
+    imported = read_manuscript(tmp_path / "codex.zip")
     assert [entry.description for entry in imported.entries] == ["Words."]
     assert imported.book.drafts == ()
 
 
 def test_a_novel_in_word_is_read_as_well(tmp_path: Path) -> None:
-    novel = write_docx(Book(title="N", drafts=(Draft(title="Chapter 1", text="a"),)))
+    novel = write_docx(ManuscriptDraft(title="N", drafts=(DocumentDraft(title="Chapter 1", text="a"),)))
     files = {"novel.docx": novel, "lore/x/entry.md": b"Words."}
-    (tmp_path / "export.zip").write_bytes(zipped(files))
-    assert read_book(tmp_path / "export.zip").book.drafts == (Draft(title="Chapter 1", text="a"),)
-
-
-def test_heads_that_are_none_are_text() -> None:
-    assert split_head("---\nno key here\n---\nx") == ({}, "---\nno key here\n---\nx")
-    assert split_head("---\nkey: never closed") == ({}, "---\nkey: never closed")
-    assert split_head("---\na: {b: c, d: 'e'}\nf: null\n---\n")[0] == {"a": {"b": "c", "d": "'e'"}, "f": ""}
+    (tmp_path / "export.zip").write_bytes(make_zip(files))
+    assert read_manuscript(tmp_path / "export.zip").book.drafts == (DocumentDraft(title="Chapter 1", text="a"),)

@@ -8,43 +8,47 @@ import pytest
 from sqlalchemy import event
 
 from fabula.conversation import edits as service
-from fabula.conversation.model import Kind as MessageKind
 from fabula.conversation.model import Message
+from fabula.conversation.model import MessageKind as MessageKind
 from fabula.conversation.recaps import editing as kept_recaps
-from fabula.conversation.recaps.model import SETTINGS, Digest, Kept, Material, Rules
+from fabula.conversation.recaps.model import RecapEntry, RecapInput, RecapRules, WriteRecap
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import queue as jobs_service
-from fabula.jobs import recap_job as recapping
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Card, Job, Kind, Outcome, State
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobKind, JobOutcome, JobState, JobSummary
 from fabula.jobs.tables import jobs
 from fabula.jobs.triggers import messages as after_saying
 from fabula.jobs.triggers import recap_settings
-from fabula.jobs.triggers.messages import RECAP
+from fabula.jobs.triggers.messages import RECAP_JOB
 from fabula.jobs.worker import Worker
 from fabula.manuscript import projects
 from fabula.settings import edits as settings
+from fabula.settings.tables import settings as settings_table
 from fabula.store.store import Store
+from fabula.workspace.handlers.recaps import update_with
 
 P, TALK = "p", "talk"
-KEY = f"{RECAP}:{TALK}"
+KEY = f"{RECAP_JOB}:{TALK}"
 
 
 @pytest.fixture
 def house(store: Store) -> Store:
     """A store that is followed, with a conversation in it."""
-    after_saying.follow(store)
-    after_saying.follow(store)
+    after_saying.connect(store)
+    after_saying.connect(store)
+    recap_settings.connect(store)
     projects.create(store, "Followed", project_id=P)
     with store.write(project=P) as tx:
-        service.start(tx, TALK)
+        service.start_conversation(tx, TALK)
     return store
 
 
 def say(store: Store, role: str, content: str, **more: Any) -> None:
     with store.write(project=P) as tx:
-        service.say(tx, TALK, Message(id="", role="user" if role == "user" else "assistant", content=content, **more))
+        service.add_message(
+            tx, TALK, Message(id="", role="user" if role == "user" else "assistant", content=content, **more)
+        )
 
 
 def talk(store: Store, first: int, last: int) -> None:
@@ -53,45 +57,53 @@ def talk(store: Store, first: int, last: int) -> None:
         say(store, "assistant", f"Answer {number}.")
 
 
-def cards(store: Store) -> dict[str, Card]:
+def cards(store: Store) -> dict[str, JobSummary]:
     with store.read(project=P) as reading:
-        return {one.key: one for one in jobs_service.listed(reading)}
+        return {one.key: one for one in jobs_service.list_jobs(reading)}
 
 
 def set_to(store: Store, **values: object) -> None:
     with store.write(project=P) as tx:
         for name, value in values.items():
-            recap_settings.put(tx, next(one for one in SETTINGS if one.endswith(name)), value)
+            former = f"budget.{name}" if name == "maxLatencyMs" else f"history.{name}"
+            if value is None:
+                settings.reset(tx, former)
+            else:
+                settings.set_value(tx, former, value)
 
 
-def run(store: Store, digest: Digest | None) -> None:
+def run(store: Store, digest: WriteRecap | None) -> None:
     """As if the pause had passed: what is queued is done."""
 
-    def handler(job: Job, stop: Stop) -> Outcome:
-        return recapping.run(store, job, stop, digest=digest, language="en")
+    def handler(job: Job, stop: CancellationToken) -> JobOutcome:
+        return update_with(digest, store, job, stop, "en")
 
     with store.write(project=P) as tx:
-        tx.change(jobs, {"due": tx.clock()}, jobs.c.state == State.QUEUED.value)
-    Worker(store, {RECAP: Kind(handler=handler, paid=True, tries=1, breaker_after=1000)}, poll=0.02).drain()
+        tx.update_rows(jobs, {"due": tx.current_time()}, jobs.c.state == JobState.QUEUED.value)
+    Worker(
+        store,
+        {RECAP_JOB: JobKind(handler=handler, costs_money=True, max_tries=1, breaker_threshold=1000)},
+        poll_seconds=0.02,
+    ).drain()
 
 
-def told(store: Store, sort: str = "") -> list[Kept]:
+def told(store: Store, sort: str = "") -> list[RecapEntry]:
     with store.read(project=P) as reading:
-        return [one for one in kept_recaps.listed(reading, TALK) if sort in ("", one.sort)]
+        return [one for one in kept_recaps.list_recaps(reading, TALK) if sort in ("", one.kind)]
 
 
 class Teller:
     """Tells things in words of its own."""
 
     def __init__(self) -> None:
-        self.asked: list[Material] = []
+        self.asked: list[RecapInput] = []
 
-    def __call__(self, material: Material) -> str:
+    def __call__(self, material: RecapInput) -> str:
         self.asked.append(material)
         return f"Telling {len(self.asked)}."
 
 
-def gone(material: Material) -> str:
+def gone(material: RecapInput) -> str:
     raise FabulaError(Code.LLM_GONE, "The provider is gone.")
 
 
@@ -105,13 +117,13 @@ def test_the_fifth_answer_queues_a_summary_and_the_tenth_a_recap(house: Store) -
     say(house, "assistant", "Answer 5.")
     assert set(cards(house)) == {KEY}
     card = cards(house)[KEY]
-    assert (card.kind, card.state, card.due > card.queued) == (RECAP, State.QUEUED, True)
+    assert (card.kind, card.state, card.due_at > card.queued_at) == (RECAP_JOB, JobState.QUEUED, True)
     teller = Teller()
     run(house, teller)
-    assert [one.sort for one in told(house)] == ["summary"]
-    assert cards(house)[KEY].state is State.DONE, "telling it was nothing said"
+    assert [one.kind for one in told(house)] == ["summary"]
+    assert cards(house)[KEY].state is JobState.DONE, "telling it was nothing said"
     talk(house, 6, 9)
-    assert cards(house)[KEY].state is State.DONE
+    assert cards(house)[KEY].state is JobState.DONE
     talk(house, 10, 10)
     run(house, teller)
     assert [one.rounds[-1] for one in told(house)] == [5, 10, 10]
@@ -122,7 +134,7 @@ def test_a_job_is_kept_with_what_was_said_or_not_at_all(house: Store) -> None:
     say(house, "user", "Ask 5?")
     twice = [Message(id="one", role="assistant", content=f"Answer {number}.") for number in (5, 6)]
     with pytest.raises(FabulaError) as refused, house.write(project=P) as tx:
-        service.say_all(tx, TALK, twice)
+        service.add_messages(tx, TALK, twice)
     assert refused.value.code is Code.STORE_DUPLICATE
     assert cards(house) == {}
 
@@ -134,35 +146,35 @@ def test_a_whole_conversation_at_once_is_one_job_that_goes_on_until_all_is_told(
         for half in (0, 1)
     ]
     with house.write(project=P) as tx:
-        service.say_all(tx, TALK, many)
+        service.add_messages(tx, TALK, many)
     assert set(cards(house)) == {KEY}
     teller = Teller()
     run(house, teller)
     assert (len(told(house, "summary")), len(told(house, "recap"))) == (24, 12)
     assert len(teller.asked) == 36
     with house.read(project=P) as reading:
-        assert reading.need(conversations, id=TALK).recap_due == 125
+        assert reading.require(conversations, id=TALK).recap_due == 125
 
 
 def test_a_failure_is_said_once_and_tried_again_when_the_next_round_comes(house: Store) -> None:
     talk(house, 1, 5)
     run(house, gone)
     card = cards(house)[KEY]
-    assert (card.state, card.why, card.tries) == (State.FAILED, "LLM_GONE", 1)
+    assert (card.state, card.reason, card.tries) == (JobState.FAILED, "LLM_GONE", 1)
     assert card.note == "Rounds 1 to 5 were not told: The provider is gone."
     assert told(house) == []
     talk(house, 6, 6)
-    assert cards(house)[KEY].state is State.QUEUED
+    assert cards(house)[KEY].state is JobState.QUEUED
     run(house, Teller())
     assert [one.rounds for one in told(house)] == [(1, 2, 3, 4, 5)]
     talk(house, 7, 9)
-    assert cards(house)[KEY].state is State.DONE
+    assert cards(house)[KEY].state is JobState.DONE
 
 
 def test_without_a_model_nothing_is_made_and_the_job_says_why(house: Store) -> None:
     talk(house, 1, 5)
     run(house, None)
-    assert (cards(house)[KEY].state, cards(house)[KEY].why) == (State.FAILED, "RECAP_NO_MODEL")
+    assert (cards(house)[KEY].state, cards(house)[KEY].reason) == (JobState.FAILED, "RECAP_NO_MODEL")
     assert told(house) == []
 
 
@@ -173,7 +185,7 @@ def test_switched_off_nothing_is_queued_and_nothing_is_made(house: Store) -> Non
     run(house, teller)
     assert (teller.asked, told(house)) == ([], [])
     talk(house, 6, 11)
-    assert cards(house)[KEY].state is State.DONE
+    assert cards(house)[KEY].state is JobState.DONE
     set_to(house, recaps=True)
     talk(house, 12, 12)
     run(house, teller)
@@ -186,8 +198,8 @@ def test_settings_take_effect_at_once(house: Store) -> None:
     talk(house, 1, 2)
     teller = Teller()
     run(house, teller)
-    assert [(one.sort, one.rounds) for one in told(house)] == [("summary", (1, 2)), ("recap", (1, 2))]
-    assert (teller.asked[0].length, teller.asked[0].seconds) == (40, 1.5)
+    assert [(one.kind, one.rounds) for one in told(house)] == [("summary", (1, 2)), ("recap", (1, 2))]
+    assert (teller.asked[0].max_chars, teller.asked[0].timeout) == (40, 1.5)
     set_to(house, summaryEveryNRounds=None, recapUpdateEveryRounds=3)
     talk(house, 3, 6)
     run(house, teller)
@@ -214,21 +226,22 @@ def test_settings_take_effect_at_once(house: Store) -> None:
 )
 def test_a_setting_that_makes_no_sense_is_refused(house: Store, name: str, value: object) -> None:
     with pytest.raises(FabulaError) as refused, house.write(project=P) as tx:
-        recap_settings.put(tx, name, value)
+        settings.set_value(tx, name, value)
     assert refused.value.code is Code.SETTING_INVALID
     assert "Nothing was changed" in refused.value.sentence
 
 
 def test_a_setting_that_came_in_another_way_counts_as_not_set(house: Store, caplog: pytest.LogCaptureFixture) -> None:
     with house.write(project=P) as tx:
-        settings.put(tx, "history.summaryEveryNRounds", "often")
-        settings.put(tx, "history.recapMaxEntries", 7)
-        assert recap_settings.rules_of(tx) == (Rules(most=7), ("history.summaryEveryNRounds",))
+        tx.insert(settings_table, {"name": "History.SummaryEveryNRounds", "value": "often"})
+        settings.set_value(tx, "History.RecapDictMaxEntries", 7)
+        expected = (RecapRules(max_recaps=7), ("History.SummaryEveryNRounds",))
+        assert recap_settings.read_recap_rules(tx) == expected
     talk(house, 1, 5)
     with caplog.at_level("WARNING", logger="fabula.jobs"):
         run(house, Teller())
     assert len(told(house, "summary")) == 1
-    assert "history.summaryEveryNRounds" in caplog.text
+    assert "History.SummaryEveryNRounds" in caplog.text
     assert "often" not in caplog.text
 
 
@@ -236,14 +249,14 @@ def test_another_branch_is_looked_at_with_its_first_answer(house: Store) -> None
     talk(house, 1, 9)
     run(house, Teller())
     with house.write(project=P) as tx:
-        fork = service.get(tx, TALK).leaf or ""
-        service.say(tx, TALK, Message(id="", role="user", content="Elsewhere?"), afresh=True)
+        fork = service.get_conversation(tx, TALK).leaf_id or ""
+        service.add_message(tx, TALK, Message(id="", role="user", content="Elsewhere?"), as_first=True)
     talk(house, 11, 13)
     run(house, Teller())
     with house.write(project=P) as tx:
-        service.follow(tx, TALK, fork)
+        service.select_branch(tx, TALK, fork)
     talk(house, 14, 14)
-    assert cards(house)[KEY].state is State.QUEUED
+    assert cards(house)[KEY].state is JobState.QUEUED
     run(house, Teller())
     assert (6, 7, 8, 9, 14) in [one.rounds for one in told(house, "summary")]
 
@@ -253,35 +266,35 @@ def test_all_is_made_anew_by_a_job_of_its_own(house: Store) -> None:
     run(house, Teller())
     before = told(house)
     with house.write(project=P) as tx:
-        key = after_saying.rebuild(tx, TALK)
+        key = after_saying.queue_rebuild(tx, TALK)
     talk(house, 11, 15)
-    assert {one: card.state for one, card in cards(house).items()} == {KEY: State.QUEUED, key: State.QUEUED}
+    assert {one: card.state for one, card in cards(house).items()} == {KEY: JobState.QUEUED, key: JobState.QUEUED}
     teller = Teller()
-    teller.asked += [Material(sort="recap", lines=(), earlier="", language="en", length=1, seconds=1)] * 50
+    teller.asked += [RecapInput(kind="recap", lines=(), previous_recap="", language="en", max_chars=1, timeout=1)] * 50
     run(house, teller)
-    assert {card.state for card in cards(house).values()} == {State.DONE}
+    assert {card.state for card in cards(house).values()} == {JobState.DONE}
     after = {one.id: one.text for one in told(house)}
     assert all(after[one.id] != one.text for one in before)
     with pytest.raises(FabulaError) as refused, house.write(project=P) as tx:
-        after_saying.rebuild(tx, "nowhere")
+        after_saying.queue_rebuild(tx, "nowhere")
     assert refused.value.code is Code.STORE_NOT_FOUND
 
 
 def test_a_conversation_that_is_gone_is_nobodys_work(house: Store) -> None:
     talk(house, 1, 5)
     with house.write(project=P) as tx:
-        service.remove(tx, TALK)
+        service.remove_conversation(tx, TALK)
     run(house, gone)
-    assert cards(house)[KEY].state is State.DONE
+    assert cards(house)[KEY].state is JobState.DONE
 
 
 def test_a_job_that_is_told_to_stop_stops(house: Store) -> None:
     talk(house, 1, 5)
-    stop = Stop()
-    stop.ask(Code.JOB_CANCELLED)
-    job = Job(project_id=P, key=KEY, kind=RECAP, work={"conversation": TALK}, tries=1)
+    stop = CancellationToken()
+    stop.cancel(Code.JOB_CANCELLED)
+    job = Job(project_id=P, key=KEY, kind=RECAP_JOB, work={"conversation": TALK}, tries=1)
     with pytest.raises(FabulaError) as refused:
-        recapping.run(house, job, stop, digest=gone, language="en")
+        update_with(gone, house, job, stop, "en")
     assert refused.value.code is Code.JOB_CANCELLED
 
 
@@ -300,10 +313,12 @@ def test_saying_something_asks_one_question_more_however_much_was_said(house: St
     for store in (house, plain):
         event.listen(store.engine, "before_cursor_execute", count)
     with plain.write(project=P) as tx:
-        tx.change(conversations, {"recap_due": 1000}, conversations.c.id == TALK)
+        tx.update_rows(conversations, {"recap_due": 1000}, conversations.c.id == TALK)
     for _ in range(2):
         for role in ("user", "assistant"):
             assert questions(house, role) == questions(plain, role) + 1
         with plain.write(project=P) as tx:
-            service.say_all(tx, TALK, [Message(id="", role="user", content=f"More {number}.") for number in range(200)])
+            service.add_messages(
+                tx, TALK, [Message(id="", role="user", content=f"More {number}.") for number in range(200)]
+            )
     plain.close()

@@ -11,29 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from fabula.codex import Entry
 from fabula.codex.edits import put_all
-from fabula.codex.model import Entry
 from fabula.context.engine import Engine
-from fabula.context.gate import judge
+from fabula.context.gate import judge_fragment
 from fabula.context.result import Result
 from fabula.context.trace import Reason
-from fabula.core.fragment import Fragment, Layer, Terms
+from fabula.core.fragment import Fragment, Layer, Visibility
 from fabula.core.relevance import SYNOPSIS
-from fabula.core.story import Eyes, Position, Vantage
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript import documents
-from fabula.manuscript.drafts import Kind
-from fabula.manuscript.model import Document, Manuscript, text_hash
+from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.model import Document, Manuscript, hash_text
 from fabula.manuscript.synopses import editing as synopses
-from fabula.manuscript.synopses.chapters import terms_of
-from fabula.manuscript.synopses.plan import Tellings
-from fabula.manuscript.synopses.rollups import RUN, WORKED_OUT
+from fabula.manuscript.synopses.chapters import combine_visibility
+from fabula.manuscript.synopses.plan import ChapterSynopses
+from fabula.manuscript.synopses.rollups import MAX_NEW_SYNOPSES, ROLLUP_SIZE
 from fabula.manuscript.synopses.source import SynopsesSource
 from fabula.store.store import Store
-from fabula.text.names.main_characters import Cast
-from fabula.text.summaries import extract
-from fabula.workspace.project import Fabula, all_sources, sample_names
-from fabula.workspace.views import Library, copy_in
+from fabula.text.names.main_characters import CharacterFinder
+from fabula.text.summaries import extract_summary
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.read_only import open_read_only, open_view, sample_names
+from fabula.workspace.sources import all_sources
+from fabula.workspace.views import ProjectViews, copy_view
 from tests.manuscript.stories import ask, chapter, everything, reason, sources, story
 
 BOOK = [chapter(n, f"Text of chapter {n}.", synopsis=f"Chapter {n} in a nutshell.") for n in range(1, 8)]
@@ -77,7 +79,7 @@ def test_the_synopsis_of_this_chapter_or_a_later_one_is_never_told(here: int) ->
 def test_a_synopsis_told_before_is_not_told_when_the_writer_goes_back() -> None:
     fabula = story(*BOOK)
     later = fabula.request(document_id="ch-7")
-    fabula.commit(later, fabula.assemble(later))
+    fabula.report_answer(fabula.assemble(later).assembly_id)
     result = ask(fabula, document_id="ch-5")
     assert sorted(sources(result, "synopsis:")) == [f"synopsis:ch-{n}" for n in range(1, 5)]
     assert "Chapter 5 in" not in everything(result)
@@ -85,7 +87,7 @@ def test_a_synopsis_told_before_is_not_told_when_the_writer_goes_back() -> None:
 
 
 def test_in_a_flashback_the_synopses_of_what_happens_later_stay_out() -> None:
-    book = [*BOOK[:3], chapter(4, "Years before.", when=1.5, synopsis="The flashback in a nutshell."), *BOOK[4:]]
+    book = [*BOOK[:3], chapter(4, "Years before.", story_time=1.5, synopsis="The flashback in a nutshell."), *BOOK[4:]]
     assert told(ask(story(*book), document_id="ch-4")) == ["synopsis:ch-1"]
     assert reason(ask(story(*book), document_id="ch-4"), "synopsis:ch-3") is Reason.NOT_YET
     assert "synopsis:ch-4" in sources(ask(story(*book), document_id="ch-5"), "synopsis:")
@@ -99,14 +101,14 @@ def test_chapters_without_a_synopsis_are_told_in_their_own_sentences() -> None:
 
 
 def test_a_stale_synopsis_is_told_with_a_word_to_whoever_asks_unless_it_was_made_of_sentences() -> None:
-    old = text_hash("Another text.")
+    old = hash_text("Another text.")
     for origin, words in (("hand", "Kept."), ("model", "Kept."), ("extract", "New text.")):
-        first = Document("a", "A", "New text.", synopsis="Kept.", synopsis_origin=origin, synopsis_of=old)
+        first = Document("a", "A", "New text.", synopsis="Kept.", synopsis_origin=origin, synopsis_text_hash=old)
         result = ask(story(first, Document("b", "B", "Two.")))
         assert words in result.prompt
         verdict = next(verdict for verdict in result.trace if verdict.source == "synopsis:a")
         assert ("changed since" in verdict.detail) == (origin != "extract")
-    fresh = Document("a", "A", "New text.", synopsis="Kept.", synopsis_of=text_hash("New text."))
+    fresh = Document("a", "A", "New text.", synopsis="Kept.", synopsis_text_hash=hash_text("New text."))
     result = ask(story(fresh, Document("b", "B", "Two.")))
     assert next(verdict for verdict in result.trace if verdict.source == "synopsis:a").detail == ""
 
@@ -136,7 +138,7 @@ def test_runs_stay_within_their_part_and_a_finished_part_is_told_by_its_own_syno
     def book(synopsis: str) -> list[Document]:
         first = [replace(one, parent="I") for one in LONG[:7]]
         second = [replace(one, parent="II") for one in LONG[7:]]
-        parts = [Document(ident, f"Part {ident}", "", kind=Kind.PART) for ident in ("I", "II")]
+        parts = [Document(ident, f"Part {ident}", "", kind=DocumentKind.PART) for ident in ("I", "II")]
         return [replace(parts[0], synopsis=synopsis), *first, parts[1], *second]
 
     plain = ask(story(*book("")), document_id="ch-13", window=64_000)
@@ -149,12 +151,12 @@ def test_runs_stay_within_their_part_and_a_finished_part_is_told_by_its_own_syno
 
 def test_scenes_are_told_with_their_chapter_and_one_by_one_inside_it() -> None:
     scenes = [
-        Document("one", "One", "", kind=Kind.CHAPTER),
-        Document("1a", "First", "The fog came in.", kind=Kind.SCENE, parent="one"),
-        Document("1b", "Second", "The bell rang twice.", kind=Kind.SCENE, parent="one", synopsis="A bell."),
-        Document("two", "Two", "", kind=Kind.CHAPTER),
-        Document("2a", "Third", "The ship was lost.", kind=Kind.SCENE, parent="two"),
-        Document("2b", "Fourth", "Nobody came.", kind=Kind.SCENE, parent="two"),
+        Document("one", "One", "", kind=DocumentKind.CHAPTER),
+        Document("1a", "First", "The fog came in.", kind=DocumentKind.SCENE, parent="one"),
+        Document("1b", "Second", "The bell rang twice.", kind=DocumentKind.SCENE, parent="one", synopsis="A bell."),
+        Document("two", "Two", "", kind=DocumentKind.CHAPTER),
+        Document("2a", "Third", "The ship was lost.", kind=DocumentKind.SCENE, parent="two"),
+        Document("2b", "Fourth", "Nobody came.", kind=DocumentKind.SCENE, parent="two"),
     ]
     result = ask(story(*scenes), document_id="2b")
     assert told(result) == ["synopsis:one", "synopsis:2a"]
@@ -176,7 +178,7 @@ def test_a_far_chapter_that_bears_on_this_is_told_by_itself() -> None:
 def test_what_was_relevant_stays_while_the_chapter_is_written() -> None:
     fabula = story(*LONG)
     asked = fabula.request(document_id="ch-30", additional_input=f"{NAMES[3]} and {NAMES[3]}berg")
-    fabula.commit(asked, fabula.assemble(asked))
+    fabula.report_answer(fabula.assemble(asked).assembly_id)
     assert "relevant:ch-4" in sources(ask(fabula, document_id="ch-30"))
 
 
@@ -187,22 +189,22 @@ def test_a_book_without_synopses_is_not_summed_up_while_somebody_waits() -> None
     result = ask(fabula, document_id="ch-40", window=64_000)
     assert sources(result, "rollup:") == ["rollup:ch-26..ch-30", "rollup:ch-31..ch-35"]
     assert "no synopses are kept" in next(v.detail for v in result.trace if v.source == "synopsis:ch-3")
-    manuscript = fabula.view.room(Manuscript)
+    manuscript = fabula.view.snapshot(Manuscript)
     assert manuscript is not None
-    worked_out = [one for one in Tellings.of(manuscript).chapters if "told" in one.__dict__]
+    worked_out = [one for one in ChapterSynopses.for_manuscript(manuscript).chapters if "told" in one.__dict__]
     assert len(worked_out) <= 18
 
 
 def test_a_saved_paragraph_costs_one_chapter() -> None:
     before = Manuscript(tuple(replace(one, synopsis="") for one in LONG))
-    first = Tellings.of(before)
-    made = [one.told for one in first.chapters]
+    first = ChapterSynopses.for_manuscript(before)
+    made = [one.synopsis for one in first.chapters]
     changed = tuple(replace(one, text="Other.") if one.id == "ch-7" else one for one in before.documents)
-    after = Tellings.of(Manuscript(changed, hung=dict(before.hung)))
+    after = ChapterSynopses.for_manuscript(Manuscript(changed, cache=dict(before.cache)))
     same = [one is other for one, other in zip(first.chapters, after.chapters, strict=True)]
     assert same.count(False) == 1
-    assert after.by_id["ch-7"].told.text == "Other."
-    assert made[0] is after.chapters[0].told
+    assert after.by_id["ch-7"].synopsis.text == "Other."
+    assert made[0] is after.chapters[0].synopsis
 
 
 # Nobody is told what they cannot know
@@ -214,19 +216,24 @@ def test_the_terms_of_many_documents_say_what_all_of_theirs_say(data: st.DataObj
     many = data.draw(st.integers(4, 12))
     whens = data.draw(st.lists(st.one_of(st.none(), st.integers(0, 14)), min_size=many, max_size=many))
     eyes = data.draw(st.lists(st.sampled_from([None, "mara", "will"]), min_size=many, max_size=many))
-    book = Manuscript(tuple(Document(f"d{n}", "", "x", when=whens[n], pov=eyes[n]) for n in range(many)))
+    book = Manuscript(tuple(Document(f"d{n}", "", "x", story_time=whens[n], pov=eyes[n]) for n in range(many)))
     first = data.draw(st.integers(0, many - 1))
     run = book.documents[first : data.draw(st.integers(first + 1, many))]
-    everybody = tuple(Terms(one.id, since=Position(one.id, len(one.text)), known_to=one.witnesses) for one in run)
+    everybody = tuple(
+        Visibility(one.id, since=Position(one.id, len(one.text)), known_to=one.effective_known_to) for one in run
+    )
     timeline = book.timeline()
     for here in book.documents:
         for who in (None, "mara", "will"):
-            vantage = Vantage(Eyes.CHARACTER if who else Eyes.READER, Position(here.id, 1), who)
-            passed = [judge(_made(terms), vantage, timeline) is None for terms in (terms_of(run), everybody)]
+            vantage = Vantage(Perspective.CHARACTER if who else Perspective.READER, Position(here.id, 1), who)
+            passed = [
+                judge_fragment(_made(terms), vantage, timeline) is None
+                for terms in (combine_visibility(run), everybody)
+            ]
             assert passed[0] == passed[1]
 
 
-def _made(terms: tuple[Terms, ...]) -> Fragment:
+def _made(terms: tuple[Visibility, ...]) -> Fragment:
     return Fragment(source="x", layer=Layer.RETRIEVED, text="x", project_id="p", derived_from=terms)
 
 
@@ -242,7 +249,7 @@ def test_no_synopsis_or_roll_up_holds_what_lies_later_or_is_another_s(data: st.D
                 n,
                 f"Secret{n} is told. All of Secret{n} is known.",
                 synopsis=f"Synopsis of Secret{n}." if kept else "",
-                when=data.draw(st.one_of(st.none(), st.none(), st.integers(0, many))),
+                story_time=data.draw(st.one_of(st.none(), st.none(), st.integers(0, many))),
                 pov=data.draw(st.sampled_from([None, None, "mara", "will"])),
             )
         )
@@ -260,46 +267,46 @@ def test_no_synopsis_or_roll_up_holds_what_lies_later_or_is_another_s(data: st.D
                 continue
             for other in book:
                 if f"Secret{other.id.removeprefix('ch-')} " in f"{verdict.text} ".replace(".", " "):
-                    assert timeline.reached(Position(other.id, len(other.text)), Position(here.id, 0))
-                    assert other.witnesses is None or knower in other.witnesses
-        fabula.commit(request, result)
+                    assert timeline.has_reached(Position(other.id, len(other.text)), Position(here.id, 0))
+                    assert other.effective_known_to is None or knower in other.effective_known_to
+        fabula.report_answer(result.assembly_id)
 
 
 @pytest.mark.parametrize("sample", sample_names())
 def test_a_sample_without_synopses_tells_nothing_early_from_the_store(sample: str, store: Store) -> None:
     """Every chapter, through every eye: what is told in short lies behind us, also after synopses were made."""
-    view = Fabula.open(f"sample:{sample}").view
-    copy_in(store, view, project_id="p")
+    view = open_read_only(f"sample:{sample}").view
+    copy_view(store, view, project_id="p")
     with store.write(project="p") as tx:
-        for kept in synopses.listed(tx):
-            synopses.clear(tx, kept.document_id)
-    library = Library(store)
+        for kept in synopses.list_synopses(tx):
+            synopses.remove_synopsis(tx, kept.document_id)
+    library = ProjectViews(store)
     for made in (False, True):
         if made:
-            assert len(synopses.refresh(store, "p", language=view.project.language).made) == 7
-        fabula = Fabula(lambda conversation: library.view("p", conversation=conversation))
-        manuscript = fabula.view.room(Manuscript)
+            assert len(synopses.refresh_synopses(store, "p", language=view.project.language).created) == 7
+        fabula = open_view(lambda conversation: library.view("p", conversation=conversation))
+        manuscript = fabula.view.snapshot(Manuscript)
         assert manuscript is not None
         for document in manuscript.documents:
             result = fabula.assemble(fabula.request(document_id=document.id, cursor=0, window=32_000))
             here = Position(document.id, 0)
             for source in told(result):
                 ident = source.partition(":")[2]
-                assert fabula.view.timeline.reached(Position(ident, len(manuscript.by_id[ident].text)), here)
-                witnesses = manuscript.by_id[ident].witnesses
+                assert fabula.view.timeline.has_reached(Position(ident, len(manuscript.by_id[ident].text)), here)
+                witnesses = manuscript.by_id[ident].effective_known_to
                 assert witnesses is None or (result.vantage.character or "reader") in witnesses
 
 
 def test_the_prompt_follows_an_edit_and_a_synopsis_written_by_hand(store: Store) -> None:
-    copy_in(store, story(Document("a", "A", "One came."), Document("b", "B", "Two.")).view, project_id="p")
-    library = Library(store)
-    fabula = Fabula(lambda conversation: library.view("p", conversation=conversation))
+    copy_view(store, story(Document("a", "A", "One came."), Document("b", "B", "Two.")).view, project_id="p")
+    library = ProjectViews(store)
+    fabula = open_view(lambda conversation: library.view("p", conversation=conversation))
     prompts = [ask(fabula).prompt]
     with store.write(project="p") as tx:
         documents.write(tx, "a", "Three came.")
     prompts.append(ask(fabula).prompt)
     with store.write(project="p") as tx:
-        synopses.write(tx, "a", "Somebody came.")
+        synopses.write_synopsis(tx, "a", "Somebody came.")
     prompts.append(ask(fabula).prompt)
     for prompt, words in zip(prompts, ("One came.", "Three came.", "Somebody came."), strict=True):
         assert words in prompt
@@ -319,15 +326,15 @@ def test_own_sentences_name_the_main_characters_of_the_codex() -> None:
     assert told_of(story(*book, entries=[place]), "ch-1") == told_of(story(*book), "ch-1"), "a place is nobody"
 
 
-def told_of(fabula: Fabula, ident: str) -> str:
+def told_of(fabula: ProjectHandle, ident: str) -> str:
     result = ask(fabula, document_id="ch-2")
     return next(v.text for v in result.trace if v.source == f"synopsis:{ident}" and v.included)
 
 
 def test_a_character_that_joins_the_codex_is_named_from_then_on(store: Store, worked: list[str]) -> None:
-    copy_in(store, story(chapter(1, NAMED), chapter(2, PLAIN), chapter(3, "Three.")).view, project_id="p")
-    library = Library(store)
-    fabula = Fabula(lambda conversation: library.view("p", conversation=conversation))
+    copy_view(store, story(chapter(1, NAMED), chapter(2, PLAIN), chapter(3, "Three.")).view, project_id="p")
+    library = ProjectViews(store)
+    fabula = open_view(lambda conversation: library.view("p", conversation=conversation))
     before = fabula.assemble(fabula.request()).prompt
     with store.write(project="p") as tx:
         put_all(tx, [ORRIN])
@@ -343,7 +350,7 @@ def test_a_character_that_joins_the_codex_is_named_from_then_on(store: Store, wo
 
 
 def test_a_codex_that_cannot_be_read_does_not_keep_the_story_from_being_told() -> None:
-    def failing(view: View) -> Cast:
+    def failing(view: View) -> CharacterFinder:
         raise ConnectionError("the codex is gone")
 
     fabula = story(chapter(1, NAMED), chapter(2, "Two."))
@@ -359,9 +366,9 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(text: str, *, names: Sequence[str] = ()) -> str:
         seen.append(text)
-        return extract(text, names=names)
+        return extract_summary(text, names=names)
 
-    monkeypatch.setattr("fabula.manuscript.synopses.chapters.extract", noted)
+    monkeypatch.setattr("fabula.manuscript.synopses.chapters.extract_summary", noted)
     return seen
 
 
@@ -376,7 +383,7 @@ def test_the_first_request_works_out_no_chapter_for_which_there_is_no_room(worke
     large = story(*book)
     result = large.assemble(large.request(window=64_000))
     assert sources(result, "rollup:")
-    assert 3 < len(worked) <= 3 + WORKED_OUT + RUN
+    assert 3 < len(worked) <= 3 + MAX_NEW_SYNOPSES + ROLLUP_SIZE
     assert len(set(worked)) == len(worked), "and none of them twice"
 
 

@@ -1,149 +1,92 @@
-"""Search by meaning beside words: helpful where it works, never in the way where it does not."""
-
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import subprocess
+import sys
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
-from fabula.search.corpus import Shelf
-from fabula.search.embeddings.embedder import MOST_PROJECTS, Meaning, meaning_for
-from fabula.search.index import disk_cache as cache
-from fabula.search.index.passages import Text
-from fabula.search.model import Query
-from fabula.workspace.project import Fabula
-from fabula.workspace.search import look_up
-from tests.manuscript.stories import chapter, filler, sources, story
+from fabula.search.embeddings.choice import EMBEDDING_SETTING
+from fabula.search.embeddings.embedder import URL_VARIABLE, WEIGHTS_PACKAGE, load_local_model, make_embedder
+from fabula.search.embeddings.endpoint import EmbeddingEndpoint
+from fabula.search.embeddings.minilm import MiniLM
 
-LIKE = {"astrolabe": 0, "instrument": 0, "gull": 1, "bird": 1}
-SEXTANT = "The astrolabe lay on the table."
+SERVER = {"FABULA_EMBEDDING_URL": "http://127.0.0.1:9/v1", "FABULA_EMBEDDING_MODEL": "m"}
 
 
-class Thesaurus:
-    """An embedder that knows which of four words mean the same, and nothing else."""
-
-    name = "thesaurus"
-    local = True
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def reads(self, text: str) -> bool:
-        """Everything."""
-        return True
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The direction of the first word it knows."""
-        self.asked += texts
-        rows = np.full((len(texts), 3), 0.1, np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            row[next((at for word, at in LIKE.items() if word in text.lower()), 2)] = 1.0
-        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+def test_with_the_weights_installed_they_are_used() -> None:
+    assert isinstance(make_embedder({}, {}), MiniLM)
+    assert isinstance(make_embedder({EMBEDDING_SETTING: "auto"}, {}), MiniLM)
+    assert isinstance(make_embedder({EMBEDDING_SETTING: "local"}, SERVER), MiniLM)
 
 
-class Broken(Thesaurus):
-    """An embedder whose server is down."""
-
-    name = "broken"
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Never."""
-        raise FabulaError(Code.EMBEDDING_UNAVAILABLE, "The server is down. Search goes by words alone.")
+def test_a_server_that_is_named_is_used_instead() -> None:
+    for choice in ("auto", "endpoint"):
+        found = make_embedder({EMBEDDING_SETTING: choice}, SERVER)
+        assert isinstance(found, EmbeddingEndpoint)
+        assert not found.is_local
 
 
-class Slow(Thesaurus):
-    """An embedder that waits on a network."""
-
-    name = "slow"
-    local = False
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """By and by."""
-        time.sleep(30)
-        return super().embed(texts)
+def test_off_is_off() -> None:
+    assert make_embedder({EMBEDDING_SETTING: "off"}, SERVER) is None
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of our own."""
-    monkeypatch.setenv(cache.SETTING, str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def test_the_environment_can_choose_where_no_setting_does() -> None:
+    assert make_embedder({}, {"FABULA_EMBEDDING": "off"}) is None
+    assert isinstance(make_embedder({EMBEDDING_SETTING: "local"}, {"FABULA_EMBEDDING": "off"}), MiniLM)
 
 
-@pytest.fixture
-def meaning() -> Iterator[Meaning]:
-    """Meaning by the thesaurus."""
-    made = Meaning(Thesaurus())
-    yield made
-    made.close()
+def test_without_the_weights_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.search.embeddings.embedder.WEIGHTS_PACKAGE", "no_such_package_here")
+    assert load_local_model() is None
+    assert make_embedder({}, {}) is None
+    with pytest.raises(FabulaError, match="semantic") as caught:
+        make_embedder({EMBEDDING_SETTING: "local"}, {})
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
 
 
-def house(meaning: Meaning) -> Fabula:
-    rest = [chapter(n, filler(600, f"tide{n}")) for n in (2, 3, 4)]
-    return Fabula(
-        story(chapter(1, f"{filler(200)}\n\n***\n\n{SEXTANT}\n\n***\n\n{filler(200)}"), *rest).view, meaning=meaning
+def test_weights_that_cannot_be_read_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.search.embeddings.embedder.WEIGHTS_PACKAGE", "json")  # a package without weights
+    with pytest.raises(FabulaError, match="install them again") as caught:
+        load_local_model()
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+@pytest.mark.parametrize("library", ["tokenizers", "safetensors"])
+def test_weights_without_a_library_they_need_say_which(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(FabulaError, match=library) as caught:
+        load_local_model()
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    "environ", [{}, {URL_VARIABLE: SERVER[URL_VARIABLE]}, {URL_VARIABLE: "nonsense", "FABULA_EMBEDDING_MODEL": "m"}]
+)
+def test_a_server_that_is_not_named_rightly_is_unavailable(environ: dict[str, str]) -> None:
+    with pytest.raises(FabulaError) as caught:
+        make_embedder({EMBEDDING_SETTING: "endpoint"}, environ)
+    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+
+
+@pytest.mark.parametrize("choice", ["remote", 1, ["local"]])
+def test_another_choice_is_refused(choice: object) -> None:
+    with pytest.raises(FabulaError) as caught:
+        make_embedder({EMBEDDING_SETTING: choice}, SERVER)
+    assert caught.value.code is Code.SETTING_INVALID
+
+
+def test_an_address_in_a_setting_is_never_used() -> None:
+    settings = {
+        f"search.{name}": "http://somebody.invalid/v1" for name in ("embeddingUrl", "embedding.url", URL_VARIABLE)
+    }
+    assert isinstance(make_embedder(settings, {}), MiniLM)
+
+
+def test_the_package_of_the_weights_is_not_run_and_neither_http_nor_tls_is_loaded() -> None:
+    code = (
+        "import sys; from fabula.search.embeddings.embedder import load_local_model; assert load_local_model();"
+        f"print([name for name in ('{WEIGHTS_PACKAGE}', 'torch', 'ssl', 'http.client') if name in sys.modules])"
     )
-
-
-def test_what_means_the_same_is_found_without_sharing_a_word(meaning: Meaning) -> None:
-    fabula = house(meaning)
-    (first,) = look_up(fabula.view, "any instrument?", most=1, meaning=meaning)
-    assert first.passage.text == SEXTANT
-    result = fabula.assemble(fabula.request(additional_input="Some instrument?", skill_id="chat"))
-    assert SEXTANT in result.prompt
-    assert result.warnings == ()
-
-
-def test_a_server_that_is_down_costs_a_warning_and_nothing_else() -> None:
-    fabula, plain = house(Meaning(Broken())), house(Meaning(Thesaurus()))
-    request = fabula.request(additional_input="Where is the astrolabe?", skill_id="chat")
-    result = fabula.assemble(request)
-    assert sources(result, "search:ch-1#")
-    assert [warning.partition(":")[0] for warning in result.warnings] == [Code.EMBEDDING_UNAVAILABLE.value]
-    assert plain.assemble(request).warnings == ()
-
-
-def test_nobody_waits_for_a_slow_server_longer_than_a_moment() -> None:
-    fabula = house(Meaning(Slow()))
-    start = time.monotonic()
-    result = fabula.assemble(fabula.request(additional_input="Where is the astrolabe?", skill_id="chat"))
-    assert time.monotonic() - start < 15
-    assert sources(result, "search:ch-1#")
-    assert [warning.partition(":")[0] for warning in result.warnings] == [Code.EMBEDDING_UNAVAILABLE.value]
-
-
-def test_vectors_are_made_once_and_kept_between_processes(meaning: Meaning, folder: Path) -> None:
-    made = Shelf("p", [Text("a", "A", f"{SEXTANT}\n\n***\n\nA gull cried.")]).finished()
-    meaning.fill("p", made)
-    meaning.close()
-    assert list((folder / "vectors").rglob("*.vec"))
-    again = Thesaurus()
-    second = Meaning(again)
-    near = second.near("p", made, Query(parts=(("bird", 1.0),)))
-    assert near.scores is not None
-    assert near.scores.argmax() == 1
-    assert again.asked == ["bird"]
-    second.close()
-
-
-def test_projects_nobody_asked_for_lately_are_let_go(meaning: Meaning) -> None:
-    for number in range(MOST_PROJECTS + 3):
-        made = Shelf(f"p{number}", [Text("a", "A", "A gull cried.")]).finished()
-        assert meaning.near(f"p{number}", made, Query(parts=(("bird", 1.0),))).trouble == ""
-    assert len(meaning._open) == MOST_PROJECTS
-
-
-def test_looking_something_up_by_meaning_says_when_it_cannot_and_goes_by_words() -> None:
-    view, notes = story(chapter(1, SEXTANT)).view, list[str]()
-    (found,) = look_up(view, "astrolabe", meaning=Meaning(Broken()), notes=notes)
-    assert found.passage.text == SEXTANT
-    assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]
-
-
-def test_it_is_off_where_the_settings_say_so() -> None:
-    assert meaning_for({"search.embedding": "off"}) is None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fabula.search.embeddings.dense import PACKAGE, local
-from fabula.search.embeddings.minilm import DIMENSION, MiniLM
+from fabula.search.embeddings.embedder import WEIGHTS_PACKAGE, load_local_model
+from fabula.search.embeddings.minilm import DIMENSION, MAX_CHARACTERS, MAX_TOKENS, MiniLM
 
 LIGHTHOUSE = "The lighthouse keeper counted the ships and wrote their names in a blue book."
 MIXED = "Café naïve façade — Łódź, İstanbul, ΣΊΣΥΦΟΣ; e-mail: foo@bar.com, $5.00 + 3 = 8!"
@@ -24,7 +29,7 @@ REFERENCE = {
 
 @pytest.fixture(scope="module")
 def model() -> MiniLM:
-    found = local()
+    found = load_local_model()
     assert found is not None, "the weights belong to what `make test` sets up"
     return found
 
@@ -32,7 +37,7 @@ def model() -> MiniLM:
 def folder_of_weights() -> Path:
     from importlib.util import find_spec
 
-    spec = find_spec(PACKAGE)
+    spec = find_spec(WEIGHTS_PACKAGE)
     assert spec is not None
     assert spec.submodule_search_locations
     return Path(spec.submodule_search_locations[0]) / "model"
@@ -79,22 +84,120 @@ def test_no_texts_make_no_vectors(model: MiniLM) -> None:
 
 
 def test_it_says_what_it_can_read(model: MiniLM) -> None:
-    assert model.reads(LIGHTHOUSE)
-    assert model.reads("“Où est le café ?” — “Là-bas.”")
-    assert not model.reads("林远走进雾港，手里拿着一封信。")
-    assert not model.reads("Князь Андрей вышел из комнаты.")
-    assert not model.reads("")
+    assert model.can_read(LIGHTHOUSE)
+    assert model.can_read("“Où est le café ?” — “Là-bas.”")
+    assert not model.can_read("林远走进雾港，手里拿着一封信。")
+    assert not model.can_read("Князь Андрей вышел из комнаты.")
+    assert not model.can_read("")
 
 
-def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="vocab"):
+def tokens(model: MiniLM, text: str) -> list[str]:
+    return [str(model._tokenizer.id_to_token(number)) for number in model.tokenise(text)]
+
+
+def test_a_text_is_cut_into_word_pieces_between_two_marks(model: MiniLM) -> None:
+    assert tokens(model, "") == ["[CLS]", "[SEP]"]
+    assert tokens(model, "The lighthouses") == ["[CLS]", "the", "lighthouse", "##s", "[SEP]"]
+    assert tokens(model, "Café CAFÉ cafe\u0301")[1:-1] == ["cafe"] * 3
+    assert tokens(model, "don't.")[1:-1] == ["don", "'", "t", "."]
+    assert tokens(model, "the\u2028light\u3000the\tlight\u00a0the")[1:-1] == ["the", "light", "the", "light", "the"]
+    assert tokens(model, "the li\x00ght")[1:-1] == ["the", "light"]
+
+
+def test_a_very_long_word_is_unknown(model: MiniLM) -> None:
+    assert tokens(model, "a" * 101)[1:-1] == ["[UNK]"]
+
+
+def test_a_long_text_is_cut_and_still_ends(model: MiniLM) -> None:
+    found = tokens(model, "the " * 1000)
+    assert len(found) == MAX_TOKENS
+    assert found[-1] == "[SEP]"
+
+
+def test_of_an_endless_text_only_the_beginning_is_looked_at(model: MiniLM) -> None:
+    assert tokens(model, "the" + " " * MAX_CHARACTERS + "light" * 1_000_000)[1:-1] == ["the"]
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=400))
+@settings(deadline=None)
+def test_any_text_gives_tokens_of_the_vocabulary_within_the_limit(model: MiniLM, text: str) -> None:
+    numbers = model.tokenise(text)
+    assert 2 <= len(numbers) <= MAX_TOKENS
+    assert all(0 <= number < model._tokenizer.get_vocab_size() for number in numbers)
+    assert numbers == model.tokenise(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the tokenizer, and no weights yet."""
+    shutil.copy(folder_of_weights() / "tokenizer.json", tmp_path)
+    return tmp_path
+
+
+def write_weights(folder: Path, table: Any, body: bytes = bytes(24), length: int | None = None) -> None:
+    """Write a safetensors file: a length, a table of contents and the numbers."""
+    written = table if isinstance(table, bytes) else json.dumps(table).encode()
+    size = struct.pack("<Q", len(written) if length is None else length)
+    (folder / "model.safetensors").write_bytes(size + written + body)
+
+
+def place(shape: list[int], span: list[int], kind: str = "F32") -> dict[str, Any]:
+    return {"embeddings.word_embeddings.weight": {"dtype": kind, "shape": shape, "data_offsets": span}}
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="tokenizer"):
         MiniLM(tmp_path)
-    shutil.copy(folder_of_weights() / "vocab.txt", tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
-    with pytest.raises(KeyError):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ValueError, match="tokenizer"):
         MiniLM(tmp_path)
-    shutil.copy(folder_of_weights() / "model.safetensors", tmp_path)
-    with (tmp_path / "vocab.txt").open("a") as file:
-        file.write("one word more\n")
+
+
+def test_weights_of_another_model_are_refused(folder: Path) -> None:
+    with pytest.raises(OSError, match=r"model\.safetensors"):
+        MiniLM(folder)
+    write_weights(folder, {}, b"")
+    with pytest.raises(ValueError, match="word_embeddings"):
+        MiniLM(folder)
+    write_weights(folder, place([6], [0, 24]))
     with pytest.raises(ValueError, match="shape"):
-        MiniLM(tmp_path)
+        MiniLM(folder)
+    write_weights(folder, place([6], [0, 24], "I32"))
+    with pytest.raises(ValueError, match="type"):
+        MiniLM(folder)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        place([6], [0, 28]),
+        place([7], [0, 24]),
+        place([3], [-12, 0]),
+        place([-1], [0, 24]),
+        place([3], [24, 12]),
+        place([2**40, 2**40], [0, 24]),
+        b"{ ",
+        b"[]",
+        b'{"a": 1}',
+        b'{"a": {"dtype": "F32"}}',
+        b"\xff\xff\xff",
+        b"{}}",
+    ],
+)
+def test_a_damaged_table_of_contents_is_refused(folder: Path, table: Any) -> None:
+    write_weights(folder, table)
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        MiniLM(folder)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**20, 2**63])
+def test_a_table_longer_than_the_file_is_refused(folder: Path, length: int) -> None:
+    write_weights(folder, {}, length=length)
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        MiniLM(folder)
+
+
+def test_an_empty_file_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").touch()
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        MiniLM(folder)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from fabula.search.embeddings import passage_vectors as vectors_module
-from fabula.search.embeddings.dense import local
-from fabula.search.embeddings.endpoint import Endpoint
-from fabula.search.embeddings.passage_vectors import Vectors, folder_of
-from fabula.search.embeddings.vector_pool import Laid
+from fabula.search.embeddings.embedder import load_local_model
+from fabula.search.embeddings.endpoint import EmbeddingEndpoint
+from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
+from fabula.search.embeddings.vector_pool import TextRows
 from fabula.search.index import disk_cache as cache
 from tests.search.embedders import Letters
 from tests.search.servers import Server, embedding_server
@@ -26,43 +26,43 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def settled(vectors: Vectors, laid: Laid) -> None:
+def settled(vectors: PassageVectors, text_rows: TextRows) -> None:
     """Wait until the work in the background is done."""
     until = time.monotonic() + 20
     while vectors.progress[0] < vectors.progress[1] and time.monotonic() < until:
         time.sleep(0.005)
-    assert vectors.known(laid).sum() == sum(map(bool, laid.keys))
+    assert vectors.has_vectors(text_rows).sum() == sum(map(bool, text_rows.keys))
 
 
-def scores(vectors: Vectors, laid: Laid, text: str) -> list[float]:
-    direction = vectors.direction([(text, 1.0)])
+def scores(vectors: PassageVectors, text_rows: TextRows, text: str) -> list[float]:
+    direction = vectors.embed_query([(text, 1.0)])
     assert direction is not None
-    found: list[float] = vectors.scores(direction, laid).tolist()
+    found: list[float] = vectors.scores(direction, text_rows).tolist()
     return found
 
 
 def test_vectors_come_by_and_by_and_nobody_waits_for_them() -> None:
     letters = Letters()
     letters.go.clear()
-    vectors = Vectors(letters)
-    laid = vectors.lay(TEXTS)
+    vectors = PassageVectors(letters)
+    text_rows = vectors.set_texts(TEXTS)
     assert vectors.progress == (0, 60)
-    assert not vectors.known(laid).any()
+    assert not vectors.has_vectors(text_rows).any()
     letters.go.set()
-    settled(vectors, laid)
+    settled(vectors, text_rows)
     assert vectors.progress == (60, 60)
-    assert int(np.argmax(scores(vectors, laid, "cccc"))) % 26 == 2
+    assert int(np.argmax(scores(vectors, text_rows, "cccc"))) % 26 == 2
 
 
 def test_the_real_model_finds_what_is_meant() -> None:
-    model = local()
+    model = load_local_model()
     assert model is not None
-    vectors = Vectors(model)
-    laid = vectors.lay(
+    vectors = PassageVectors(model)
+    text_rows = vectors.set_texts(
         ["He owed the ferryman nine silver coins.", "She painted the door blue.", "The dog slept.", "她把门漆成蓝色。"]
     )
-    settled(vectors, laid)
-    found = scores(vectors, laid, "money that somebody must pay back")
+    settled(vectors, text_rows)
+    found = scores(vectors, text_rows, "money that somebody must pay back")
     assert found.index(max(found)) == 0
     assert found[3] == 0
     assert vectors.progress == (3, 3)
@@ -70,10 +70,10 @@ def test_the_real_model_finds_what_is_meant() -> None:
 
 def test_an_edit_costs_the_edited_text_alone() -> None:
     letters = Letters()
-    vectors = Vectors(letters)
-    laid = vectors.lay(TEXTS)
-    settled(vectors, laid)
-    after = vectors.lay([*TEXTS[:7], "zzzz anew", *TEXTS[8:]], laid)
+    vectors = PassageVectors(letters)
+    text_rows = vectors.set_texts(TEXTS)
+    settled(vectors, text_rows)
+    after = vectors.set_texts([*TEXTS[:7], "zzzz anew", *TEXTS[8:]], text_rows)
     settled(vectors, after)
     assert letters.texts[60:] == ["zzzz anew"]
     assert int(np.argmax(scores(vectors, after, "zzzz anew"))) == 7
@@ -81,162 +81,162 @@ def test_an_edit_costs_the_edited_text_alone() -> None:
 
 def test_what_nobody_needs_any_more_is_not_made() -> None:
     letters = Letters()
-    vectors = Vectors(letters)
-    before = vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(letters)
+    before = vectors.set_texts(TEXTS, fill=False)
     del before
-    laid = vectors.lay(TEXTS[:5], fill=False)
+    text_rows = vectors.set_texts(TEXTS[:5], fill=False)
     vectors.fill()
     assert sorted(letters.texts) == sorted(TEXTS[:5])
-    assert vectors.known(laid).all()
+    assert vectors.has_vectors(text_rows).all()
 
 
 def test_two_sets_of_texts_can_be_laid_at_once() -> None:
-    vectors = Vectors(Letters())
-    one, other = vectors.lay(TEXTS[:30], fill=False), vectors.lay(TEXTS[20:], fill=False)
+    vectors = PassageVectors(Letters())
+    one, other = vectors.set_texts(TEXTS[:30], fill=False), vectors.set_texts(TEXTS[20:], fill=False)
     vectors.fill()
-    assert vectors.known(one).all()
-    assert vectors.known(other).all()
+    assert vectors.has_vectors(one).all()
+    assert vectors.has_vectors(other).all()
 
 
 def test_filling_at_once_tells_how_far_it_is() -> None:
-    vectors = Vectors(Letters())
-    laid = vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(Letters())
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     told: list[tuple[int, int]] = []
     vectors.fill(lambda done, total: told.append((done, total)))
     assert told[-1] == (60, 60)
     assert told == sorted(told)
-    assert vectors.known(laid).all()
+    assert vectors.has_vectors(text_rows).all()
 
 
 def test_the_pool_lets_go_of_what_old_texts_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "SLACK", 10)
-    vectors = Vectors(Letters())
-    laid = vectors.lay(TEXTS, fill=False)
+    monkeypatch.setattr(vectors_module, "MAX_UNUSED", 10)
+    vectors = PassageVectors(Letters())
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    del laid
-    few = vectors.lay(TEXTS[:5], fill=False)
+    del text_rows
+    few = vectors.set_texts(TEXTS[:5], fill=False)
     assert len(vectors._pool) == 5
-    assert vectors.known(few).all()
+    assert vectors.has_vectors(few).all()
 
 
 def test_beyond_the_most_texts_are_found_by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "MOST", 8)
-    vectors = Vectors(Letters())
-    laid = vectors.lay(TEXTS, fill=False)
+    monkeypatch.setattr(vectors_module, "MAX_VECTORS", 8)
+    vectors = PassageVectors(Letters())
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert vectors.known(laid).sum() == 8
+    assert vectors.has_vectors(text_rows).sum() == 8
 
 
 def test_vectors_are_kept_and_not_made_again(tmp_path: Path) -> None:
-    first = Vectors(Letters(), tmp_path)
-    laid = first.lay(TEXTS)
-    settled(first, laid)
+    first = PassageVectors(Letters(), tmp_path)
+    text_rows = first.set_texts(TEXTS)
+    settled(first, text_rows)
     first.stop()
     letters = Letters()
-    second = Vectors(letters, tmp_path)
-    again = second.lay(TEXTS)
-    assert second.known(again).all()
+    second = PassageVectors(letters, tmp_path)
+    again = second.set_texts(TEXTS)
+    assert second.has_vectors(again).all()
     assert letters.asked == []
-    assert scores(second, again, "cccc") == scores(first, laid, "cccc")
+    assert scores(second, again, "cccc") == scores(first, text_rows, "cccc")
 
 
 def test_a_deleted_folder_is_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    vectors = Vectors(Letters(), folder)
-    vectors.lay(TEXTS[:10], fill=False)
+    vectors = PassageVectors(Letters(), folder)
+    vectors.set_texts(TEXTS[:10], fill=False)
     vectors.fill()
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
-    laid = vectors.lay(TEXTS, fill=False)
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert vectors.cache_trouble == ""
-    assert vectors.known(laid).all()
+    assert vectors.cache_error == ""
+    assert vectors.has_vectors(text_rows).all()
     assert any(folder.iterdir())
 
 
 def test_stopping_keeps_what_was_made(tmp_path: Path) -> None:
     letters = Letters()
-    vectors = Vectors(letters, tmp_path)
-    laid = vectors.lay(TEXTS)
+    vectors = PassageVectors(letters, tmp_path)
+    text_rows = vectors.set_texts(TEXTS)
     while not letters.asked:
         time.sleep(0.001)
     vectors.stop()
-    made = int(vectors.known(laid).sum())
-    assert made > 0
-    reader = Vectors(Letters(), tmp_path)
-    assert reader.known(reader.lay(TEXTS, fill=False)).sum() == made
+    built = int(vectors.has_vectors(text_rows).sum())
+    assert built > 0
+    reader = PassageVectors(Letters(), tmp_path)
+    assert reader.has_vectors(reader.set_texts(TEXTS, fill=False)).sum() == built
 
 
 def test_after_many_sittings_there_are_few_files(tmp_path: Path) -> None:
     for number in range(25):
-        vectors = Vectors(Letters(), tmp_path)
-        laid = vectors.lay([*TEXTS, f"sitting {number}"], fill=False)
+        vectors = PassageVectors(Letters(), tmp_path)
+        text_rows = vectors.set_texts([*TEXTS, f"sitting {number}"], fill=False)
         vectors.fill()
-        assert vectors.known(laid).all()
+        assert vectors.has_vectors(text_rows).all()
     assert len(list(tmp_path.iterdir())) <= 10
 
 
 def test_another_embedder_starts_anew_and_the_first_is_not_lost(tmp_path: Path) -> None:
     for name, asked in (("one", 5), ("other", 5), ("one", 0)):
         letters = Letters(name=name)
-        vectors = Vectors(letters, tmp_path)
-        vectors.lay(TEXTS[:5], fill=False)
+        vectors = PassageVectors(letters, tmp_path)
+        vectors.set_texts(TEXTS[:5], fill=False)
         vectors.fill()
         assert len(letters.texts) == asked
 
 
 def test_a_model_that_now_has_another_dimension_starts_anew(tmp_path: Path) -> None:
-    vectors = Vectors(Letters(), tmp_path)
-    vectors.lay(TEXTS[:5], fill=False)
+    vectors = PassageVectors(Letters(), tmp_path)
+    vectors.set_texts(TEXTS[:5], fill=False)
     vectors.fill()
-    changed = Vectors(Letters(dimension=30), tmp_path)
-    laid = changed.lay(TEXTS, fill=False)
+    changed = PassageVectors(Letters(dimension=30), tmp_path)
+    text_rows = changed.set_texts(TEXTS, fill=False)
     changed.fill()
-    laid = changed.lay(TEXTS, laid, fill=False)
+    text_rows = changed.set_texts(TEXTS, text_rows, fill=False)
     changed.fill()
-    assert changed.known(laid).all()
-    assert int(np.argmax(scores(changed, laid, "bbbb"))) % 26 == 1
+    assert changed.has_vectors(text_rows).all()
+    assert int(np.argmax(scores(changed, text_rows, "bbbb"))) % 26 == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"rubbish", b"FABVEC1\n" + b"\xff" * 40])
 def test_a_damaged_file_costs_time_only(tmp_path: Path, damage: bytes) -> None:
-    vectors = Vectors(Letters(), tmp_path)
-    vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(Letters(), tmp_path)
+    vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
     for path in tmp_path.iterdir():
         path.write_bytes(damage)
     letters = Letters()
-    again = Vectors(letters, tmp_path)
-    laid = again.lay(TEXTS, fill=False)
+    again = PassageVectors(letters, tmp_path)
+    text_rows = again.set_texts(TEXTS, fill=False)
     again.fill()
-    assert again.known(laid).all()
+    assert again.has_vectors(text_rows).all()
     assert len(letters.texts) == 60
-    assert again.cache_trouble == ""
+    assert again.cache_error == ""
 
 
 def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
     place = tmp_path / "taken"
     place.write_text("a file where the folder should be")
-    vectors = Vectors(Letters(), place)
-    laid = vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(Letters(), place)
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert vectors.known(laid).all()
-    assert vectors.cache_trouble
+    assert vectors.has_vectors(text_rows).all()
+    assert vectors.cache_error
 
 
 def test_files_that_cannot_be_read_are_done_without(tmp_path: Path) -> None:
-    vectors = Vectors(Letters(), tmp_path)
-    vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(Letters(), tmp_path)
+    vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
     (path,) = tmp_path.iterdir()
     path.unlink()
     path.mkdir()  # reading it fails for everybody, also for those whom permissions do not stop
-    again = Vectors(Letters(), tmp_path)
-    laid = again.lay(TEXTS, fill=False)
+    again = PassageVectors(Letters(), tmp_path)
+    text_rows = again.set_texts(TEXTS, fill=False)
     again.fill()
-    assert again.known(laid).all()
-    assert again.cache_trouble
+    assert again.has_vectors(text_rows).all()
+    assert again.cache_error
 
 
 def test_a_full_disk_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,54 +244,54 @@ def test_a_full_disk_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    vectors = Vectors(Letters(), tmp_path)
-    laid = vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(Letters(), tmp_path)
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert vectors.known(laid).all()
-    assert vectors.cache_trouble == "No space left on device"
+    assert vectors.has_vectors(text_rows).all()
+    assert vectors.cache_error == "No space left on device"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_is_down_leaves_scores_at_0_and_says_so(server: Server) -> None:
     server.status = 503
-    vectors = Vectors(Endpoint(server.url, "m"))
-    laid = vectors.lay(TEXTS, fill=False)
+    vectors = PassageVectors(EmbeddingEndpoint(server.url, "m"))
+    text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert "status 503" in vectors.trouble
-    assert vectors.direction([("aaa", 1.0)]) is None
-    assert not vectors.known(laid).any()
+    assert "status 503" in vectors.embedding_error
+    assert vectors.embed_query([("aaa", 1.0)]) is None
+    assert not vectors.has_vectors(text_rows).any()
 
 
 def test_a_server_that_changes_its_dimension_half_way_keeps_what_was_good(server: Server) -> None:
-    vectors = Vectors(Endpoint(server.url, "m"))
-    laid = vectors.lay(TEXTS[:20], fill=False)
+    vectors = PassageVectors(EmbeddingEndpoint(server.url, "m"))
+    text_rows = vectors.set_texts(TEXTS[:20], fill=False)
     vectors.fill()
     server.change = lambda rows: [{**row, "embedding": [1.0] * 30} for row in rows]
-    laid = vectors.lay(TEXTS, laid, fill=False)
+    text_rows = vectors.set_texts(TEXTS, text_rows, fill=False)
     vectors.fill()
-    assert "other lengths" in vectors.trouble
-    assert vectors.known(laid).sum() == 20
+    assert "other lengths" in vectors.embedding_error
+    assert vectors.has_vectors(text_rows).sum() == 20
 
 
 def test_after_a_failure_the_work_goes_on(server: Server) -> None:
     server.status = 503
-    vectors = Vectors(Endpoint(server.url, "m"), first_wait=0.01)
-    laid = vectors.lay(TEXTS)
+    vectors = PassageVectors(EmbeddingEndpoint(server.url, "m"), first_wait=0.01)
+    text_rows = vectors.set_texts(TEXTS)
     while len(server.asked) < 3:
         time.sleep(0.005)
     server.status = 200
-    settled(vectors, laid)
-    assert vectors.trouble == ""
+    settled(vectors, text_rows)
+    assert vectors.embedding_error == ""
     vectors.stop()
 
 
 def test_each_project_has_its_folder_in_the_cache() -> None:
-    assert folder_of("one") != folder_of("other")
-    assert folder_of("../../etc").parent == cache.folder() / "vectors"
+    assert vector_folder("one") != vector_folder("other")
+    assert vector_folder("../../etc").parent == cache.cache_folder() / "vectors"
 
 
 def test_no_texts_at_all() -> None:
-    vectors = Vectors(Letters())
-    laid = vectors.lay([])
+    vectors = PassageVectors(Letters())
+    text_rows = vectors.set_texts([])
     assert vectors.progress == (0, 0)
-    assert scores(vectors, laid, "aaa") == []
+    assert scores(vectors, text_rows, "aaa") == []

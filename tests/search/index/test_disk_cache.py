@@ -14,66 +14,68 @@ import pytest
 
 from fabula.core.errors import Code
 from fabula.core.view import View
-from fabula.search.corpus import Made, Shelf
-from fabula.search.index.index import disk_cache as cache
-from fabula.search.index.passages import Text
+from fabula.search.corpus import BuiltIndex, Corpus
+from fabula.search.index import disk_cache as cache
+from fabula.search.index.passages import DocumentText
 from fabula.search.model import Query
-from fabula.workspace.project import Fabula
+from fabula.workspace.read_only import open_view
 from tests.manuscript.stories import PROJECT, ask, chapter, filler, story
 
-TEXTS = [Text(f"ch-{n}", f"Chapter {n}", filler(400, f"tide{n}") + f"\n\nThe relic{n} lay there.") for n in range(5)]
+TEXTS = [
+    DocumentText(f"ch-{n}", f"Chapter {n}", filler(400, f"tide{n}") + f"\n\nThe relic{n} lay there.") for n in range(5)
+]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of our own."""
-    monkeypatch.setenv(cache.SETTING, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def made(texts: list[Text] = TEXTS) -> tuple[Made, int]:
+def built(texts: list[DocumentText] = TEXTS) -> tuple[BuiltIndex, int]:
     """An index as a large project would get it, and how many times something was counted for it."""
     counted: list[int] = []
-    found = Shelf("p", texts, at_once=100).finished(lambda done, total: counted.append(done))
+    found = Corpus("p", texts, immediate_characters=100).build_index(lambda done, total: counted.append(done))
     return found, len(counted)
 
 
-def answers(found: Made) -> list[tuple[str, float]]:
-    hits = found.index.search(Query(parts=(("relic3 tide stones", 1.0),)), most=5)
-    return [(found.index.passages[hit.number].source, hit.score) for hit in hits]
+def answers(found: BuiltIndex) -> list[tuple[str, float]]:
+    hits = found.index.search(Query(parts=(("relic3 tide stones", 1.0),)), limit=5)
+    return [(found.index.passages[hit.passage_number].source, hit.score) for hit in hits]
 
 
 def test_what_was_counted_once_is_not_counted_again(folder: Path) -> None:
-    first, counted = made()
+    first, counted = built()
     assert counted == 5
     assert [path.suffix for path in (folder / "search").iterdir()] == [".index"]
-    second, counted = made()
+    second, counted = built()
     assert counted == 0
     assert answers(second) == answers(first)
-    assert (first.trouble, second.trouble) == ("", "")
+    assert (first.cache_error, second.cache_error) == ("", "")
 
 
 def test_only_what_changed_is_counted() -> None:
-    made()
-    changed = [*TEXTS[:4], Text("ch-4", "Chapter 4", "Something else entirely. " * 20)]
-    found, counted = made(changed)
+    built()
+    changed = [*TEXTS[:4], DocumentText("ch-4", "Chapter 4", "Something else entirely. " * 20)]
+    found, counted = built(changed)
     assert counted == 1
     assert answers(found)
 
 
 def test_a_folder_that_was_deleted_is_made_anew(folder: Path) -> None:
-    first, _ = made()
+    first, _ = built()
     for path in (folder / "search").iterdir():
         path.unlink()
     (folder / "search").rmdir()
-    again, counted = made()
+    again, counted = built()
     assert counted == 5
     assert answers(again) == answers(first)
-    assert cache.file_of("p").exists()
+    assert cache.index_file("p").exists()
 
 
 def test_a_small_project_leaves_nothing_in_it(folder: Path) -> None:
-    Shelf("p", TEXTS).finished()
+    Corpus("p", TEXTS).build_index()
     assert not folder.exists()
 
 
@@ -120,14 +122,14 @@ def _huge_head(data: bytes) -> bytes:
     "spoil", [_garbage, _half, _nothing, _one_bit, _wild_numbers, _negative, _lying_head, _huge_head]
 )
 def test_a_damaged_file_is_made_anew_with_a_warning(spoil: Callable[[bytes], bytes]) -> None:
-    first, _ = made()
-    path = cache.file_of("p")
+    first, _ = built()
+    path = cache.index_file("p")
     path.write_bytes(spoil(path.read_bytes()))
-    again, counted = made()
+    again, counted = built()
     assert counted == 5
     assert answers(again) == answers(first)
-    assert again.trouble
-    _, counted = made()
+    assert again.cache_error
+    _, counted = built()
     assert counted == 0, "it was replaced by a good one"
 
 
@@ -139,17 +141,17 @@ def test_a_pickle_is_never_opened(folder: Path) -> None:
             return os.mkdir, (str(folder / "sprung"),)
 
     (folder / "search").mkdir(parents=True)
-    cache.file_of("p").write_bytes(pickle.dumps(Trap()))
-    made()
+    cache.index_file("p").write_bytes(pickle.dumps(Trap()))
+    built()
     assert not (folder / "sprung").exists()
 
 
 def test_a_file_of_other_rules_for_words_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    made()
-    monkeypatch.setattr(cache, "_probe", lambda: "other rules")
-    found, counted = made()
+    built()
+    monkeypatch.setattr(cache, "_terms_version", lambda: "other rules")
+    found, counted = built()
     assert counted == 5
-    assert found.trouble == ""
+    assert found.cache_error == ""
 
 
 def _file_instead_of_folder(folder: Path) -> None:
@@ -162,17 +164,17 @@ def _file_instead_of_subfolder(folder: Path) -> None:
 
 
 def _folder_instead_of_file(folder: Path) -> None:
-    (cache.file_of("p") / "inside").mkdir(parents=True)
+    (cache.index_file("p") / "inside").mkdir(parents=True)
 
 
 @pytest.mark.parametrize("obstruct", [_file_instead_of_folder, _file_instead_of_subfolder, _folder_instead_of_file])
 def test_a_folder_that_cannot_be_written_to_is_done_without(folder: Path, obstruct: Callable[[Path], None]) -> None:
-    expected = answers(Shelf("p", TEXTS).finished())
+    expected = answers(Corpus("p", TEXTS).build_index())
     obstruct(folder)
-    found, counted = made()
+    found, counted = built()
     assert counted == 5
     assert answers(found) == expected
-    assert found.trouble
+    assert found.cache_error
 
 
 @pytest.fixture
@@ -186,9 +188,9 @@ def full_disk() -> Iterator[None]:
 
 @pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_leaves_no_half_written_file(folder: Path) -> None:
-    found, counted = made()
+    found, counted = built()
     assert counted == 5
-    assert found.trouble
+    assert found.cache_error
     assert answers(found)
     assert list((folder / "search").iterdir()) == []
 
@@ -203,16 +205,16 @@ with open(sys.argv[1], "rb+") as file:
 
 
 def test_a_lock_that_another_process_holds_stops_nobody() -> None:
-    first, _ = made()
+    first, _ = built()
     with subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(cache.file_of("p"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", _HOLD, str(cache.index_file("p"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
-        again, counted = made()
-        assert (counted, again.trouble) == (0, "")
-        _, counted = made([Text("ch-0", "Chapter 0", "All of it is new now. " * 40)])
+        again, counted = built()
+        assert (counted, again.cache_error) == (0, "")
+        _, counted = built([DocumentText("ch-0", "Chapter 0", "All of it is new now. " * 40)])
         assert counted == 1
         holder.stdin.close()
     assert answers(again) == answers(first)
@@ -220,12 +222,12 @@ def test_a_lock_that_another_process_holds_stops_nobody() -> None:
 
 _WRITE = """
 import sys
-from fabula.search.index.passages import Text
-from fabula.search.corpus import Shelf
+from fabula.search.index.passages import DocumentText
+from fabula.search.corpus import Corpus
 for round in range(6):
-    texts = [Text(f"ch-{n}", "A", f"Round {round} of {sys.argv[1]}, line {n}. " * 60) for n in range(5)]
-    found = Shelf("p", texts, at_once=100).finished()
-    assert len(found.index.passages) > 5 and found.trouble == "", found.trouble
+    texts = [DocumentText(f"ch-{n}", "A", f"Round {round} of {sys.argv[1]}, line {n}. " * 60) for n in range(5)]
+    found = Corpus("p", texts, immediate_characters=100).build_index()
+    assert len(found.index.passages) > 5 and found.cache_error == "", found.cache_error
 """
 
 
@@ -233,39 +235,39 @@ def test_several_processes_share_a_folder_and_tear_nothing(folder: Path) -> None
     writers = [subprocess.Popen([sys.executable, "-c", _WRITE, str(n)]) for n in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert len(list((folder / "search").iterdir())) == 1
-    assert made()[0].trouble == ""
+    assert built()[0].cache_error == ""
 
 
 def test_what_nobody_needs_any_more_is_swept_away(folder: Path) -> None:
     (folder / "search").mkdir(parents=True)
-    for name, age in (("old.index", cache.OLDEST + 9), ("writing-1", 9999), ("young.index", 0), ("writing-2", 0)):
+    for name, age in (("old.index", cache.MAX_AGE + 9), ("writing-1", 9999), ("young.index", 0), ("writing-2", 0)):
         path = folder / "search" / name
         path.write_bytes(b"")
         then = path.stat().st_mtime - age
         os.utime(path, (then, then))
-    made()
+    built()
     assert {path.name for path in (folder / "search").iterdir()} == {
         "young.index",
         "writing-2",
-        cache.file_of("p").name,
+        cache.index_file("p").name,
     }
 
 
 def test_an_assembly_goes_on_without_the_cache_and_says_so(folder: Path) -> None:
     fabula = story(chapter(1, "The astrolabe lay on the table.\n\n" + filler(900)), chapter(2, filler(900)))
     _file_instead_of_folder(folder)
-    shelf = fabula.view.room(Shelf)
-    assert shelf is not None
-    large = Shelf(PROJECT, shelf.texts, at_once=100)
-    large.finished()
-    rooms = dict(fabula.view.rooms) | {Shelf: large}
-    fabula = Fabula(View(fabula.view.project, fabula.view.timeline, rooms))
+    project_corpus = fabula.view.snapshot(Corpus)
+    assert project_corpus is not None
+    large = Corpus(PROJECT, project_corpus.texts, immediate_characters=100)
+    large.build_index()
+    rooms = dict(fabula.view.snapshots) | {Corpus: large}
+    fabula = open_view(View(fabula.view.project, fabula.view.timeline, rooms))
     result = ask(fabula, additional_input="Where is the astrolabe?")
     assert "The astrolabe lay" in result.prompt
     assert [w.partition(":")[0] for w in result.warnings] == [Code.RETRIEVAL_CACHE.value]
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    assert cache.folder() == folder
-    monkeypatch.delenv(cache.SETTING)
-    assert cache.folder().name == "fabula"
+    assert cache.cache_folder() == folder
+    monkeypatch.delenv(cache.CACHE_VARIABLE)
+    assert cache.cache_folder().name == "fabula"

@@ -9,31 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.search.index import postings
-from fabula.search.index.index import Index
-from fabula.search.model import Hit, Passage, Query, Thread
-from fabula.text.terms import counted
+from fabula.search.index import inverted_index as postings
+from fabula.search.index.index import SearchIndex
+from fabula.search.model import Passage, Query, SearchDocument, SearchHit
+from fabula.text.terms import count_terms
 
 WORDS = ("lamp", "ferry", "harbour", "salt", "灯塔", "渡口", "the", "walked", "Ana:", "1912", "walk")
 
 
-def thread(name: str, *texts: str) -> Thread:
-    return Thread(name, tuple(Passage(f"search:{name}#{at}", text) for at, text in enumerate(texts)))
+def thread(name: str, *texts: str) -> SearchDocument:
+    return SearchDocument(name, tuple(Passage(f"search:{name}#{at}", text) for at, text in enumerate(texts)))
 
 
-def find(index: Index, text: str, most: int = 5) -> list[str]:
-    return [index.passages[hit.number].text for hit in index.search(Query(parts=((text, 1.0),)), most=most)]
+def find(index: SearchIndex, text: str, most: int = 5) -> list[str]:
+    return [index.passages[hit.passage_number].text for hit in index.search(Query(parts=((text, 1.0),)), limit=most)]
 
 
 def test_passages_are_numbered_in_the_order_of_their_threads() -> None:
-    index = Index([thread("b", "one", "two"), thread("a", "three")])
+    index = SearchIndex([thread("b", "one", "two"), thread("a", "three")])
     assert [passage.text for passage in index.passages] == ["one", "two", "three"]
     assert index.by_source == {"search:b#0": 0, "search:b#1": 1, "search:a#0": 2}
 
 
-@pytest.mark.parametrize("threads", [[], [thread("a")], [thread("a", "")], [thread("a"), thread("b", "。")]])
-def test_an_index_of_nothing_finds_nothing(threads: Sequence[Thread]) -> None:
-    assert find(Index(threads), "lamp") == []
+@pytest.mark.parametrize("documents", [[], [thread("a")], [thread("a", "")], [thread("a"), thread("b", "。")]])
+def test_an_index_of_nothing_finds_nothing(documents: Sequence[SearchDocument]) -> None:
+    assert find(SearchIndex(documents), "lamp") == []
 
 
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=6)
@@ -45,17 +45,17 @@ books = st.dictionaries(st.sampled_from("abcdef"), texts, max_size=5)
 def test_an_index_that_follows_another_answers_as_one_made_from_nothing(
     versions: list[dict[str, list[str]]], text: str
 ) -> None:
-    index: Index | None = None
+    index: SearchIndex | None = None
     query = Query(parts=((text, 1.0),))
     for version in versions:
-        threads = [thread(name, *passages) for name, passages in version.items()]
-        index = Index(threads, index)
-        fresh = Index(threads)
-        assert rounded(index.search(query, most=20)) == rounded(fresh.search(query, most=20))
+        documents = [thread(name, *passages) for name, passages in version.items()]
+        index = SearchIndex(documents, index)
+        fresh = SearchIndex(documents)
+        assert rounded(index.search(query, limit=20)) == rounded(fresh.search(query, limit=20))
 
 
-def rounded(hits: Sequence[Hit]) -> list[tuple[int, float]]:
-    return [(hit.number, round(hit.score, 4)) for hit in hits]
+def rounded(hits: Sequence[SearchHit]) -> list[tuple[int, float]]:
+    return [(hit.passage_number, round(hit.score, 4)) for hit in hits]
 
 
 def test_only_passages_that_changed_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,15 +63,15 @@ def test_only_passages_that_changed_are_looked_at_again(monkeypatch: pytest.Monk
 
     def watched(text: str) -> Mapping[str, int]:
         seen.append(text)
-        return counted(text)
+        return count_terms(text)
 
-    monkeypatch.setattr(postings, "counted", watched)
+    monkeypatch.setattr(postings, "count_terms", watched)
     first = [thread(f"t{n}", *(f"lamp {n} {m}" for m in range(4))) for n in range(5)]
-    index = Index(first)
+    index = SearchIndex(first)
     assert len(seen) == 20
     seen.clear()
     changed = thread("t2", "lamp 2 0", "a ferry", "lamp 2 2", "lamp 2 3")
-    after = Index([*first[:2], changed, *first[3:]], index)
+    after = SearchIndex([*first[:2], changed, *first[3:]], index)
     assert seen == ["a ferry"]
     assert after.postings["t1"] is index.postings["t1"]
     assert find(after, "ferry", 1) == ["a ferry"]
@@ -79,26 +79,28 @@ def test_only_passages_that_changed_are_looked_at_again(monkeypatch: pytest.Monk
 
 
 def test_counts_read_back_from_a_cache_serve_as_well() -> None:
-    threads = [thread("a", "the lamp burns", "a ferry"), thread("b", "salt")]
-    index = Index(threads)
+    documents = [thread("a", "the lamp burns", "a ferry"), thread("b", "salt")]
+    index = SearchIndex(documents)
     kept = pickle.loads(pickle.dumps(dict(index.postings)))
-    assert find(Index(threads, kept=kept), "ferry") == find(index, "ferry")
+    assert find(SearchIndex(documents, cached=kept), "ferry") == find(index, "ferry")
 
 
 def test_words_of_passages_that_are_gone_are_let_go() -> None:
-    index = Index([thread("a", *(f"word{n}x" for n in range(400)), "lamp")])
-    index = Index([thread("a", "lamp", "salt")], index)
-    assert set(index.postings["a"].words) == {"lamp", "=lamp", "salt", "=salt"}
+    index = SearchIndex([thread("a", *(f"word{n}x" for n in range(400)), "lamp")])
+    index = SearchIndex([thread("a", "lamp", "salt")], index)
+    assert set(index.postings["a"].terms) == {"lamp", "=lamp", "salt", "=salt"}
 
 
 def test_a_book_without_a_paragraph_is_no_trouble() -> None:
     body = "lamp ferry " * 400
-    index = Index([thread("a", *(f"{body} mark{n}" for n in range(30)))])
+    index = SearchIndex([thread("a", *(f"{body} mark{n}" for n in range(30)))])
     assert find(index, "mark17", 1)[0].endswith("mark17")
 
 
-def said(*turns: tuple[str, str]) -> Thread:
-    return Thread("talk", tuple(Passage(f"history:{at}", text, at=when) for at, (text, when) in enumerate(turns)))
+def said(*turns: tuple[str, str]) -> SearchDocument:
+    return SearchDocument(
+        "talk", tuple(Passage(f"history:{at}", text, at=when) for at, (text, when) in enumerate(turns))
+    )
 
 
 def test_those_beside_a_passage_stand_in_its_thread_and_were_said_soon() -> None:
@@ -109,16 +111,18 @@ def test_those_beside_a_passage_stand_in_its_thread_and_were_said_soon() -> None
         ("four", "2023-05-08T23:00:00Z"),
         ("five", "later"),
     )
-    index = Index([thread("a", "zero"), talk, thread("b", "six", "seven")])
-    beside = [index.beside(number) for number in range(len(index.passages))]
+    index = SearchIndex([thread("a", "zero"), talk, thread("b", "six", "seven")])
+    beside = [index.find_neighbours(number) for number in range(len(index.passages))]
     assert beside == [[], [2], [1, 3], [2], [5], [4], [7], [6]]
 
 
 def test_words_are_not_lent_across_a_long_pause() -> None:
     def scores(when: str) -> list[float]:
         talk = said(("the ferry and the salt", "2023-05-08T10:00:00Z"), ("nothing", when), ("the ferry", ""))
-        hits = Index([talk, thread("a", "harbour")]).search(Query(parts=(("ferry salt", 1.0),)), most=9)
-        return [round(hit.score, 3) for hit in sorted(hits, key=lambda hit: hit.number) if hit.number == 1]
+        hits = SearchIndex([talk, thread("a", "harbour")]).search(Query(parts=(("ferry salt", 1.0),)), limit=9)
+        return [
+            round(hit.score, 3) for hit in sorted(hits, key=lambda hit: hit.passage_number) if hit.passage_number == 1
+        ]
 
     assert scores("2023-05-08T10:05:00Z")
     assert scores("2023-05-09T10:00:00Z") != scores("2023-05-08T10:05:00Z")
@@ -126,7 +130,9 @@ def test_words_are_not_lent_across_a_long_pause() -> None:
 
 def test_an_index_with_pauses_follows_another_like_one_made_from_nothing() -> None:
     turns = [("the lamp", "2023-05-08T10:00:00Z"), ("the ferry", "2023-05-10T10:00:00Z")]
-    before = Index([said(*turns), thread("a", "salt")])
-    threads = [said(*turns, ("the salt lamp", "2023-05-20T10:00:00Z")), thread("a", "salt", "lamp")]
+    before = SearchIndex([said(*turns), thread("a", "salt")])
+    documents = [said(*turns, ("the salt lamp", "2023-05-20T10:00:00Z")), thread("a", "salt", "lamp")]
     query = Query(parts=(("salt lamp", 1.0),))
-    assert rounded(Index(threads, before).search(query, most=9)) == rounded(Index(threads).search(query, most=9))
+    assert rounded(SearchIndex(documents, before).search(query, limit=9)) == rounded(
+        SearchIndex(documents).search(query, limit=9)
+    )

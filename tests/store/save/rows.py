@@ -12,13 +12,14 @@ from sqlalchemy import select
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs.tables import jobs
 from fabula.store.save.manifest import Record
-from fabula.store.save.tables import Shape, shapes
+from fabula.store.save.tables import TableFormat, table_formats
 from fabula.store.schema import METADATA
-from fabula.store.store import OWNER, Store
-from fabula.store.transaction import Reading
+from fabula.store.store import LOCAL_USER, Store
+from fabula.store.transaction import ReadTransaction
 
 OLDEST = Path(__file__).parent / "format-1.fabula"
-GOLDEN = Path(__file__).parent / "format-2.fabula"
+FORMAT_2 = Path(__file__).parent / "format-2.fabula"
+GOLDEN = Path(__file__).parent / "format-3.fabula"
 PROJECT = "harbour"
 MADE = "2026-01-01T00:00:00.000000Z"
 HARD = (
@@ -102,7 +103,7 @@ ROWS: dict[str, list[Record]] = {
         {"id": "run", "money_micros": 2**63 - 1, "trace": {"kept": [1, 2]}, "prompt": HARD, "verdicts": [{"a": None}]}
     ],
     "lorebooks": [{"id": "lore", "name": "World", "book": {"entries": {"0": {"key": ["fog"], "unknown": 1e-9}}}}],
-    "presets": [{"id": "preset", "name": "Mine", "nodes": [{"type": "message", "depth": 0}]}],
+    "presets": [{"id": "preset", "name": "Mine", "nodes": [{"type": "message", "injectionStrategy": {"depth": 0}}]}],
     "budgets": [{"profile": {"rules": {"ratio": 0.15, "minimum": 100}}, "limits": {"day": 100000}}],
     "settings": [{"name": "font", "value": "Noto"}, {"name": "max_tokens", "value": 512}, {"name": "unset"}],
     "person/profiles": [{"text": "Writes at night. 夜里写。"}],
@@ -113,27 +114,27 @@ ROWS: dict[str, list[Record]] = {
 
 def fill(store: Store, project_id: str = PROJECT) -> None:
     """Put the project and its person into a store, beside things that are no part of a save."""
-    with store.write(project=project_id, user=OWNER) as tx:
-        for shape in shapes():
+    with store.write(project=project_id, user=LOCAL_USER) as tx:
+        for shape in table_formats():
             if shape.owner == "project" or not tx.count(shape.table):
                 for row in ROWS[shape.name]:
-                    tx.add(shape.table, row)
-        tx.add(jobs, {"key": "job", "work": {"embedding": [0.1, 0.2]}})
+                    tx.insert(shape.table, row)
+        tx.insert(jobs, {"key": "job", "work": {"embedding": [0.1, 0.2]}})
 
 
 def contents(store: Store, project_id: str = PROJECT) -> dict[str, list[Record]]:
     """Every saved row of a project, without its id."""
     with store.read(project=project_id) as reading:
-        return {shape.name: _rows(reading, shape) for shape in shapes() if shape.owner == "project"}
+        return {shape.name: _rows(reading, shape) for shape in table_formats() if shape.owner == "project"}
 
 
-def person(store: Store, user: str = OWNER) -> dict[str, list[Record]]:
+def person(store: Store, user: str = LOCAL_USER) -> dict[str, list[Record]]:
     """Every saved row of a person."""
     with store.read(user=user) as reading:
-        return {shape.name: _rows(reading, shape) for shape in shapes() if shape.owner == "user"}
+        return {shape.name: _rows(reading, shape) for shape in table_formats() if shape.owner == "user"}
 
 
-def _rows(reading: Reading, shape: Shape) -> list[Record]:
+def _rows(reading: ReadTransaction, shape: TableFormat) -> list[Record]:
     return sorted(({name: row._mapping[name] for name in shape.columns} for row in reading.rows(shape.table)), key=repr)
 
 

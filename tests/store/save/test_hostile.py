@@ -21,7 +21,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import beats
 from fabula.store.save import reader as save_open
-from fabula.store.save.loading import backups, load, verify
+from fabula.store.save.loading import list_project_backups, load_save, verify_save
 from fabula.store.store import Store
 from tests.conftest import ENGINES
 from tests.store.save.rows import GOLDEN, PROJECT, assert_says, everything, fill, members
@@ -140,7 +140,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "an absolute path": (_member("/etc/x.md"), UNSAFE, ("outside",)),
     "a path of Windows": (_member("..\\x.md"), UNSAFE, ("outside",)),
     "another format": (_set(format="zip-of-cats"), DAMAGED, ("zip-of-cats",)),
-    "a future format": (_set(version=3), TOO_NEW, ("format 3", "Update")),
+    "a future format": (_set(version=4), TOO_NEW, ("format 4", "Update")),
     "a format that never was": (_set(version=0), DAMAGED, ("format 0",)),
     "a negative format": (_set(version=-(10**9)), DAMAGED, ("format -1000000000",)),
     "a format that is no number": (_set(version="1"), DAMAGED, ("manifest.json",)),
@@ -354,15 +354,15 @@ def assert_refused(store: Store, path: Path, code: Code, words: tuple[str, ...])
     before = everything(store)
     for replace in (False, True):
         with pytest.raises(FabulaError) as refused:
-            load(store, path, replace=replace)
+            load_save(store, path, replace=replace)
         assert "bad.fabula" in refused.value.sentence
         if path.is_file():
             assert_says(refused.value, code, *words)
         assert refused.value.code is code
     assert everything(store) == before
-    assert backups(store, PROJECT) == []
-    report = verify(path)
-    assert (report.loads, report.code, report.reason) == (False, code, refused.value.sentence)
+    assert list_project_backups(store, PROJECT) == []
+    report = verify_save(path)
+    assert (report.is_loadable, report.code, report.reason) == (False, code, refused.value.sentence)
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -383,22 +383,22 @@ def test_a_broken_file_is_refused_whole(name: str, full: Store, tmp_path: Path) 
 
 def test_the_forger_makes_good_saves_where_nothing_is_changed(store: Store, tmp_path: Path) -> None:
     Forgery().write(tmp_path / "good.fabula")
-    assert load(store, tmp_path / "good.fabula").project_id == PROJECT
+    assert load_save(store, tmp_path / "good.fabula").project_id == PROJECT
 
 
 def test_a_line_of_too_many_values_is_not_even_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save_open, "MOST_PIECES", 10_000)
+    monkeypatch.setattr(save_open, "MAX_LINE_VALUES", 10_000)
     forged = Forgery()
     forged.line("lorebooks", 0, book=[[]] * 20_000)
     forged.write(tmp_path / "bad.fabula")
-    report = verify(tmp_path / "bad.fabula")
+    report = verify_save(tmp_path / "bad.fabula")
     assert report.code is Code.SAVE_UNSAFE
     assert "line 1 of lorebooks.jsonl" in report.reason
 
 
 def test_too_many_rows_are_refused_by_the_manifest_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save_open, "MOST_ROWS", 10)
-    report = verify(GOLDEN)
+    monkeypatch.setattr(save_open, "MAX_ROWS", 10)
+    report = verify_save(GOLDEN)
     assert report.code is Code.SAVE_UNSAFE
 
 
@@ -406,7 +406,7 @@ def test_a_row_may_leave_columns_to_their_defaults(store: Store, tmp_path: Path)
     forged = Forgery()
     forged.members["beats.jsonl"] = b'{"id":"x","document_id":"a"}\n{"id":"y","document_id":"a","place":3}\n'
     forged.write(tmp_path / "old.fabula")
-    load(store, tmp_path / "old.fabula")
+    load_save(store, tmp_path / "old.fabula")
     with store.read(project=PROJECT) as reading:
         found = [(row.id, row.place, row.text, row.version) for row in reading.rows(beats, order=(beats.c.id,))]
     assert found == [("x", 0, "", 1), ("y", 3, "", 1)]
@@ -415,13 +415,13 @@ def test_a_row_may_leave_columns_to_their_defaults(store: Store, tmp_path: Path)
 _WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-from fabula.store.save.loading import verify
-from fabula.store.save.tables import shapes
+from fabula.store.save.checking import verify_save
+from fabula.store.save.tables import table_formats
 
-shapes()
+table_formats()
 (used,) = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
 resource.setrlimit(resource.RLIMIT_AS, (used * 1024 + 200_000_000,) * 2)
-print(verify(Path(sys.argv[1])).code)
+print(verify_save(Path(sys.argv[1])).code)
 """
 
 
@@ -441,6 +441,6 @@ def test_a_refused_save_is_no_reason_to_make_anything(store: Store, tmp_path: Pa
     before = everything(store)
     (tmp_path / "bad.fabula").write_bytes(GOLDEN.read_bytes()[:-1])
     with pytest.raises(FabulaError):
-        load(store, tmp_path / "bad.fabula", into="mine", replace=True)
+        load_save(store, tmp_path / "bad.fabula", project_id="mine", replace=True)
     assert everything(store) == before
-    assert backups(store, "mine") == []
+    assert list_project_backups(store, "mine") == []

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from fabula.text.names.disambiguation import Mention, mentions
-from fabula.text.names.matcher import Names
+from fabula.text.names.disambiguation import Mention, resolve_mentions
+from fabula.text.names.matcher import NameMatcher
 
-CAST = {"tom": ["Tom Bright", "the Captain"], "ann": ["Ann Lowe", "the Captain"], "sue": ["Sue"]}
+NAMES = {"tom": ["Tom Bright", "the Captain"], "ann": ["Ann Lowe", "the Captain"], "sue": ["Sue"]}
 
 
 def owners(text: str) -> list[tuple[str, ...]]:
-    return [mention.owners for mention in mentions(Names(CAST).find(text))]
+    return [mention.owners for mention in resolve_mentions(NameMatcher(NAMES).find(text))]
 
 
 def test_a_name_of_one_person_means_that_person() -> None:
-    (mention,) = mentions(Names(CAST).find("Sue came."))
+    (mention,) = resolve_mentions(NameMatcher(NAMES).find("Sue came."))
     assert mention == Mention("Sue", 0, 3, ("sue",))
-    assert mention.certain
+    assert mention.is_certain
 
 
 def test_of_several_whoever_was_named_last_comes_first() -> None:

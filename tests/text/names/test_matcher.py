@@ -6,15 +6,15 @@ import random
 
 import pytest
 
-from fabula.text.names.matcher import Names
+from fabula.text.names.matcher import NameMatcher
 
 
 def found(names: dict[str, list[str]], text: str) -> list[tuple[str, str]]:
     """Owner and the words themselves, checked against the text."""
-    hits = Names(names).find(text)
-    assert all(text[hit.start : hit.end] == hit.surface for hit in hits)
-    assert [hit.start for hit in hits] == sorted(hit.start for hit in hits)
-    return [(hit.owner, hit.surface) for hit in hits]
+    matches = NameMatcher(names).find(text)
+    assert all(text[match.start : match.end] == match.surface for match in matches)
+    assert [match.start for match in matches] == sorted(match.start for match in matches)
+    return [(match.owner, match.surface) for match in matches]
 
 
 def mentions(name: str, text: str) -> bool:
@@ -208,5 +208,5 @@ def test_a_hundred_thousand_names_are_found_like_a_few() -> None:
     names = {f"n{n}": ["Q" + "".join(rng.choices(letters, k=8)) + f"{n}"] for n in range(100_000)}
     wanted = names["n77777"][0]
     text = f"Then {wanted}'s lamp went out. " * 20
-    hits = Names({**names, "mara": ["Mara"], "lin": ["林远"]}).find(text + "Mara. 林远走了过来。")
-    assert [hit.owner for hit in hits] == ["n77777"] * 20 + ["mara", "lin"]
+    matches = NameMatcher({**names, "mara": ["Mara"], "lin": ["林远"]}).find(text + "Mara. 林远走了过来。")
+    assert [match.owner for match in matches] == ["n77777"] * 20 + ["mara", "lin"]

@@ -7,10 +7,10 @@ from contextlib import suppress
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.text.tokens.models import FAMILIES, find_model
+from fabula.text.tokens.models import MODEL_FAMILIES, find_model
 
 
-@pytest.mark.parametrize("name", [family.name for family in FAMILIES])
+@pytest.mark.parametrize("name", [family.name for family in MODEL_FAMILIES])
 def test_every_family_is_found_by_its_own_name_and_can_count(name: str) -> None:
     model = find_model(name)
     assert model.name == name
@@ -93,7 +93,7 @@ def test_gpt_4_5_is_not_counted_with_the_vocabulary_of_gpt_4() -> None:
 
 def test_with_a_window_and_an_encoding_any_name_will_do() -> None:
     model = find_model("my-own-finetune", window=12_000, encoding_name="llama3")
-    assert (model.name, model.window, model.encoding, model.exact) == ("my-own-finetune", 12_000, "llama3", True)
+    assert (model.name, model.window, model.encoding, model.is_exact) == ("my-own-finetune", 12_000, "llama3", True)
     assert find_model("qwen3.5", window=12_000, encoding_name="qwen3").window == 12_000
 
 
@@ -111,4 +111,4 @@ def test_what_is_given_with_the_request_outranks_the_table() -> None:
     assert find_model("gpt-4o", window=8_192).encoding == "o200k_base"
     given = find_model("claude-sonnet-4", encoding_name="cl100k_base")
     assert given.encoding == "cl100k_base"
-    assert given.exact
+    assert given.is_exact

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from fabula.jobs import queue as service
-from fabula.jobs.model import Card, State
+from fabula.jobs.model import JobState, JobSummary
 from fabula.jobs.tables import jobs
 from fabula.jobs.worker import Worker
 from fabula.store.store import Store
-from fabula.workspace.handlers.job_kinds import kinds_of
-from fabula.workspace.views import Library
-from tests.llm.server import Server
+from fabula.workspace.handlers.job_kinds import job_kinds
+from fabula.workspace.views import ProjectViews
+from tests.llm.server import ModelServer
 
 TEXT = (
     "Mira climbed the lighthouse stairs before dawn. The lamp had gone out in the night.\n\n"
@@ -21,25 +21,25 @@ TEXT = (
 )
 
 
-def jobs_of(store: Store) -> dict[str, Card]:
+def list_jobs(store: Store) -> dict[str, JobSummary]:
     """Every job of the project, by its key."""
     with store.read(project="p") as reading:
-        return {one.key: one for one in service.listed(reading)}
+        return {one.key: one for one in service.list_jobs(reading)}
 
 
 def make_due(store: Store) -> None:
     """As if the pause after a change had passed."""
     with store.write(project="p") as tx:
-        tx.change(jobs, {"due": tx.clock()}, jobs.c.state == State.QUEUED.value)
+        tx.update_rows(jobs, {"due": tx.current_time()}, jobs.c.state == JobState.QUEUED.value)
 
 
-def run_due(store: Store, library: Library) -> None:
+def run_due(store: Store, library: ProjectViews) -> None:
     """Do what is queued, and what follows from it."""
     make_due(store)
-    Worker(store, kinds_of(library), poll=0.02).drain()
+    Worker(store, job_kinds(library), poll_seconds=0.02).drain()
 
 
-def employ(server: Server, folder: Path, patch: pytest.MonkeyPatch, model: str = "gpt-4o") -> None:
+def set_up_model(server: ModelServer, folder: Path, patch: pytest.MonkeyPatch, model: str = "gpt-4o") -> None:
     """From now on a model works for the house."""
     file = folder / "models.toml"
     file.write_text(

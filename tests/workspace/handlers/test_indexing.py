@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from fabula.jobs import queue as service
-from fabula.jobs.model import State
-from fabula.jobs.triggers.documents import INDEX
+from fabula.jobs.model import JobState
+from fabula.jobs.triggers.documents import INDEX_JOB
 from fabula.manuscript import documents
-from fabula.search.embeddings import dense
-from fabula.search.embeddings.passage_vectors import folder_of
+from fabula.search.embeddings import embedder as dense
+from fabula.search.embeddings.passage_vectors import vector_folder
 from fabula.settings import edits as settings
 from fabula.store.store import Store
-from fabula.workspace.views import Library
-from tests.search.embeddings.test_embedder import Thesaurus
-from tests.workspace.handlers.background import TEXT, jobs_of, run_due
+from fabula.workspace.views import ProjectViews
+from tests.search.embeddings.test_semantic_search import Thesaurus
+from tests.workspace.handlers.background import TEXT, list_jobs, run_due
 
 
 @pytest.mark.parametrize("chosen", [None, "local"])
 def test_vectors_are_made_beforehand_where_the_project_is_searched_by_meaning(
-    chosen: str | None, store: Store, library: Library, monkeypatch: pytest.MonkeyPatch
+    chosen: str | None, store: Store, library: ProjectViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "local", Thesaurus)
+    monkeypatch.setattr(dense, "load_local_model", Thesaurus)
     with store.write(project="p") as tx:
         documents.add(tx, "One", document_id="one", text=TEXT * 3)
-        service.queue(tx, INDEX, f"{INDEX}:search")
+        service.enqueue(tx, INDEX_JOB, f"{INDEX_JOB}:search")
         if chosen is not None:
-            settings.put(tx, "search.embedding", chosen)
+            settings.set_value(tx, "search.embedding", chosen)
     run_due(store, library)
-    assert jobs_of(store)["index:search"].state is State.DONE
-    there = folder_of("p")
+    assert list_jobs(store)["index:search"].state is JobState.DONE
+    there = vector_folder("p")
     assert bool(there.exists() and any(path.is_file() for path in there.rglob("*"))) is (chosen is not None)

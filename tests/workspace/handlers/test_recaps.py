@@ -3,53 +3,59 @@
 from __future__ import annotations
 
 from fabula.conversation import edits as service
-from fabula.conversation.model import Kind, Message
+from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.recaps import editing as kept_recaps
-from fabula.jobs.model import State
+from fabula.jobs.model import JobState
 from fabula.llm import runs
 from fabula.store.store import Store
-from fabula.workspace.views import Library
-from tests.llm.server import Exchange, Server, openai_says
-from tests.workspace.handlers.background import jobs_of, run_due
+from fabula.workspace.views import ProjectViews
+from tests.llm.server import Exchange, ModelServer, openai_answer
+from tests.workspace.handlers.background import list_jobs, run_due
 
 
 def _talk(store: Store, rounds: int, first: int = 0) -> None:
     with store.write(project="p") as tx:
         if not first:
-            service.start(tx, "talk", participants=["player:1", "pawn:ann"])
+            service.start_conversation(tx, "talk", participants=["player:1", "pawn:ann"])
         for number in range(first, first + rounds):
-            service.say(tx, "talk", Message(id="", role="user", content=f"Question {number}?", speaker="player:1"))
-            reply = Message(id="", role="assistant", content=f"Answer {number}.", speaker="pawn:ann", kind=Kind.REPLY)
-            service.say(tx, "talk", reply)
+            service.add_message(
+                tx, "talk", Message(id="", role="user", content=f"Question {number}?", speaker="player:1")
+            )
+            reply = Message(
+                id="", role="assistant", content=f"Answer {number}.", speaker="pawn:ann", kind=MessageKind.REPLY
+            )
+            service.add_message(tx, "talk", reply)
 
 
-def test_five_rounds_are_told_and_ten_become_a_recap(store: Store, library: Library, model_server: Server) -> None:
+def test_five_rounds_are_told_and_ten_become_a_recap(
+    store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
     async def script(exchange: Exchange) -> None:
-        await openai_says(f"They talked, part {len(model_server.seen)}.")(exchange)
+        await openai_answer(f"They talked, part {len(model_server.exchanges)}.")(exchange)
 
     model_server.script = script
     _talk(store, 4)
-    assert "recap:talk" not in jobs_of(store), "four rounds are not enough"
+    assert "recap:talk" not in list_jobs(store), "four rounds are not enough"
     _talk(store, 6, first=4)
     run_due(store, library)
-    assert jobs_of(store)["recap:talk"].state is State.DONE
+    assert list_jobs(store)["recap:talk"].state is JobState.DONE
     with store.read(project="p") as reading:
-        kept = kept_recaps.listed(reading, "talk")
-        assert sorted(one.sort for one in kept) == ["recap", "summary", "summary"]
-        assert {one.state for one in kept} == {"fresh"}
-        assert {(run.skill_id, run.conversation_id, run.outcome) for run in runs.listed(reading)} == {
+        kept = kept_recaps.list_recaps(reading, "talk")
+        assert sorted(one.kind for one in kept) == ["recap", "summary", "summary"]
+        assert {one.freshness for one in kept} == {"fresh"}
+        assert {(run.skill_id, run.conversation_id, run.outcome) for run in runs.list_runs(reading)} == {
             ("recap", "talk", "used")
         }
-    first = "\n".join(message["content"] for message in model_server.seen[0].asked["messages"])
+    first = "\n".join(message["content"] for message in model_server.exchanges[0].request["messages"])
     assert "Question 0?" in first
     assert "Answer 4." in first
     assert "Question 5?" not in first
 
 
-def test_without_a_model_nothing_is_made_and_the_job_says_why(store: Store, library: Library) -> None:
+def test_without_a_model_nothing_is_made_and_the_job_says_why(store: Store, library: ProjectViews) -> None:
     _talk(store, 5)
     run_due(store, library)
-    assert jobs_of(store)["recap:talk"].why == "RECAP_NO_MODEL"
+    assert list_jobs(store)["recap:talk"].reason == "RECAP_NO_MODEL"
     with store.read(project="p") as reading:
-        assert kept_recaps.listed(reading, "talk") == []
-        assert service.get(reading, "talk").said == 10, "recording goes on"
+        assert kept_recaps.list_recaps(reading, "talk") == []
+        assert service.get_conversation(reading, "talk").message_count == 10, "recording goes on"

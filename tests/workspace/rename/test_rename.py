@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.codex import Entry, Progression
 from fabula.codex import edits as service
-from fabula.codex.model import Entry, Progression
 from fabula.constraints import edits as constraints
-from fabula.constraints.model import Constraint, Unnamed
+from fabula.constraints.model import Constraint, ForbiddenNames
 from fabula.conversation import edits as conversation
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
@@ -20,12 +20,12 @@ from fabula.manuscript.synopses import editing as synopses
 from fabula.manuscript.tables import documents as document_rows
 from fabula.manuscript.tables import marks
 from fabula.memory import edits as memory
-from fabula.memory.model import Remembered
-from fabula.store.schema import about, all_tables
+from fabula.memory.model import MemoryItem
+from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 from fabula.workspace.rename import rename
-from fabula.workspace.rename.edits import edited, inside, moved, turned
+from fabula.workspace.rename.edits import apply_edits, invert_edits, is_inside_edit, move_offset
 
 P = "coast"
 ONE = "Mara came. MARA! The Maras, Mara's lamp; Marathon, Tomorrow, Mara Lake.\n\nThen he slept. End."
@@ -40,8 +40,8 @@ def coast(store: Store) -> Store:
         documents.add(tx, "Mara comes", text=ONE, document_id="ch-1", notes="Ask Mara.")
         documents.add(tx, "Nobody", text="Nobody came.", document_id="ch-2")
         outline.add_beat(tx, "ch-1", "Mara lights the lamp")
-        synopses.write(tx, "ch-1", "Mara comes home.")
-        documents.mark(tx, "ch-1", ONE.index("Mara's"), ONE.index("End."))
+        synopses.write_synopsis(tx, "ch-1", "Mara comes home.")
+        documents.mark_accepted(tx, "ch-1", ONE.index("Mara's"), ONE.index("End."))
         service.put_all(
             tx,
             (
@@ -59,19 +59,26 @@ def coast(store: Store) -> Store:
             ),
         )
         constraints.create(
-            tx, Constraint(id="c", text="Do not name Mara.", check=Unnamed(names=("Mara",)), until=Position("ch-1", 2))
+            tx,
+            Constraint(
+                id="c", text="Do not name Mara.", check=ForbiddenNames(names=("Mara",)), until=Position("ch-1", 2)
+            ),
         )
-        memory.remember(tx, Remembered(id="m", text="Likes Mara.", evidence=("Mara again",)))
-        conversation.start(tx, "desk", title="About Mara")
-        conversation.say(tx, "desk", Message(id="m1", role="user", content="Where is Mara?"))
+        memory.add_memory(tx, MemoryItem(id="m", text="Likes Mara.", evidence=("Mara again",)))
+        conversation.start_conversation(tx, "desk", title="About Mara")
+        conversation.add_message(tx, "desk", Message(id="m1", role="user", content="Where is Mara?"))
     return store
 
 
-def contents(reading: Reading) -> dict[str, list[str]]:
+def contents(reading: ReadTransaction) -> dict[str, list[str]]:
     """Every row of the project, but for times, versions and what is kept of the past."""
     found: dict[str, list[str]] = {}
     for table in all_tables():
-        if "about" in table.info and about(table).owner == "project" and table.name not in ("revisions", "renames"):
+        if (
+            "table_info" in table.info
+            and table_info(table).owner == "project"
+            and table.name not in ("revisions", "renames")
+        ):
             rows = ({k: v for k, v in row._mapping.items() if k not in OFTEN} for row in reading.rows(table))
             found[table.name] = sorted(map(repr, rows))
     return found
@@ -79,13 +86,13 @@ def contents(reading: Reading) -> dict[str, list[str]]:
 
 def written(store: Store, ident: str = "ch-1") -> str:
     with store.read(project=P) as reading:
-        return str(reading.need(document_rows, id=ident).text)
+        return str(reading.require(document_rows, id=ident).text)
 
 
 def refusal(store: Store, *names: str) -> Code:
     before = store.versions(project=P)
     with pytest.raises(FabulaError) as refused, store.write(project=P) as tx:
-        rename.apply(tx, *names)
+        rename.apply_rename(tx, *names)
     assert "Nothing was changed" in refused.value.sentence
     assert store.versions(project=P) == before
     return refused.value.code
@@ -94,12 +101,12 @@ def refusal(store: Store, *names: str) -> Code:
 def test_a_preview_shows_every_place_with_its_context_and_changes_nothing(coast: Store) -> None:
     before = coast.versions(project=P)
     with coast.read(project=P) as reading:
-        places = rename.preview(reading, "Mara", "Nora")
+        places = rename.preview_rename(reading, "Mara", "Nora")
     assert coast.versions(project=P) == before
-    rooms = {room: [place for place in places if place.room == room] for room in {place.room for place in places}}
+    rooms = {room: [place for place in places if place.area == room] for room in {place.area for place in places}}
     assert set(rooms) == {"project", "manuscript", "codex", "constraints", "memory"}
     text = [place for place in rooms["manuscript"] if place.label == "Mara comes, text"]
-    assert [(ONE[place.start : place.end], place.becomes) for place in text] == [
+    assert [(ONE[place.start : place.end], place.replacement) for place in text] == [
         ("Mara", "Nora"),
         ("MARA", "NORA"),
         ("Mara", "Nora"),
@@ -121,21 +128,21 @@ def test_a_preview_shows_every_place_with_its_context_and_changes_nothing(coast:
 def test_history_is_renamed_only_when_that_is_asked_for(coast: Store) -> None:
     for history, expected in ((False, "Where is Mara?"), (True, "Where is Nora?")):
         with coast.write(project=P) as tx:
-            seen = {place.room for place in rename.preview(tx, "Mara", "Nora", history=history)}
+            seen = {place.area for place in rename.preview_rename(tx, "Mara", "Nora", history=history)}
             assert ("conversation" in seen) is history
-            rename.apply(tx, "Mara", "Nora", history=history)
-            assert conversation.message(tx, "m1").content == expected
-            rename.undo(tx)
-            assert conversation.message(tx, "m1").content == "Where is Mara?"
+            rename.apply_rename(tx, "Mara", "Nora", history=history)
+            assert conversation.get_message(tx, "m1").content == expected
+            rename.undo_rename(tx)
+            assert conversation.get_message(tx, "m1").content == "Where is Mara?"
 
 
 def test_a_rename_changes_every_place_and_keeps_endings_and_capitals(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        rename.apply(tx, "Mara", "Nora")
-        assert rename.preview(tx, "Mara", "Nora") == []
+        rename.apply_rename(tx, "Mara", "Nora")
+        assert rename.preview_rename(tx, "Mara", "Nora") == []
         entry, lake = service.get(tx, "mara").entry, service.get(tx, "lake").entry
         rule = constraints.get(tx, "c").constraint
-        project, direction, _ = projects.snapshot(tx)
+        project, direction, _ = projects.load_project(tx)
     assert written(coast) == (
         "Nora came. NORA! The Noras, Nora's lamp; Marathon, Tomorrow, Mara Lake.\n\nThen he slept. End."
     )
@@ -143,28 +150,28 @@ def test_a_rename_changes_every_place_and_keeps_endings_and_capitals(coast: Stor
     assert entry.details == {"motto": "Nora first"}
     assert entry.progressions[0].aliases == ("Red Nora",)
     assert (lake.name, lake.description) == ("Mara Lake", "A lake, not Nora.")
-    assert (rule.text, rule.check) == ("Do not name Nora.", Unnamed(names=("Nora",)))
+    assert (rule.text, rule.check) == ("Do not name Nora.", ForbiddenNames(names=("Nora",)))
     assert (project.title, direction.world) == ("The Coast", ("Nora rules.",))
 
 
 def test_marks_of_the_story_and_on_the_text_go_where_their_words_went(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        rename.apply(tx, "Mara", "Margarethe")
-        text = tx.need(document_rows, id="ch-1").text
+        rename.apply_rename(tx, "Mara", "Margarethe")
+        text = tx.require(document_rows, id="ch-1").text
         assert service.get(tx, "mara").entry.progressions[0].since == Position("ch-1", text.index("End."))
         (mark,) = tx.rows(marks)
         assert text[mark.start : mark.end].startswith("Margarethe's lamp")
         assert text[mark.end :] == "End."
         assert constraints.get(tx, "c").constraint.until == Position("ch-1", 0), "it stood inside the name"
-        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
+        assert [kept.state for kept in synopses.list_synopses(tx) if kept.text] == ["fresh"]
 
 
 def test_a_revision_is_kept_of_each_text_that_changed(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        rename.apply(tx, "Mara", "Nora")
-        assert [kept.cause for kept in revisions.history(tx, "ch-1")] == ["renamed"]
-        assert revisions.text_of(tx, "ch-1", 1) == ONE
-        assert revisions.history(tx, "ch-2") == []
+        rename.apply_rename(tx, "Mara", "Nora")
+        assert [kept.cause for kept in revisions.list_revisions(tx, "ch-1")] == ["renamed"]
+        assert revisions.load_text(tx, "ch-1", 1) == ONE
+        assert revisions.list_revisions(tx, "ch-2") == []
 
 
 @pytest.mark.parametrize("new", ["Nora", "M", "Margarethe von Trotta", "林远"])
@@ -172,21 +179,21 @@ def test_undo_restores_everything_exactly(coast: Store, new: str) -> None:
     with coast.read(project=P) as reading:
         before = contents(reading)
     with coast.write(project=P) as tx:
-        ident = rename.apply(tx, "Mara", new, history=True)
+        ident = rename.apply_rename(tx, "Mara", new, history=True)
         assert contents(tx) != before
     with coast.write(project=P) as tx:
-        back = rename.undo(tx, ident)
+        back = rename.undo_rename(tx, ident)
         assert (back.old, back.new) == ("Mara", new)
         assert contents(tx) == before
-        assert [kept.state for kept in synopses.listed(tx) if kept.text] == ["fresh"]
+        assert [kept.state for kept in synopses.list_synopses(tx) if kept.text] == ["fresh"]
     with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
-        rename.undo(tx)
+        rename.undo_rename(tx)
     assert refused.value.code is Code.STORE_NOT_FOUND
 
 
 def test_undo_is_refused_where_something_was_changed_since_and_leaves_all_as_it_is(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        rename.apply(tx, "Mara", "Nora")
+        rename.apply_rename(tx, "Mara", "Nora")
     with coast.write(project=P) as tx:
         documents.write(tx, "ch-2", "Somebody came.")
     with coast.write(project=P) as tx:
@@ -194,7 +201,7 @@ def test_undo_is_refused_where_something_was_changed_since_and_leaves_all_as_it_
     with coast.read(project=P) as reading:
         before = contents(reading)
     with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
-        rename.undo(tx)
+        rename.undo_rename(tx)
     assert refused.value.code is Code.STORE_CONFLICT
     assert "description of mara" in refused.value.sentence
     with coast.read(project=P) as reading:
@@ -203,9 +210,9 @@ def test_undo_is_refused_where_something_was_changed_since_and_leaves_all_as_it_
 
 def test_what_was_written_elsewhere_in_the_meantime_stays_when_a_rename_is_taken_back(coast: Store) -> None:
     with coast.write(project=P) as tx:
-        rename.apply(tx, "Mara", "Nora")
+        rename.apply_rename(tx, "Mara", "Nora")
         documents.write(tx, "ch-2", "Nora came.")
-        rename.undo(tx)
+        rename.undo_rename(tx)
     assert (written(coast), written(coast, "ch-2")) == (ONE, "Nora came.")
 
 
@@ -215,7 +222,7 @@ def test_a_chinese_name_is_renamed_where_it_is_a_name(store: Store) -> None:
     with store.write(project=P) as tx:
         documents.add(tx, "一", text=text, document_id="ch-1")
         service.put(tx, Entry(id="lin", type="character", name="林远"))
-        rename.apply(tx, "林远", "周明远")
+        rename.apply_rename(tx, "林远", "周明远")
     assert written(store) == "周明远走进树林远处的屋子。“周明远！”沈默说，周明远的灯亮了。"
 
 
@@ -223,7 +230,7 @@ def test_a_name_that_is_a_pattern_is_taken_literally(store: Store) -> None:
     projects.create(store, "Odd", project_id=P)
     with store.write(project=P) as tx:
         documents.add(tx, "One", text="He saw K.9 and KX9.", document_id="ch-1")
-        rename.apply(tx, "K.9", r"\1")
+        rename.apply_rename(tx, "K.9", r"\1")
     assert written(store) == r"He saw \1 and KX9."
 
 
@@ -248,13 +255,13 @@ def test_ten_thousand_places_are_renamed_in_a_moment(store: Store) -> None:
     with store.write(project=P) as tx:
         for number in range(10):
             documents.add(tx, str(number), text="Mara came to the light. " * 1_000, document_id=f"ch-{number}")
-        rename.apply(tx, "Mara", "Nora")
+        rename.apply_rename(tx, "Mara", "Nora")
         assert written_in(tx).count("Nora") == 1_000
-        assert rename.undo(tx).count == 10_000
+        assert rename.undo_rename(tx).count == 10_000
 
 
-def written_in(reading: Reading) -> str:
-    return str(reading.need(document_rows, id="ch-3").text)
+def written_in(reading: ReadTransaction) -> str:
+    return str(reading.require(document_rows, id="ch-3").text)
 
 
 @given(st.text("ab ", max_size=30), st.data())
@@ -262,13 +269,13 @@ def test_edits_lead_there_and_back(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     spans = list(zip(cuts[::2], cuts[1::2], strict=False))
     edits = [(start, end, data.draw(st.text("xyz", max_size=4))) for start, end in spans]
-    fresh, back = edited(text, edits), turned(text, edits)
-    assert edited(fresh, back) == text
+    fresh, back = apply_edits(text, edits), invert_edits(text, edits)
+    assert apply_edits(fresh, back) == text
     for offset in range(len(text) + 1):
-        there = moved(offset, edits, late=True)
+        there = move_offset(offset, edits, to_end=True)
         assert 0 <= there <= len(fresh)
-        if not inside(offset, edits) and all(end > start and new for start, end, new in edits):
-            assert moved(there, back, late=True) == offset
+        if not is_inside_edit(offset, edits) and all(end > start and new for start, end, new in edits):
+            assert move_offset(there, back, to_end=True) == offset
 
 
 @pytest.mark.parametrize(
@@ -289,8 +296,8 @@ def test_edits_lead_there_and_back(text: str, data: st.DataObject) -> None:
 def test_endings_become_those_of_the_new_name(coast: Store, old: str, new: str, before: str, after: str) -> None:
     with coast.write(project=P) as tx:
         documents.write(tx, "ch-2", before)
-        rename.apply(tx, old, new)
+        rename.apply_rename(tx, old, new)
     assert written(coast, "ch-2") == after
     with coast.write(project=P) as tx:
-        rename.undo(tx)
+        rename.undo_rename(tx)
     assert written(coast, "ch-2") == before

@@ -1,9 +1,17 @@
-"""Recipes: data that tells the engine how one kind of application likes its prompt."""
+"""Recipes and presets: data that says how one kind of application wants its prompt."""
 
 from fabula.context.recipes.builtin import CHARACTER_CHAT, CHAT, DIGEST, NOVEL, PLAIN, RECIPES
 from fabula.context.recipes.conditions import Condition
 from fabula.context.recipes.model import Recipe
-from fabula.context.recipes.preset import Injection, Node, Preset, UserProfile, available_anchors, prepare
+from fabula.context.recipes.preset import (
+    InjectionStrategy,
+    Node,
+    NodeType,
+    Preset,
+    UserProfile,
+    available_anchors,
+    complete_preset,
+)
 
 __all__ = [
     "CHARACTER_CHAT",
@@ -13,11 +21,12 @@ __all__ = [
     "PLAIN",
     "RECIPES",
     "Condition",
-    "Injection",
+    "InjectionStrategy",
     "Node",
+    "NodeType",
     "Preset",
     "Recipe",
     "UserProfile",
     "available_anchors",
-    "prepare",
+    "complete_preset",
 ]

@@ -1,9 +1,9 @@
-"""Conditions: when a message of a preset exists at all (inj-6).
+"""Conditions of preset messages: keywords, patterns, counts, chance, sticky and cooldown (inj-6).
 
-A message whose condition does not hold is not trimmed or moved: for this request it is not there, and
-the budget never hears of it. What is looked at comes in with the call, and so does the state of what
-sticks or rests; chance is drawn from names and counts, so that the same request always gives the same
-answer. Effects count messages, not time: one that began at message 5 and lasts 3 holds at 6 and 7 as well.
+A message whose condition does not hold does not exist for this request, and costs no budget. The
+caller passes in everything a condition depends on, also since when a message is active. Chance is
+seeded by names and counts, so the same request gives the same answer. Sticky and cooldown count
+messages, not time: a message that became active at message 5 with sticky 3 is active at 6 and 7 too.
 """
 
 from __future__ import annotations
@@ -18,40 +18,39 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from fabula.text.js_regex import Allowance, Pattern, Searched, TooMuchWorkError
-from fabula.text.js_regex import pattern as read_pattern
-from fabula.text.whole_words import as_a_word
+from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
+from fabula.text.word_boundaries import contains_word
 
-LONGEST_KEYWORD = 200
-MOST_KEYWORDS = 200
-LONGEST_PATTERN = 1000
-LOOKED_AT = 100_000  # characters of one text in which a pattern is looked for: its end
+MAX_KEYWORD_CHARACTERS = 200
+MAX_KEYWORDS = 200
+MAX_PATTERN_CHARACTERS = 1000
+MAX_SEARCHED_CHARACTERS = 100_000  # of each text: a pattern is searched in its end
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
 
 
 class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """What must hold, all of it; what is left at its default asks for nothing."""
+    """The condition of a message: every field that is set must hold; a default requires nothing."""
 
     keywords: tuple[str, ...] = ()
     logic: Literal["any", "all", "none"] = "any"
     pattern: str = ""
     case_sensitive: bool = False
-    scan_depth: int | None = None  # newest messages looked at, the input being one; None: whatever is near
+    scan_depth: int | None = None  # newest messages to search, the input being one; None: the text nearby
     min_messages: int | None = None
     max_messages: int | None = None
     modes: tuple[str, ...] = ()  # names of recipes, skills, modes of conversation
-    models: tuple[str, ...] = ()  # names, with * for any rest
+    models: tuple[str, ...] = ()  # names, * matching any rest
     probability: float = 100.0  # percent
     sticky: int = 0
     cooldown: int = 0
     delay: int = 0
-    group: str = ""  # of all that hold in a group, one is drawn
+    group: str = ""  # of the conditions of a group that hold, one is drawn
     group_weight: int = 100
 
-    def flaw(self) -> str | None:
-        """What is wrong with it, in words; None when it can be used."""
-        if len(self.keywords) > MOST_KEYWORDS or any(len(word) > LONGEST_KEYWORD for word in self.keywords):
-            return f"it has more than {MOST_KEYWORDS} keywords, or one longer than {LONGEST_KEYWORD} characters"
+    def find_flaw(self) -> str | None:
+        """Describe what is invalid about the condition; None when it can be used."""
+        if len(self.keywords) > MAX_KEYWORDS or any(len(word) > MAX_KEYWORD_CHARACTERS for word in self.keywords):
+            return f"it has more than {MAX_KEYWORDS} keywords, or one longer than {MAX_KEYWORD_CHARACTERS} characters"
         if any(not word.strip() for word in self.keywords):
             return "one of its keywords is empty"
         counts = (self.scan_depth, self.min_messages, self.max_messages, self.sticky, self.cooldown, self.delay)
@@ -61,152 +60,152 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
             return "it asks for more messages than it allows"
         if not 0 <= self.probability <= 100:
             return f"its probability is {self.probability}; it is a percentage, from 0 to 100"
-        if len(self.pattern) > LONGEST_PATTERN:
-            return f"its pattern is longer than {LONGEST_PATTERN} characters"
-        made = _pattern(self.pattern, not self.case_sensitive) if self.pattern else None
-        return f"its pattern cannot be used: {made}" if isinstance(made, str) else None
+        if len(self.pattern) > MAX_PATTERN_CHARACTERS:
+            return f"its pattern is longer than {MAX_PATTERN_CHARACTERS} characters"
+        regex = _compile(self.pattern, ignore_case=not self.case_sensitive) if self.pattern else None
+        return f"its pattern cannot be used: {regex}" if isinstance(regex, str) else None
 
 
-class Moment(Struct, frozen=True, kw_only=True):
-    """What conditions look at: where the request stands and what was said."""
+class ConditionContext(Struct, frozen=True, kw_only=True):
+    """What conditions depend on."""
 
-    project: str
-    place: str  # the conversation, or the document
-    said: Sequence[str] = ()  # the conversation with the input, oldest first
-    near: Sequence[str] = ()
+    project_id: str
+    scope: str  # the conversation, or the document
+    messages: Sequence[str] = ()  # the conversation with the input, oldest first
+    nearby_texts: Sequence[str] = ()
     modes: frozenset[str] = frozenset()
     model: str = ""
-    timed: Mapping[str, int] = {}  # by message and condition: at how many messages it last came in
+    active_since: Mapping[str, int] = {}  # by message and condition: the message count at which it became active
 
     @property
-    def count(self) -> int:
+    def message_count(self) -> int:
         """How many messages there are, the input counting as one."""
-        return len(self.said)
+        return len(self.messages)
 
 
-class Settled(Struct, frozen=True):
-    """Which conditions hold, why the others do not, and what to remember."""
+class ConditionResult(Struct, frozen=True):
+    """Which conditions hold, why the others do not, and the state for the next request."""
 
-    holds: frozenset[str]
+    met: frozenset[str]
     unmet: Mapping[str, str]
-    timed: Mapping[str, int]
+    active_since: Mapping[str, int]
 
 
-def settle(conditions: Mapping[str, Condition], moment: Moment) -> Settled:
-    """Judge every condition, by the name of its message."""
+def evaluate_conditions(conditions: Mapping[str, Condition], context: ConditionContext) -> ConditionResult:
+    """Evaluate every condition, by the name of its message."""
     unmet: dict[str, str] = {}
-    kept: dict[str, int] = {}
-    stuck: set[str] = set()
-    holding: list[str] = []
+    active_since: dict[str, int] = {}
+    sticky: set[str] = set()
+    met: list[str] = []
+    count = context.message_count
     for name, condition in conditions.items():
-        began = moment.timed.get(_mark(name, condition))
-        lasts = None if began is None else moment.count - began
-        if lasts is not None and 0 < lasts < condition.sticky:
-            stuck.add(name)
-            holding.append(name)
-        elif lasts is not None and 0 < lasts < condition.sticky + condition.cooldown:
-            unmet[name] = f"it rests until there are {moment.count - lasts + condition.sticky + condition.cooldown}"
-            unmet[name] += f" messages, and there are {moment.count}"
-        elif reason := _unmet(name, condition, moment):
+        began = context.active_since.get(_state_key(name, condition))
+        elapsed = None if began is None else count - began
+        ends = condition.sticky + condition.cooldown
+        if elapsed is not None and 0 < elapsed < condition.sticky:
+            sticky.add(name)
+            met.append(name)
+        elif elapsed is not None and 0 < elapsed < ends:
+            unmet[name] = f"it rests until there are {count - elapsed + ends} messages, and there are {count}"
+        elif reason := _explain_unmet(name, condition, context):
             unmet[name] = reason
             continue
         else:
-            holding.append(name)
-            began = moment.count
-        if began is not None and (condition.sticky or condition.cooldown):
-            kept[_mark(name, condition)] = began
-    for name, winner in _beaten(conditions, holding, stuck, moment).items():
-        holding.remove(name)
+            met.append(name)
+            began = count
+        if began is not None and ends:
+            active_since[_state_key(name, condition)] = began
+    for name, winner in _draw_groups(conditions, met, sticky, context).items():
+        met.remove(name)
         unmet[name] = f"{winner} was drawn from the group {conditions[name].group!r}"
-        kept.pop(_mark(name, conditions[name]), None)
-    return Settled(frozenset(holding), unmet, kept)
+        active_since.pop(_state_key(name, conditions[name]), None)
+    return ConditionResult(frozenset(met), unmet, active_since)
 
 
-def _mark(name: str, condition: Condition) -> str:
-    """By which its effects are known; an edit gives it another."""
+def _state_key(name: str, condition: Condition) -> str:
+    """The key of a message's state; an edited condition gets another."""
     return f"{name}#{sha256(msgspec.json.encode(condition)).hexdigest()[:12]}"
 
 
-def _unmet(name: str, condition: Condition, moment: Moment) -> str | None:
-    """Why a condition does not hold, the cheapest question first."""
-    count = moment.count
+def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -> str | None:
+    """Why a condition does not hold, the cheapest check first; None where it holds."""
+    count = context.message_count
     if count < condition.delay:
         return f"it waits for {condition.delay} messages, and there are {count}"
     if condition.min_messages is not None and count < condition.min_messages:
         return f"it asks for {condition.min_messages} messages or more, and there are {count}"
     if condition.max_messages is not None and count > condition.max_messages:
         return f"it asks for {condition.max_messages} messages or fewer, and there are {count}"
-    if condition.modes and moment.modes.isdisjoint(condition.modes):
-        return f"it is for {', '.join(condition.modes)}, and this is {', '.join(sorted(moment.modes))}"
-    if condition.models and not any(fnmatchcase(moment.model, model) for model in condition.models):
-        return f"it is for {', '.join(condition.models)}, and the model is {moment.model}"
-    unsaid = _unsaid(condition, moment)
-    if unsaid is not None:
-        return unsaid
+    if condition.modes and context.modes.isdisjoint(condition.modes):
+        return f"it is for {', '.join(condition.modes)}, and this is {', '.join(sorted(context.modes))}"
+    if condition.models and not any(fnmatchcase(context.model, model) for model in condition.models):
+        return f"it is for {', '.join(condition.models)}, and the model is {context.model}"
+    if reason := _explain_no_match(condition, context):
+        return reason
     if condition.probability < 100:
-        drawn = _chance(moment, name).random() * 100
+        drawn = _seeded_random(context, name).random() * 100
         if drawn >= condition.probability:
             return f"chance drew {drawn:.0f}, and it comes in below {condition.probability:g}"
     return None
 
 
-def _unsaid(condition: Condition, moment: Moment) -> str | None:
+def _explain_no_match(condition: Condition, context: ConditionContext) -> str | None:
+    """Why keywords and pattern do not match; None where they do."""
     if not condition.keywords and not condition.pattern:
         return None
-    depth = condition.scan_depth
-    texts = moment.near if depth is None else moment.said[max(len(moment.said) - depth, 0) :]
-    fold = not condition.case_sensitive
+    depth, messages = condition.scan_depth, context.messages
+    texts = context.nearby_texts if depth is None else messages[max(len(messages) - depth, 0) :]
+    ignore_case = not condition.case_sensitive
     if condition.keywords:
-        looked_in = [text.lower() for text in texts] if fold else texts
-        found = [word for word in condition.keywords if _mentioned(word.strip(), looked_in, fold)]
+        searched = [text.lower() for text in texts] if ignore_case else texts
+        found = [word for word in condition.keywords if _is_mentioned(word.strip(), searched, ignore_case)]
         if condition.logic == "none" and found:
             return f"{found[0]!r} is mentioned"
         if condition.logic == "any" and not found:
             return "none of its keywords is mentioned"
         if condition.logic == "all" and len(found) < len(condition.keywords):
             return f"{next(word for word in condition.keywords if word not in found)!r} is not mentioned"
-    return _unmatched(_pattern(condition.pattern, fold), texts) if condition.pattern else None
-
-
-def _mentioned(word: str, texts: Sequence[str], fold: bool) -> bool:
-    wanted = word.lower() if fold else word
-    return any(as_a_word(text, wanted) for text in texts)
-
-
-def _unmatched(looked_for: Pattern | str, texts: Sequence[str]) -> str | None:
-    if isinstance(looked_for, str):
-        return f"its pattern cannot be used: {looked_for}"
-    allowance = Allowance()
+    if not condition.pattern:
+        return None
+    regex = _compile(condition.pattern, ignore_case=ignore_case)
+    if isinstance(regex, str):
+        return f"its pattern cannot be used: {regex}"
+    work = WorkBudget()
     try:
-        found = any(looked_for.found_in(Searched(text[-LOOKED_AT:]), allowance) for text in texts)
+        matched = any(regex.is_found_in(RegexText(text[-MAX_SEARCHED_CHARACTERS:]), work) for text in texts)
     except TooMuchWorkError:
         return "looking for its pattern here would take too long, so it counts as not found"
-    return None if found else "its pattern does not occur"
+    return None if matched else "its pattern does not occur"
 
 
-def _beaten(
-    conditions: Mapping[str, Condition], holding: Sequence[str], stuck: set[str], moment: Moment
+def _is_mentioned(word: str, texts: Sequence[str], ignore_case: bool) -> bool:
+    word = word.lower() if ignore_case else word
+    return any(contains_word(text, word) for text in texts)
+
+
+def _draw_groups(
+    conditions: Mapping[str, Condition], met: Sequence[str], sticky: set[str], context: ConditionContext
 ) -> dict[str, str]:
-    """Those of a group that another one beat; what sticks is never beaten by what does not."""
+    """Draw one message of each group; return the losers with their winner. A sticky one loses to sticky ones only."""
     groups: dict[str, list[str]] = {}
-    for name in holding:
+    for name in met:
         if conditions[name].group:
             groups.setdefault(conditions[name].group, []).append(name)
-    beaten: dict[str, str] = {}
+    losers: dict[str, str] = {}
     for group, names in groups.items():
-        running = [name for name in names if name in stuck] or names
+        running = [name for name in names if name in sticky] or names
         weights = [conditions[name].group_weight for name in running]
-        draw = _chance(moment, f"group:{group}")
-        winner = draw.choices(running, weights)[0] if any(weights) else running[0]
-        beaten |= {name: winner for name in names if name != winner}
-    return beaten
+        random = _seeded_random(context, f"group:{group}")
+        winner = random.choices(running, weights)[0] if any(weights) else running[0]
+        losers |= {name: winner for name in names if name != winner}
+    return losers
 
 
-def _chance(moment: Moment, name: str) -> Random:
-    return Random("\x1f".join((moment.project, moment.place, str(moment.count), name)))
+def _seeded_random(context: ConditionContext, name: str) -> Random:
+    return Random("\x1f".join((context.project_id, context.scope, str(context.message_count), name)))
 
 
-def _pattern(written: str, fold: bool) -> Pattern | str:
-    """A pattern, bare or between slashes with flags of its own; a text where it is none."""
-    slashed = _SLASHED.fullmatch(written)
-    return read_pattern(slashed[1], slashed[2]) if slashed else read_pattern(written, "i" if fold else "")
+def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | str:
+    """Compile a pattern, bare or between slashes with flags of its own; a text says why it cannot be."""
+    slashed = _SLASHED.fullmatch(pattern)
+    return compile_regex(slashed[1], slashed[2]) if slashed else compile_regex(pattern, "i" if ignore_case else "")

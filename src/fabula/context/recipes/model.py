@@ -1,4 +1,4 @@
-"""What a recipe says."""
+"""The recipe: how one kind of application wants its prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fabula.context.recipes.preset import Preset
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """A preset, the names of the sources that feed it, and how its windows behave."""
+    """A preset, the names of the sources that feed it, and how its windows move."""
 
     name: str
     preset: Preset
@@ -17,10 +17,10 @@ class Recipe(Struct, frozen=True, kw_only=True):
     history_tokens: int | None = 4000
     history_messages: int | None = None
     history_characters: int | None = None
-    window_step: float = 0.5  # how much of a full window is given up when it steps
+    window_step: float = 0.5  # the share of a full text window that is given up when it steps
     history_step: float = 0.5
-    spare: float = 0.1  # of all room, left free when the retrieved layer must give something up
-    patience: int = 8  # requests for which something told before is kept without being called for
+    spare_ratio: float = 0.1  # the share of all tokens left free when the retrieved layer must drop something
+    unused_limit: int = 8  # requests for which a fragment that is not needed stays in the retrieved layer
     merge_same_role: bool = True
     merge_system: bool = False
     alternate: bool = False

@@ -1,14 +1,13 @@
-"""Presets: an ordered list of nodes, some of which name a place that others can stand beside.
+"""Presets: ordered nodes (messages, history, placeholders), anchors, injection strategies (ctx-1, inj-1, inj-3).
 
-The four layers are anchors too, and their order belongs to the house: a preset may put its own
-messages between them, but one that turns them round is refused, and one that names none of them
-gets all four in front of the conversation.
+The four layers are anchors too. A preset may put messages between the layers. One that puts the
+layers into another order is refused, and one that names none of them gets all four before the
+conversation (ctx-1). A field that a preset does not have is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -18,12 +17,15 @@ from fabula.context.recipes.conditions import Condition
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer, Role
 
-BUILT_IN = ("chat_history", "user_profile", "character", *(layer.value for layer in Layer))
+BUILT_IN_ANCHORS = ("chat_history", "user_profile", "character", *(layer.value for layer in Layer))
 NodeType = Literal["message", "chat_history", "user_profile", "placeholder"]
 
+_ORDER = [*(layer.value for layer in Layer), "chat_history"]
+_REQUIRED = frozenset(_ORDER)
 
-class Injection(Struct, frozen=True, rename="camel", kw_only=True):
-    """Where a message wants to stand. Depth outranks anchor, anchor outranks neither."""
+
+class InjectionStrategy(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """Where a message is injected. Depth takes precedence over the anchor; without both it stays where it is listed."""
 
     depth: int | None = None
     anchor_target: str | None = None
@@ -31,107 +33,112 @@ class Injection(Struct, frozen=True, rename="camel", kw_only=True):
     order: int = 100
 
 
-class Node(Struct, frozen=True, rename="camel", kw_only=True):
-    """One line of a preset."""
+class Node(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """One node of a preset."""
 
     type: NodeType = "message"
     id: str = ""
     role: Role = "system"
     content: str = ""
     enabled: bool = True
-    injection_strategy: Injection | None = None
-    condition: Condition | None = None  # of messages only
+    injection_strategy: InjectionStrategy | None = None
+    condition: Condition | None = None  # for messages only
 
     @property
     def anchor(self) -> str | None:
-        """The name others can stand beside, if this node is a place."""
+        """The name by which messages can be placed beside this node; None for a message."""
         if self.type in ("chat_history", "user_profile"):
             return self.type
         return self.id if self.type == "placeholder" else None
 
 
-class Preset(Struct, frozen=True, kw_only=True, cache_hash=True):
+class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An ordered list of nodes."""
 
     nodes: tuple[Node, ...]
     id: str = ""
     title: str = ""
 
-    def without(self, names: Collection[str]) -> Preset:
-        """The same without some of its conditional messages."""
-        left = (node for at, node in enumerate(self.nodes) if not node.condition or node_name(node, at) not in names)
-        return replace(self, nodes=tuple(left))
-
-
-@lru_cache(maxsize=64)
-def conditional(preset: Preset) -> dict[str, Node]:
-    """The messages that exist only where their condition holds, by their names."""
-    return {node_name(node, at): node for at, node in enumerate(preset.nodes) if node.condition is not None}
+    def without_nodes(self, names: Collection[str]) -> Preset:
+        """The preset without some of its conditional messages."""
+        kept = (node for at, node in enumerate(self.nodes) if not node.condition or node_name(node, at) not in names)
+        return replace(self, nodes=tuple(kept))
 
 
 class UserProfile(Struct, frozen=True):
-    """What a person says of themselves: the content of the `user_profile` anchor (mem-5)."""
+    """What a person says about themselves: the content of the `user_profile` anchor (mem-5)."""
 
     text: str
 
 
+def conditional_nodes(preset: Preset) -> dict[str, Condition]:
+    """The conditions of the messages that exist only where their condition holds, by the message's name."""
+    return {node_name(node, at): node.condition for at, node in enumerate(preset.nodes) if node.condition is not None}
+
+
 def node_name(node: Node, at: int) -> str:
-    """What a message is called where it must be told from others: its id, or its number."""
+    """The name of a node among the others: its id, or its number."""
     return node.id or f"{at + 1}"
 
 
 def available_anchors(preset: Preset) -> tuple[str, ...]:
     """Every anchor a message may name: the built-in ones, then the preset's own."""
     own = (node.anchor for node in preset.nodes if node.type == "placeholder" and node.id)
-    return tuple(dict.fromkeys((*BUILT_IN, *(name for name in own if name))))
+    return tuple(dict.fromkeys((*BUILT_IN_ANCHORS, *(name for name in own if name))))
 
 
-def prepare(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> Preset:
-    """A preset made complete: every built-in anchor stands in it once, unless it was switched off.
+def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> Preset:
+    """Add every anchor of the skeleton that the preset lacks and did not disable; refuse what cannot be used.
 
-    A profile is what its own anchor says, in place of whatever the preset would have it say.
+    A user profile becomes the content of its anchor.
     """
     nodes = [node for node in preset.nodes if node.enabled]
-    here = {node.anchor for node in nodes}
-    switched_off = {node.anchor for node in preset.nodes if not node.enabled} - _NEEDED
-    for node in reversed(skeleton.nodes):
-        if node.anchor not in here and node.anchor not in switched_off:
-            nodes.insert(_seat(nodes, node, skeleton), node)
-    _check(nodes)
+    anchors = [node.anchor for node in nodes]
+    disabled = {node.anchor for node in preset.nodes if not node.enabled} - _REQUIRED
+    order = [node.anchor for node in skeleton.nodes]
+    for node, anchor in zip(reversed(skeleton.nodes), reversed(order), strict=True):
+        if anchor not in anchors and anchor not in disabled:
+            index = _find_index(anchor, anchors, order)
+            nodes.insert(index, node)
+            anchors.insert(index, anchor)
+    _check_order(anchors)
+    _check_depths(nodes)
+    _check_conditions(nodes)
+    _check_duplicates(anchors)
     if profile is not None and profile.text.strip():
         nodes = [replace(node, content=profile.text) if node.type == "user_profile" else node for node in nodes]
     return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
 
 
-def _seat(nodes: Sequence[Node], node: Node, skeleton: Preset) -> int:
-    """Right before whatever follows it in the skeleton and is here already."""
-    order = [known.anchor for known in skeleton.nodes]
-    place = order.index(node.anchor)
-    here = [known.anchor for known in nodes]
-    for follower in order[place + 1 :]:
-        if follower in here:
-            return here.index(follower)
-    return len(nodes)
+def _find_index(anchor: str | None, anchors: Sequence[str | None], order: Sequence[str | None]) -> int:
+    """Where to insert an anchor: right before the first that follows it in the order and is present."""
+    followers = order[order.index(anchor) + 1 :]
+    return next((anchors.index(follower) for follower in followers if follower in anchors), len(anchors))
 
 
-def _check(nodes: Sequence[Node]) -> None:
-    placed = [node.anchor for node in nodes if node.anchor in _ORDER]
-    if placed != sorted(placed, key=lambda name: _ORDER.index(name or "")):
+def _check_order(anchors: Sequence[str | None]) -> None:
+    layers = [anchor for anchor in anchors if anchor in _REQUIRED]
+    if layers != sorted(layers, key=lambda name: _ORDER.index(name or "")):
         raise FabulaError(
             Code.PRESET_LAYER_ORDER,
-            f"This preset puts the layers in the order {', '.join(str(name) for name in placed)}. Their order is "
+            f"This preset puts the layers in the order {', '.join(str(name) for name in layers)}. Their order is "
             f"fixed: {', '.join(_ORDER)}. Move the placeholders back, or leave them out.",
         )
-    deep = next((n for n in nodes if n.injection_strategy and (n.injection_strategy.depth or 0) < 0), None)
-    if deep is not None:
-        raise FabulaError(
-            Code.PRESET_INVALID,
-            f"The message {deep.id!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
-        )
-    _check_conditions(nodes)
-    anchors = [node.anchor for node in nodes if node.anchor]
-    twice = next((name for name in anchors if anchors.count(name) > 1), None)
-    if twice:
+
+
+def _check_depths(nodes: Sequence[Node]) -> None:
+    for node in nodes:
+        if node.injection_strategy is not None and (node.injection_strategy.depth or 0) < 0:
+            raise FabulaError(
+                Code.PRESET_INVALID,
+                f"The message {node.id!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
+            )
+
+
+def _check_duplicates(anchors: Sequence[str | None]) -> None:
+    names = [name for name in anchors if name]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise FabulaError(Code.PRESET_INVALID, f"The anchor {twice!r} stands in this preset twice. Keep one of them.")
 
 
@@ -141,13 +148,9 @@ def _check_conditions(nodes: Sequence[Node]) -> None:
         if node.condition is None:
             continue
         name = node_name(node, at)
-        flaw = node.condition.flaw() if node.type == "message" else "it is a place, and places are always there"
+        flaw = node.condition.find_flaw() if node.type == "message" else "it is a place, and places are always there"
         if name in names:
             flaw = "another message with a condition has the same id"
         names.add(name)
         if flaw is not None:
             raise FabulaError(Code.PRESET_INVALID, f"The condition of {name!r} cannot be used: {flaw}.")
-
-
-_ORDER = [*(layer.value for layer in Layer), "chat_history"]
-_NEEDED = frozenset(_ORDER)

@@ -1,1 +1,1 @@
-"""Recaps: summaries of rounds, and the recap list made from them (cnv-6)."""
+"""Recaps: summaries of rounds, and the recap list that is made from them (cnv-6)."""

@@ -1,8 +1,8 @@
-"""Summaries and recaps as people meet them: listed, edited, put in another order, taken away.
+"""List, edit, reorder and remove summaries and recaps (cnv-6).
 
-Whether one is stale is worked out, not stored: it is when the rounds it tells no longer read as they did. What a
-person writes is never written over by itself. A summary that is taken away is not made again, nor is a recap, until
-somebody asks for all of them anew.
+Staleness is computed, not stored: an entry is stale if its rounds have changed since it was made. A text that a
+person wrote is never overwritten by the program. A removed summary or recap is not written again until a person
+rebuilds all of them.
 """
 
 from __future__ import annotations
@@ -11,51 +11,51 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Table
 
-from fabula.conversation.recaps import schedule as plan
-from fabula.conversation.recaps.model import Kept, Rules, Sort
-from fabula.conversation.recaps.rounds import content_of
-from fabula.conversation.recaps.schedule import Item, Look
+from fabula.conversation.recaps.model import RecapEntry, RecapKind, RecapRules
+from fabula.conversation.recaps.rounds import hash_rounds
+from fabula.conversation.recaps.schedule import RecapSchedule, StoredRecap, load_schedule
 from fabula.conversation.tables import recaps, summaries
 from fabula.core.errors import Code, FabulaError
-from fabula.store.transaction import Reading, Writing, missing
+from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 from fabula.text.offsets import normalise
 
 
-def listed(reading: Reading, conversation_id: str) -> list[Kept]:
-    """Summaries, then recaps, each in their order."""
-    seen = plan.look(reading, conversation_id)
-    found = [_kept(seen, "summary", one) for one in seen.summaries if one.text]
-    return found + [_kept(seen, "recap", one) for one in seen.recaps]
+def list_recaps(reading: ReadTransaction, conversation_id: str) -> list[RecapEntry]:
+    """Return the summaries, then the recaps, each in order."""
+    schedule = load_schedule(reading, conversation_id)
+    entries = [_make_entry(schedule, "summary", one) for one in schedule.summaries if one.text]
+    return entries + [_make_entry(schedule, "recap", one) for one in schedule.recaps]
 
 
-def edit(tx: Writing, ident: str, text: str, *, longest: int = Rules().longest, expected: int | None = None) -> Kept:
-    """Say it in a person's words; they hold for the rounds as they stand now."""
-    words = normalise(text).strip()
-    if not 0 < len(words) <= longest:
-        raise FabulaError(Code.TEXT_INVALID, f"This has from one to {longest} characters. Nothing was changed.")
-    table, conversation = _place(tx, ident)
-    seen = plan.look(tx, conversation)
-    item = _item(seen, table, ident)
-    made_from = content_of(seen.here(item.rounds))
-    tx.edit(table, {"id": ident}, {"text": words, "origin": "hand", "made_from": made_from}, expected=expected)
-    return next(one for one in listed(tx, conversation) if one.id == ident)
+def edit_recap(
+    tx: WriteTransaction, ident: str, text: str, *, max_chars: int = RecapRules().max_chars, expected: int | None = None
+) -> RecapEntry:
+    """Replace the text of a summary or recap by a person's; it is not stale until its rounds change."""
+    text = normalise(text).strip()
+    if not 0 < len(text) <= max_chars:
+        raise FabulaError(Code.TEXT_INVALID, f"This has from one to {max_chars} characters. Nothing was changed.")
+    table, conversation_id = _find(tx, ident)
+    schedule = load_schedule(tx, conversation_id)
+    stored = next(one for one in (*schedule.recaps, *schedule.summaries) if one.id == ident)
+    source_hash = hash_rounds(schedule.find_rounds(stored.rounds))
+    tx.update_row(table, {"id": ident}, {"text": text, "origin": "hand", "made_from": source_hash}, expected=expected)
+    return next(entry for entry in list_recaps(tx, conversation_id) if entry.id == ident)
 
 
-def remove(tx: Writing, ident: str, *, expected: int | None = None) -> None:
-    """Take a summary or a recap away for good."""
-    table, _ = _place(tx, ident)
-    # The row of a summary stays, without words: it says that these rounds need none.
-    tx.edit(table, {"id": ident}, {"text": "", "origin": "hand"}, expected=expected)
+def remove_recap(tx: WriteTransaction, ident: str, *, expected: int | None = None) -> None:
+    """Remove a summary or a recap."""
+    table, _ = _find(tx, ident)
+    # The row of a summary stays, without text, so that these rounds are not summarised again.
+    tx.update_row(table, {"id": ident}, {"text": "", "origin": "hand"}, expected=expected)
     if table is recaps:
-        tx.remove(recaps, recaps.c.id == ident)
+        tx.delete_rows(recaps, recaps.c.id == ident)
 
 
-def reorder(
-    tx: Writing, conversation_id: str, order: Sequence[str], *, expected: Mapping[str, int] | None = None
+def reorder_recaps(
+    tx: WriteTransaction, conversation_id: str, order: Sequence[str], *, expected: Mapping[str, int] | None = None
 ) -> None:
-    """Put the recaps of a conversation in another order; all of them are named, each once."""
-    seen = plan.look(tx, conversation_id)
-    known = {one.id: one for one in seen.recaps}
+    """Put the recaps of a conversation in another order; `order` names each of them once."""
+    known = {one.id: one for one in load_schedule(tx, conversation_id).recaps}
     if sorted(order) != sorted(known):
         raise FabulaError(
             Code.REQUEST_INVALID,
@@ -65,30 +65,26 @@ def reorder(
     for place, ident in enumerate(order, start=1):
         version = None if expected is None else expected.get(ident)
         if known[ident].place != place or version is not None:
-            tx.edit(recaps, {"id": ident}, {"place": place}, expected=version)
+            tx.update_row(recaps, {"id": ident}, {"place": place}, expected=version)
 
 
-def _place(reading: Reading, ident: str) -> tuple[Table, str]:
-    """Where something of that id is kept, and of which conversation it is."""
+def _find(reading: ReadTransaction, ident: str) -> tuple[Table, str]:
+    """Return the table of a summary or recap and the id of its conversation."""
     for table in (recaps, summaries):
         row = reading.row(table, id=ident)
         if row is not None and row.text:
             return table, row.conversation_id
-    raise missing(recaps, {"id": ident})
+    raise row_missing(recaps, {"id": ident})
 
 
-def _item(seen: Look, table: Table, ident: str) -> Item:
-    return next(one for one in (seen.recaps if table is recaps else seen.summaries) if one.id == ident)
-
-
-def _kept(seen: Look, sort: Sort, one: Item) -> Kept:
-    return Kept(
-        id=one.id,
-        sort=sort,
-        text=one.text,
-        created_at=one.made,
-        rounds=one.rounds,
-        origin=one.origin,
-        state="stale" if seen.stale(one) else "fresh",
-        version=one.version,
+def _make_entry(schedule: RecapSchedule, kind: RecapKind, stored: StoredRecap) -> RecapEntry:
+    return RecapEntry(
+        id=stored.id,
+        kind=kind,
+        text=stored.text,
+        created_at=stored.created_at,
+        rounds=stored.rounds,
+        origin=stored.origin,
+        freshness="stale" if schedule.is_stale(stored) else "fresh",
+        version=stored.version,
     )

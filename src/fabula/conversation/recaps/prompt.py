@@ -1,7 +1,7 @@
-"""The words of recaps: what a digest is given to read, and whether its answer can be kept.
+"""The text of recaps: the transcript that the model reads, and the check of its answer (cnv-6).
 
-An answer that is empty, or that only says again what it was given, is refused: what was said is kept as messages,
-and a recap that repeats it would fill prompts twice. One that is too long is cut where a sentence ends.
+An answer that is empty or only repeats its input is refused: the messages are stored already, and a recap that
+repeats them would fill prompts twice. An answer that is too long is cut at the end of a sentence.
 """
 
 from __future__ import annotations
@@ -11,50 +11,51 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from fabula.conversation.participants import base_id
-from fabula.conversation.recaps.model import Line
+from fabula.conversation.recaps.model import TranscriptLine
 from fabula.conversation.recaps.rounds import Round
 from fabula.conversation.tables import messages, participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.view import Language
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 from fabula.text.offsets import normalise
-from fabula.text.sentences import sentence_starts
+from fabula.text.sentences import find_sentence_starts
 
-MOST = 12_000  # characters that a digest is given to read
-_LEAST = 120  # of one message, where there are many
-_AT_ONCE = 500  # messages read in one query
+MAX_INPUT_CHARS = 12_000  # that the model reads
+_MIN_LINE_CHARS = 120  # of one message, when there are many
+_QUERY_SIZE = 500  # messages read in one query
 _BREAK = re.compile(r"[\s,;:，；：、—。！？…]")
-_FILLING = re.compile(r"[\W_]+")
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _ROLES: dict[Language, dict[Role, str]] = {
     "en": {"user": "User", "assistant": "Assistant", "system": "System"},
     "zh": {"user": "用户", "assistant": "助手", "system": "系统"},
 }
 
 
-def lines_of(reading: Reading, rounds: Iterable[Round], language: Language) -> tuple[Line, ...] | None:
-    """What was said to everybody in these rounds, by the names of those who said it; None if it reads otherwise now."""
-    said = [one for each in rounds for one in each.said if one.public]
-    hashes = {one.id: one.content_hash for one in said}
-    words: dict[str, str] = {}
-    for start in range(0, len(said), _AT_ONCE):
-        wanted = [one.id for one in said[start : start + _AT_ONCE]]
-        rows = reading.rows(messages, messages.c.id.in_(wanted), only=("id", "content", "content_hash"))
-        words |= {row.id: row.content.strip() for row in rows if row.content_hash == hashes[row.id]}
-    if len(words) < len(said):
+def load_transcript(
+    reading: ReadTransaction, rounds: Iterable[Round], language: Language
+) -> tuple[TranscriptLine, ...] | None:
+    """Load the public messages of these rounds with the names of the speakers; None if a message has changed."""
+    public = [message for one in rounds for message in one.messages if message.is_public]
+    hashes = {message.id: message.content_hash for message in public}
+    texts: dict[str, str] = {}
+    for start in range(0, len(public), _QUERY_SIZE):
+        ids = [message.id for message in public[start : start + _QUERY_SIZE]]
+        rows = reading.rows(messages, messages.c.id.in_(ids), only=("id", "content", "content_hash"))
+        texts |= {row.id: row.content.strip() for row in rows if row.content_hash == hashes[row.id]}
+    if len(texts) < len(public):
         return None
     names = {row.id: row.name for row in reading.rows(participants, only=("id", "name"))}
-    return tuple(
-        [
-            Line(called(one.speaker, names) or _ROLES[language].get(one.role, ""), words[one.id])
-            for one in said
-            if words[one.id]
-        ]
-    )
+    lines = []
+    for message in public:
+        if text := texts[message.id]:
+            speaker = get_speaker_name(message.speaker, names) or _ROLES[language].get(message.role, "")
+            lines.append(TranscriptLine(speaker, text))
+    return tuple(lines)
 
 
-def called(speaker: str, names: dict[str, str]) -> str:
-    """By which name somebody is known: the last one, or what the id itself says."""
+def get_speaker_name(speaker: str, names: dict[str, str]) -> str:
+    """Return the last known name of a speaker, or the key of the id."""
     try:
         ident = base_id(speaker)
     except FabulaError:
@@ -62,52 +63,53 @@ def called(speaker: str, names: dict[str, str]) -> str:
     return names.get(ident) or ident.partition(":")[2]
 
 
-def bounded(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The same in no more than can be read at once: of too many messages, and of long ones, beginning and end."""
-    if sum(len(str(line)) for line in lines) <= MOST:
+def shorten_transcript(lines: Sequence[TranscriptLine]) -> tuple[TranscriptLine, ...]:
+    """Shorten a transcript: keep the first and last lines, and the beginning and end of long lines."""
+    if sum(len(str(line)) for line in lines) <= MAX_INPUT_CHARS:
         return tuple(lines)
-    many = MOST // _LEAST
-    some = lines if len(lines) <= many else (*lines[: many // 2], *lines[-(many // 2) :])
-    return tuple([Line(line.speaker, _ends(line.text, MOST // len(some))) for line in some])
+    max_lines = MAX_INPUT_CHARS // _MIN_LINE_CHARS
+    kept = lines if len(lines) <= max_lines else (*lines[: max_lines // 2], *lines[-(max_lines // 2) :])
+    max_chars = MAX_INPUT_CHARS // len(kept)
+    return tuple([TranscriptLine(line.speaker, _cut_middle(line.text, max_chars)) for line in kept])
 
 
-def kept_words(answer: object, longest: int, *, given: Sequence[str]) -> str:
-    """An answer as it is kept; refused where there is nothing of its own in it. `given` is what it must not repeat."""
+def check_answer(answer: object, max_chars: int, *, sources: Sequence[str]) -> str:
+    """Check an answer and return the text to store; raise an error if it only repeats the sources."""
     text = normalise(answer).strip() if isinstance(answer, str) else ""
-    if not _plain(text):
+    if not _keep_letters(text):
         raise FabulaError(Code.LLM_ANSWER_INVALID, "Nothing came back.")
     if "\x00" in text:
         raise FabulaError(Code.LLM_ANSWER_INVALID, "What came back is no text.")
-    known = _plain("".join(given))
-    if all(_plain(sentence) in known for sentence in _sentences(text)):
+    known = _keep_letters("".join(sources))
+    if all(_keep_letters(sentence) in known for sentence in _split_sentences(text)):
         raise FabulaError(Code.LLM_ANSWER_INVALID, "What came back only repeats what was said.")
-    return cut(text, longest)
+    return cut_at_sentence(text, max_chars)
 
 
-def cut(text: str, longest: int) -> str:
-    """The text up to the last end of a sentence within a bound; where there is none, up to a gap, and shown as cut."""
-    if len(text) <= longest:
+def cut_at_sentence(text: str, max_chars: int) -> str:
+    """Cut a text at the last end of a sentence within the limit, or else between words and with an ellipsis."""
+    if len(text) <= max_chars:
         return text
-    ends = [kept for start in sentence_starts(text) if 0 < len(kept := text[:start].rstrip()) <= longest]
+    ends = [kept for start in find_sentence_starts(text) if 0 < len(kept := text[:start].rstrip()) <= max_chars]
     if ends:
         return ends[-1]
-    room = longest - 1
-    gaps = [found.start() for found in _BREAK.finditer(text, 1, room + 1)]
-    return text[: gaps[-1] if gaps else room].rstrip() + "…"
+    limit = max_chars - 1
+    gaps = [found.start() for found in _BREAK.finditer(text, 1, limit + 1)]
+    return text[: gaps[-1] if gaps else limit].rstrip() + "…"
 
 
-def _sentences(text: str) -> list[str]:
-    starts = [*sentence_starts(text), len(text)]
+def _split_sentences(text: str) -> list[str]:
+    starts = [*find_sentence_starts(text), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
 
 
-def _plain(text: str) -> str:
-    """Letters and digits alone: marks and spaces make no difference between two texts."""
-    return _FILLING.sub("", text).casefold()
+def _keep_letters(text: str) -> str:
+    """Return only the letters and digits of a text, for comparison."""
+    return _NOT_ALPHANUMERIC.sub("", text).casefold()
 
 
-def _ends(text: str, room: int) -> str:
-    if len(text) <= room:
+def _cut_middle(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
         return text
-    half = (room - 3) // 2
+    half = (max_chars - 3) // 2
     return f"{text[:half].rstrip()} … {text[-half:].lstrip()}"

@@ -1,9 +1,8 @@
-"""Rounds: a user's message and all replies to it, along the active path (cnv-6).
+"""Rounds: a user message and all replies to it, along the active path (cnv-6).
 
-A round's number says how many users' messages had been said in the conversation when it began, its own included
-and whatever the branch. So a number is never given twice and never comes back, and along a path numbers only
-rise; where other branches were said in between, some are missing. Only final messages count. What is said before
-the first user's message goes with the first round.
+The number of a round is the number of user messages in the conversation, on any branch, up to its own.
+So numbers are never reused and never go back. Along a path they rise, with gaps where other branches were
+added in between. Only final messages count. Messages before the first user message belong to the first round.
 """
 
 from __future__ import annotations
@@ -16,89 +15,88 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Row
 
-from fabula.conversation.model import Kind, Mark
+from fabula.conversation.model import ConversationState, MessageKind
+from fabula.conversation.snapshot import read_state
 from fabula.conversation.tables import conversations, messages
 from fabula.core.fragment import Role
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
 
-_PLAIN = ("id", "parent_id", "number", "kind", "final", "role", "speaker", "content_hash", "audience")
+_COLUMNS = ("id", "parent_id", "number", "kind", "final", "role", "speaker", "content_hash", "audience")
 
 
-class Said(Struct, frozen=True, gc=False):
-    """A final message, without its words."""
+class RoundMessage(Struct, frozen=True, gc=False):
+    """A final message without its text."""
 
     id: str
     role: Role
     speaker: str
     content_hash: str
-    public: bool  # said to everybody who was there
+    is_public: bool  # everyone present heard it
 
 
 class Round(Struct, frozen=True):
-    """One round of the path."""
+    """A round of the active path."""
 
     number: int
-    said: tuple[Said, ...]
-    complete: bool  # answered, or over because another one follows
+    messages: tuple[RoundMessage, ...]
+    is_complete: bool  # it has a reply, or another round follows
 
 
-class History(Struct, frozen=True, kw_only=True):
-    """The rounds of a conversation's active path, and how the conversation stood when they were read."""
+class RoundHistory(Struct, frozen=True, kw_only=True):
+    """The rounds of the active path, and the state of the conversation when they were read."""
 
-    mark: Mark
-    counted: int  # rounds that were ever begun
-    due: int
+    state: ConversationState
+    round_count: int  # on all branches
+    recap_due: int
     rounds: tuple[Round, ...]
 
 
-def history(reading: Reading, conversation_id: str) -> History:
-    """The rounds as they stand; reads every message of the conversation, but none of the words."""
-    talk = reading.need(conversations, id=conversation_id)
+def load_rounds(reading: ReadTransaction, conversation_id: str) -> RoundHistory:
+    """Load the rounds of the active path; this reads every message of the conversation, but no text."""
+    conversation = reading.require(conversations, id=conversation_id)
     rows = reading.rows(
-        messages, messages.c.conversation_id == conversation_id, order=(messages.c.number,), only=_PLAIN
+        messages, messages.c.conversation_id == conversation_id, order=(messages.c.number,), only=_COLUMNS
     )
-    begun = [row.id for row in rows if row.kind == Kind.USER.value]
-    numbers = {ident: number for number, ident in enumerate(begun, start=1)}
-    return History(
-        mark=mark_of(talk),
-        counted=talk.rounds,
-        due=talk.recap_due,
-        rounds=_rounds([row for row in _path(rows, talk.leaf_id) if row.final], numbers),
+    beginnings = [row.id for row in rows if row.kind == MessageKind.USER.value]
+    numbers = {message_id: number for number, message_id in enumerate(beginnings, start=1)}
+    return RoundHistory(
+        state=read_state(conversation),
+        round_count=conversation.rounds,
+        recap_due=conversation.recap_due,
+        rounds=_split_rounds([row for row in _follow_path(rows, conversation.leaf_id) if row.final], numbers),
     )
 
 
-def mark_of(row: Row[Any]) -> Mark:
-    """How a conversation stands: while this is the same, so is everything on its path."""
-    return Mark(row.made, row.version, row.said, row.leaf_id)
+def hash_rounds(rounds: Iterable[Round]) -> str:
+    """Return the hash of the public messages of some rounds."""
+    content = [
+        (one.number, [(message.speaker, message.content_hash) for message in one.messages if message.is_public])
+        for one in rounds
+    ]
+    return sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def content_of(rounds: Iterable[Round]) -> str:
-    """By which the content of some rounds is known again; what was said to some only is no part of it."""
-    said = [(one.number, [(each.speaker, each.content_hash) for each in one.said if each.public]) for one in rounds]
-    return sha256(msgspec.json.encode(said)).hexdigest()
-
-
-def _path(rows: Iterable[Row[Any]], leaf: str | None) -> list[Row[Any]]:
-    known = {row.id: row for row in rows}
+def _follow_path(rows: Iterable[Row[Any]], leaf: str | None) -> list[Row[Any]]:
+    """Return the rows from the first message to the leaf."""
+    remaining = {row.id: row for row in rows}
     path: list[Row[Any]] = []
-    wanted = leaf
-    while wanted is not None and (row := known.pop(wanted, None)) is not None:
+    next_id = leaf
+    while next_id is not None and (row := remaining.pop(next_id, None)) is not None:
         path.append(row)
-        wanted = row.parent_id
+        next_id = row.parent_id
     return path[::-1]
 
 
-def _rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round, ...]:
-    begins = [place for place, row in enumerate(path) if row.kind == Kind.USER.value]
-    found = []
-    for place, start in enumerate(begins):
-        last = place + 1 == len(begins)
-        stretch = path[0 if place == 0 else start : len(path) if last else begins[place + 1]]
-        number = numbers[path[start].id]
-        answered = len(path) > start + 1
-        found.append(Round(number, tuple([_said(row) for row in stretch]), answered or not last))
-    return tuple(found)
+def _split_rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round, ...]:
+    starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value]
+    rounds = []
+    for index, start in enumerate(starts):
+        is_last = index + 1 == len(starts)
+        rows = path[0 if index == 0 else start : len(path) if is_last else starts[index + 1]]
+        is_complete = not is_last or len(path) > start + 1
+        rounds.append(Round(numbers[path[start].id], tuple([_make_message(row) for row in rows]), is_complete))
+    return tuple(rounds)
 
 
-def _said(row: Row[Any]) -> Said:
-    return Said(row.id, row.role, row.speaker, row.content_hash, row.audience is None)
+def _make_message(row: Row[Any]) -> RoundMessage:
+    return RoundMessage(row.id, row.role, row.speaker, row.content_hash, row.audience is None)

@@ -1,12 +1,15 @@
-"""What of a conversation waits to be told: a pure look at its rounds and at what has been made of them.
+"""Schedule: which summaries and recaps of a conversation have to be written (cnv-6).
 
-A task names the rounds, what they held, and the row that is to be written over. So a task that was thought of a
-while ago is still right exactly when it is among the tasks of a later look; nobody needs a lock to find out.
+Four kinds of tasks are planned, in this order:
+1. Stale summaries are rewritten, unless they are part of a recap other than the newest.
+2. Rounds without a summary are summarised, a fixed number at a time.
+3. The newest recap is rewritten if it is stale.
+4. Summaries that are in no recap yet become one recap as soon as they cover enough rounds.
+Older entries stay as they are, marked stale, until a person rebuilds all of them. A text that a person
+wrote is never a task.
 
-Four things are done, in this order: summaries that are no longer true are made again, as long as no recap rests on
-them but the newest; rounds that no summary tells are told, so many at a time; the newest recap is made again when it
-is no longer true; summaries that are in no recap yet become one when they tell enough rounds. What is older stays
-as it is, called stale, until somebody asks for all of it anew. What a person wrote is never a task.
+A task names its rounds, the hash of their content, and the row that it replaces. So an old task is still
+valid exactly if the current plan contains it, and no lock is needed.
 """
 
 from __future__ import annotations
@@ -17,195 +20,215 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row
 
-from fabula.conversation.model import Mark
-from fabula.conversation.recaps.model import Rules, Sort
-from fabula.conversation.recaps.rounds import History, Round, content_of, history, mark_of
-from fabula.conversation.tables import Origin, conversations, recaps, summaries
-from fabula.store.transaction import Reading
+from fabula.conversation.model import ConversationState
+from fabula.conversation.recaps.model import RecapKind, RecapRules
+from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_rounds
+from fabula.conversation.snapshot import read_state
+from fabula.conversation.tables import TextOrigin, conversations, recaps, summaries
+from fabula.store.transaction import ReadTransaction
 
 
-class Item(Struct, frozen=True, kw_only=True):
-    """A summary or a recap as the store has it."""
+class StoredRecap(Struct, frozen=True, kw_only=True):
+    """A summary or a recap as it is stored."""
 
     id: str
     rounds: tuple[int, ...]
     text: str
-    origin: Origin
-    made_from: str
-    made: str
+    origin: TextOrigin
+    source_hash: str  # of the rounds that it was made from
+    created_at: str
     version: int
-    stacked: bool = False
-    place: int = 0
+    in_recap: bool = False  # of a summary: a recap was made of it
+    place: int = 0  # of a recap: its place in the list
 
     @property
-    def last(self) -> int:
-        """The last round it tells."""
+    def last_round(self) -> int:
+        """The last round that it covers."""
         return self.rounds[-1] if self.rounds else 0
 
 
-Stamp = tuple[Mark, tuple[Item, ...], tuple[Item, ...]]
+ScheduleVersion = tuple[ConversationState, tuple[StoredRecap, ...], tuple[StoredRecap, ...]]
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """Something to be told, or, where there is no need of words, only to be noted."""
+class RecapTask(Struct, frozen=True, kw_only=True):
+    """A summary or a recap that has to be written."""
 
-    sort: Sort
+    kind: RecapKind
     rounds: tuple[int, ...]
-    made_from: str
-    over: tuple[str, int] | None = None  # the row it takes the place of, and its version
-    sources: tuple[tuple[str, int], ...] = ()  # of a recap: the summaries it is made of, and their versions
-    silent: bool = False  # a recap that would be the first to go
+    source_hash: str
+    replaces: tuple[str, int] | None = None  # the id and version of the row to replace
+    sources: tuple[tuple[str, int], ...] = ()  # of a recap: its summaries by id and version
+    without_text: bool = False  # of a recap: only mark its summaries, because it would be the first to be dropped
 
 
-class Look:
-    """A conversation at one moment: its rounds, and what has been made of them."""
+class RecapSchedule:
+    """The rounds, summaries and recaps of a conversation at one moment."""
 
-    def __init__(self, told: History, made: Sequence[Item], stacked: Sequence[Item]) -> None:
-        self.history = told
-        self.summaries = tuple(made)
-        self.recaps = tuple(stacked)
-        self.rounds = {one.number: one for one in told.rounds}
-
-    @property
-    def stamp(self) -> Stamp:
-        """While this is the same, so is everything else here."""
-        return self.history.mark, self.summaries, self.recaps
-
-    def here(self, numbers: Iterable[int]) -> list[Round]:
-        """Those rounds, as far as they are on the path."""
-        return [self.rounds[number] for number in numbers if number in self.rounds]
-
-    def stale(self, item: Item) -> bool:
-        """Is what it was made of no longer what stands there?"""
-        return item.made_from != content_of(self.here(item.rounds))
+    def __init__(self, history: RoundHistory, summaries: Sequence[StoredRecap], recaps: Sequence[StoredRecap]) -> None:
+        self.history = history
+        self.summaries = tuple(summaries)
+        self.recaps = tuple(recaps)
+        self._rounds = {one.number: one for one in history.rounds}
 
     @property
-    def untold(self) -> list[Round]:
-        """Rounds of the path that no summary tells."""
-        known = {number for item in self.summaries for number in item.rounds}
-        return [one for one in self.history.rounds if one.number not in known]
+    def version(self) -> ScheduleVersion:
+        """Equal versions mean equal schedules."""
+        return self.history.state, self.summaries, self.recaps
 
-    def before(self, number: int) -> str:
-        """The last recap that was made of what lies before a round of this path."""
-        earlier = [one for one in self.recaps if one.last < number and self.here(one.rounds)]
-        return max(earlier, key=lambda one: one.last).text if earlier else ""
+    @property
+    def unsummarised(self) -> list[Round]:
+        """The rounds of the path that no summary covers."""
+        covered = {number for summary in self.summaries for number in summary.rounds}
+        return [one for one in self.history.rounds if one.number not in covered]
 
-    def sources(self, numbers: Iterable[int]) -> list[Item]:
-        """The summaries that tell any of these rounds."""
+    def find_rounds(self, numbers: Iterable[int]) -> list[Round]:
+        """Return these rounds as far as they are on the active path."""
+        return [self._rounds[number] for number in numbers if number in self._rounds]
+
+    def is_stale(self, stored: StoredRecap) -> bool:
+        """Return whether the rounds have changed since the text was made."""
+        return stored.source_hash != hash_rounds(self.find_rounds(stored.rounds))
+
+    def find_previous_recap(self, number: int) -> str:
+        """Return the text of the last recap before a round of this path; empty if there is none."""
+        earlier = [one for one in self.recaps if one.last_round < number and self.find_rounds(one.rounds)]
+        return max(earlier, key=lambda one: one.last_round).text if earlier else ""
+
+    def find_summaries(self, numbers: Iterable[int]) -> list[StoredRecap]:
+        """Return the summaries that cover any of these rounds."""
         wanted = set(numbers)
         return [one for one in self.summaries if wanted.intersection(one.rounds)]
 
+    def find_newest_recap(self) -> StoredRecap | None:
+        """Return the recap that reaches furthest along the active path."""
+        on_path = [one for one in self.recaps if self.find_rounds(one.rounds)]
+        return max(on_path, key=lambda one: one.last_round, default=None)
 
-def look(reading: Reading, conversation_id: str) -> Look:
-    """A conversation as it stands."""
-    return Look(history(reading, conversation_id), *_items(reading, conversation_id))
+
+def load_schedule(reading: ReadTransaction, conversation_id: str) -> RecapSchedule:
+    """Load the schedule of a conversation."""
+    return RecapSchedule(load_rounds(reading, conversation_id), *_load_recaps(reading, conversation_id))
 
 
-def stamp(reading: Reading, conversation_id: str) -> Stamp | None:
-    """The stamp a look would have now, for much less; None when the conversation is gone."""
+def load_version(reading: ReadTransaction, conversation_id: str) -> ScheduleVersion | None:
+    """Load only the version of a schedule, which is cheaper; None if the conversation is gone."""
     row = reading.row(conversations, id=conversation_id)
-    return None if row is None else (mark_of(row), *_items(reading, conversation_id))
+    return None if row is None else (read_state(row), *_load_recaps(reading, conversation_id))
 
 
-def tasks(seen: Look, rules: Rules, anew: str = "") -> Iterator[Task]:
-    """All that can be done now; with `anew`, whatever was made before that moment is made again."""
-    newest = _newest(seen)
-    latest = set(newest.rounds) if newest is not None else set()
-    behind = False
-    for item in seen.summaries:
-        rounds = seen.here(item.rounds)
-        again = bool(anew) and item.made < anew and (item.origin == "model" or not item.text)
-        upkeep = item.origin == "model" and (not item.stacked or bool(latest.intersection(item.rounds)))
-        if rounds and (again or (upkeep and seen.stale(item))):
-            behind = True
-            yield _task("summary", rounds, over=item)
-    waiting = [one for one in seen.untold if one.complete]
-    for start in range(0, len(waiting) - rules.every + 1, rules.every):
-        yield _task("summary", waiting[start : start + rules.every])
-    if not behind:
-        yield from _recaps(seen, rules, newest, anew)
+def plan_tasks(schedule: RecapSchedule, rules: RecapRules, rebuild_before: str = "") -> Iterator[RecapTask]:
+    """Plan everything that can be written now; texts made before the time `rebuild_before` are written again."""
+    newest = schedule.find_newest_recap()
+    newest_rounds = set(newest.rounds) if newest is not None else set()
+    has_stale_summaries = False
+    for summary in schedule.summaries:
+        rounds = schedule.find_rounds(summary.rounds)
+        by_model = summary.origin == "model"
+        rebuild = bool(rebuild_before) and summary.created_at < rebuild_before and (by_model or not summary.text)
+        refresh = by_model and (not summary.in_recap or bool(newest_rounds.intersection(summary.rounds)))
+        if rounds and (rebuild or (refresh and schedule.is_stale(summary))):
+            has_stale_summaries = True
+            yield _make_task("summary", rounds, replaces=summary)
+    waiting = [one for one in schedule.unsummarised if one.is_complete]
+    for start in range(0, len(waiting) - rules.rounds_per_summary + 1, rules.rounds_per_summary):
+        yield _make_task("summary", waiting[start : start + rules.rounds_per_summary])
+    if not has_stale_summaries:
+        yield from _plan_recaps(schedule, rules, newest, rebuild_before)
 
 
-def drop(seen: Look, rules: Rules) -> list[str]:
-    """The recaps for which there is no room beside one more: the oldest."""
-    if rules.most <= 0:
+def find_surplus_recaps(schedule: RecapSchedule, rules: RecapRules) -> list[str]:
+    """Return the oldest recaps, which must be dropped when one more is added."""
+    if rules.max_recaps <= 0:
         return []
-    by_age = sorted(seen.recaps, key=lambda one: (one.last, one.made, one.id))
-    return [one.id for one in by_age[: max(len(by_age) + 1 - rules.most, 0)]]
+    by_age = sorted(schedule.recaps, key=lambda one: (one.last_round, one.created_at, one.id))
+    return [one.id for one in by_age[: max(len(by_age) + 1 - rules.max_recaps, 0)]]
 
 
-def _recaps(seen: Look, rules: Rules, newest: Item | None, anew: str) -> Iterator[Task]:
-    for item in seen.recaps:
-        again = bool(anew) and item.made < anew
-        if item.origin == "model" and (again or (item is newest and seen.stale(item))):
-            sources = [one for one in seen.sources(item.rounds) if seen.here(one.rounds)]
+def _plan_recaps(
+    schedule: RecapSchedule, rules: RecapRules, newest: StoredRecap | None, rebuild_before: str
+) -> Iterator[RecapTask]:
+    for recap in schedule.recaps:
+        rebuild = bool(rebuild_before) and recap.created_at < rebuild_before
+        if recap.origin == "model" and (rebuild or (recap is newest and schedule.is_stale(recap))):
+            sources = [one for one in schedule.find_summaries(recap.rounds) if schedule.find_rounds(one.rounds)]
             if any(one.text for one in sources):
-                yield _stacked(seen, sources, over=item)
-    told = {number for item in seen.recaps for number in item.rounds}
-    loose = [
-        one
-        for one in sorted(seen.summaries, key=lambda one: one.rounds)
-        if seen.here(one.rounds) and (not told.intersection(one.rounds) if anew else not one.stacked)
-    ]
-    groups: list[list[Item]] = []
-    group: list[Item] = []
-    for one in loose:
-        group.append(one)
-        if sum(len(each.rounds) for each in group) >= rules.stack:
+                yield _make_recap_task(schedule, sources, replaces=recap)
+    groups = _group_summaries(schedule, rules, rebuild=bool(rebuild_before))
+    ages = sorted([one.last_round for one in schedule.recaps] + [group[-1].last_round for group in groups])
+    oldest_kept = ages[-rules.max_recaps] if 0 < rules.max_recaps < len(ages) else 0
+    for group in groups:
+        has_text = any(one.text for one in group) and group[-1].last_round >= oldest_kept
+        if has_text or not all(one.in_recap for one in group):
+            yield _make_recap_task(schedule, group, without_text=not has_text)
+
+
+def _group_summaries(schedule: RecapSchedule, rules: RecapRules, *, rebuild: bool) -> list[list[StoredRecap]]:
+    """Group the summaries of the path that are in no recap yet, each group with enough rounds for one."""
+    covered = {number for recap in schedule.recaps for number in recap.rounds}
+    groups: list[list[StoredRecap]] = []
+    group: list[StoredRecap] = []
+    for summary in sorted(schedule.summaries, key=lambda one: one.rounds):
+        is_free = not covered.intersection(summary.rounds) if rebuild else not summary.in_recap
+        if not is_free or not schedule.find_rounds(summary.rounds):
+            continue
+        group.append(summary)
+        if sum(len(one.rounds) for one in group) >= rules.rounds_per_recap:
             groups.append(group)
             group = []
-    ages = sorted([item.last for item in seen.recaps] + [each[-1].last for each in groups])
-    least = ages[-rules.most] if 0 < rules.most < len(ages) else 0
-    for each in groups:
-        worded = any(one.text for one in each) and each[-1].last >= least
-        if worded or not all(one.stacked for one in each):
-            yield _stacked(seen, each, silent=not worded)
+    return groups
 
 
-def _newest(seen: Look) -> Item | None:
-    """The recap that reaches furthest along the path."""
-    here = [one for one in seen.recaps if seen.here(one.rounds)]
-    return max(here, key=lambda one: one.last, default=None)
+def _make_recap_task(
+    schedule: RecapSchedule,
+    sources: Sequence[StoredRecap],
+    *,
+    replaces: StoredRecap | None = None,
+    without_text: bool = False,
+) -> RecapTask:
+    rounds = schedule.find_rounds(sorted({number for one in sources for number in one.rounds}))
+    return _make_task("recap", rounds, replaces=replaces, sources=sources, without_text=without_text)
 
 
-def _task(sort: Sort, rounds: Sequence[Round], *, over: Item | None = None) -> Task:
-    numbers = tuple([one.number for one in rounds])
-    return Task(
-        sort=sort, rounds=numbers, made_from=content_of(rounds), over=None if over is None else (over.id, over.version)
-    )
-
-
-def _stacked(seen: Look, sources: Sequence[Item], *, over: Item | None = None, silent: bool = False) -> Task:
-    rounds = seen.here(sorted({number for one in sources for number in one.rounds}))
-    return Task(
-        sort="recap",
+def _make_task(
+    kind: RecapKind,
+    rounds: Sequence[Round],
+    *,
+    replaces: StoredRecap | None = None,
+    sources: Sequence[StoredRecap] = (),
+    without_text: bool = False,
+) -> RecapTask:
+    return RecapTask(
+        kind=kind,
         rounds=tuple([one.number for one in rounds]),
-        made_from=content_of(rounds),
-        over=None if over is None else (over.id, over.version),
+        source_hash=hash_rounds(rounds),
+        replaces=None if replaces is None else (replaces.id, replaces.version),
         sources=tuple([(one.id, one.version) for one in sources]),
-        silent=silent,
+        without_text=without_text,
     )
 
 
-def _items(reading: Reading, conversation_id: str) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    found = []
+def _load_recaps(
+    reading: ReadTransaction, conversation_id: str
+) -> tuple[tuple[StoredRecap, ...], tuple[StoredRecap, ...]]:
+    """Load the summaries and the recaps of a conversation, each in order."""
+    loaded = []
     for table in (summaries, recaps):
         rows = reading.rows(table, table.c.conversation_id == conversation_id)
-        items = [_item(row) for row in rows]
-        found.append(tuple(sorted(items, key=lambda one: (one.place, one.rounds, one.made, one.id))))
-    return found[0], found[1]
+        stored = [_make_stored_recap(row) for row in rows]
+        loaded.append(tuple(sorted(stored, key=lambda one: (one.place, one.rounds, one.created_at, one.id))))
+    return loaded[0], loaded[1]
 
 
-def _item(row: Row[Any]) -> Item:
-    known = row._mapping
-    return Item(
+def _make_stored_recap(row: Row[Any]) -> StoredRecap:
+    columns = row._mapping
+    return StoredRecap(
         id=row.id,
         rounds=tuple(row.rounds),
         text=row.text,
         origin=row.origin,
-        made_from=row.made_from,
-        made=row.made,
+        source_hash=row.made_from,
+        created_at=row.made,
         version=row.version,
-        stacked=bool(known.get("stacked", 0)),
-        place=known.get("place", 0),
+        in_recap=bool(columns.get("stacked", 0)),
+        place=columns.get("place", 0),
     )

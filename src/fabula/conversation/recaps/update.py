@@ -1,9 +1,9 @@
-"""Recaps are made: every few rounds a summary, and of every few summaries an item of the recap list (cnv-6).
+"""Write the summaries and recaps that are due, in the background (cnv-6).
 
-Made in the background, in short transactions, with none held while a model thinks. What was made is written only
-where the conversation, and what has been made of it, still ask for exactly that (`recap_plan`): so two who refresh
-at once make nothing twice, and what was corrected meanwhile is not told as it was. A failure leaves these rounds
-untold; nothing else is stored in a recap's place.
+Every few rounds become a summary; every few summaries become an entry of the recap list. Transactions are
+short, and none is open while the model writes. A result is stored only if the current plan still contains its
+task. So two refreshes at once write nothing twice, and a text that was made from messages corrected meanwhile
+is not stored. After a failure these rounds have no recap; raw text is never stored in its place.
 """
 
 from __future__ import annotations
@@ -13,185 +13,208 @@ from typing import Any
 
 from msgspec import Struct
 
-from fabula.conversation.recaps import schedule as plan
-from fabula.conversation.recaps.model import Digest, Failure, Kept, Line, Material, Refreshed, Rules, Sort
-from fabula.conversation.recaps.prompt import bounded, kept_words, lines_of
-from fabula.conversation.recaps.rounds import mark_of
-from fabula.conversation.recaps.schedule import Look, Task
+from fabula.conversation.recaps.model import (
+    RecapEntry,
+    RecapFailure,
+    RecapInput,
+    RecapRefreshResult,
+    RecapRules,
+    TranscriptLine,
+    WriteRecap,
+)
+from fabula.conversation.recaps.prompt import check_answer, load_transcript, shorten_transcript
+from fabula.conversation.recaps.schedule import (
+    RecapSchedule,
+    RecapTask,
+    find_surplus_recaps,
+    load_schedule,
+    load_version,
+    plan_tasks,
+)
+from fabula.conversation.snapshot import read_state
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.core.errors import FabulaError
 from fabula.core.ids import new_id
 from fabula.core.view import Language
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-AT_ONCE = 10  # answers that one refresh asks for
-_PATIENCE = 5  # looks at a conversation that moves on while something is to be written
+MAX_CALLS = 10  # calls of the model in one refresh
+_MAX_ATTEMPTS = 5  # to store a text while the conversation changes
 
 _TABLES = {"summary": summaries, "recap": recaps}
 
 
-def refresh(
+def refresh_recaps(
     store: Store,
     project_id: str,
     conversation_id: str,
     *,
-    digest: Digest,
+    write_recap: WriteRecap,
     language: Language = "en",
-    rules: Rules | None = None,
-    anew: str = "",
+    rules: RecapRules | None = None,
+    rebuild_before: str = "",
     check: Callable[[], None] | None = None,
-) -> Refreshed:
-    """Tell what is due, ten answers at the most; with `anew`, a moment, also again what was made before it.
+) -> RecapRefreshResult:
+    """Write what is due, with at most ten calls; texts made before the time `rebuild_before` are written again.
 
-    `check` is asked before each answer and may raise, which ends the refresh; what was made until then is kept.
+    `check` is called before each call and may raise, which ends the refresh. What was written is kept.
     """
-    done = Refreshed()
-    chosen = rules or Rules()
-    if not chosen.on:
-        done.off = True
-        return done
-    work = _Work(store, project_id, conversation_id, language, chosen, anew)
-    given_up: set[Task] = set()
-    asked = 0
-    seen = work.look()
-    while (task := next((one for one in plan.tasks(seen, chosen, anew) if one not in given_up), None)) is not None:
-        if asked >= AT_ONCE:
-            done.left = True
-            return done
+    result = RecapRefreshResult()
+    rules = rules or RecapRules()
+    if not rules.enabled:
+        result.disabled = True
+        return result
+    refresh = _Refresh(store, project_id, conversation_id, language, rules, rebuild_before)
+    skipped: set[RecapTask] = set()
+    calls = 0
+    schedule = refresh.load_schedule()
+    while (task := refresh.find_task(schedule, skipped)) is not None:
+        if calls >= MAX_CALLS:
+            result.has_more = True
+            return result
         if check is not None:
             check()
-        read = work.material(seen, task)
-        kept = None
-        if read is not None:
-            material, given = read
-            asked += bool(material.lines)
+        loaded = refresh.load_input(schedule, task)
+        entry = None
+        if loaded is not None:
+            recap_input, sources = loaded
+            calls += bool(recap_input.lines)
             try:
-                text = kept_words(digest(material), chosen.longest, given=given) if material.lines else ""
+                text = ""
+                if recap_input.lines:
+                    text = check_answer(write_recap(recap_input), rules.max_chars, sources=sources)
             except FabulaError as error:
                 if check is not None:
                     check()
-                given_up.add(task)
-                done.failed.append(Failure(task.sort, task.rounds, error.code, error.sentence))
-                seen = work.look()
+                skipped.add(task)
+                result.failures.append(RecapFailure(task.kind, task.rounds, error.code, error.sentence))
+                schedule = refresh.load_schedule()
                 continue
-            kept = work.write(seen, task, text)
-        if kept is None:
-            given_up.add(task)
-            done.overtaken.append(task.rounds)
-        elif kept.text:
-            done.made.append(kept)
-        seen = work.look()
-    if not done.failed and not done.overtaken:
-        work.finish(seen)
-    return done
+            entry = refresh.store_text(schedule, task, text)
+        if entry is None:
+            skipped.add(task)
+            result.superseded.append(task.rounds)
+        elif entry.text:
+            result.entries.append(entry)
+        schedule = refresh.load_schedule()
+    if not result.failures and not result.superseded:
+        refresh.finish(schedule)
+    return result
 
 
-class _Work(Struct, frozen=True):
-    """One conversation that is being told."""
+class _Refresh(Struct, frozen=True):
+    """A refresh of one conversation."""
 
     store: Store
     project_id: str
     conversation_id: str
     language: Language
-    rules: Rules
-    anew: str
+    rules: RecapRules
+    rebuild_before: str
 
-    def look(self) -> Look:
+    def load_schedule(self) -> RecapSchedule:
         with self.store.read(project=self.project_id) as reading:
-            return plan.look(reading, self.conversation_id)
+            return load_schedule(reading, self.conversation_id)
 
-    def material(self, seen: Look, task: Task) -> tuple[Material, list[str]] | None:
-        """What a digest is given, and what its answer must not merely repeat; None if that reads otherwise by now."""
+    def find_task(self, schedule: RecapSchedule, skipped: set[RecapTask]) -> RecapTask | None:
+        tasks = plan_tasks(schedule, self.rules, self.rebuild_before)
+        return next((task for task in tasks if task not in skipped), None)
+
+    def load_input(self, schedule: RecapSchedule, task: RecapTask) -> tuple[RecapInput, list[str]] | None:
+        """Load the input for the model and the texts that its answer must not repeat; None if messages changed."""
         with self.store.read(project=self.project_id) as reading:
-            said = lines_of(reading, seen.here(task.rounds), self.language)
-        if said is None:
+            transcript = load_transcript(reading, schedule.find_rounds(task.rounds), self.language)
+        if transcript is None:
             return None
-        lines, earlier = said, seen.before(task.rounds[0])
-        if task.sort == "recap":
-            wanted = set() if task.silent else {ident for ident, _ in task.sources}
-            lines = tuple([Line("", one.text) for one in seen.summaries if one.id in wanted and one.text])
-        material = Material(
-            sort=task.sort,
-            lines=bounded(lines),
-            earlier=earlier,
+        lines, previous_recap = transcript, schedule.find_previous_recap(task.rounds[0])
+        if task.kind == "recap":
+            ids = set() if task.without_text else {ident for ident, _ in task.sources}
+            lines = tuple([TranscriptLine("", one.text) for one in schedule.summaries if one.id in ids and one.text])
+        recap_input = RecapInput(
+            kind=task.kind,
+            lines=shorten_transcript(lines),
+            previous_recap=previous_recap,
             language=self.language,
-            length=self.rules.longest,
-            seconds=self.rules.seconds,
+            max_chars=self.rules.max_chars,
+            timeout=self.rules.timeout,
         )
-        return material, [*map(str, said), earlier]
+        return recap_input, [*map(str, transcript), previous_recap]
 
-    def write(self, seen: Look, task: Task, text: str) -> Kept | None:
-        """Keep what was made, if it is still asked for; None when it is not."""
-        for _ in range(_PATIENCE):
+    def store_text(self, schedule: RecapSchedule, task: RecapTask, text: str) -> RecapEntry | None:
+        """Store a text if the plan still contains its task; return None if not."""
+        for _ in range(_MAX_ATTEMPTS):
             with self.store.write(project=self.project_id) as tx:
-                if plan.stamp(tx, self.conversation_id) == seen.stamp:
-                    return self._put(tx, seen, task, text)
+                if load_version(tx, self.conversation_id) == schedule.version:
+                    return self._store_text(tx, schedule, task, text)
             try:
-                seen = self.look()
+                schedule = self.load_schedule()
             except FabulaError:
-                return None  # it is gone
-            if task not in plan.tasks(seen, self.rules, self.anew):
+                return None  # the conversation was removed
+            if task not in plan_tasks(schedule, self.rules, self.rebuild_before):
                 return None
         return None
 
-    def finish(self, seen: Look) -> None:
-        """Note when more will be due, and forget what was made of other branches where all was made anew."""
-        due = seen.history.counted - len(seen.untold) + self.rules.every
-        strays = [
+    def finish(self, schedule: RecapSchedule) -> None:
+        """Store when the next recap is due; after a rebuild, remove the texts of other branches."""
+        due = schedule.history.round_count - len(schedule.unsummarised) + self.rules.rounds_per_summary
+        removed = [
             (table, one.id)
-            for table, items in ((summaries, seen.summaries), (recaps, seen.recaps))
-            for one in items
-            if self.anew and one.origin == "model" and one.rounds and not seen.here(one.rounds)
+            for table, stored in ((summaries, schedule.summaries), (recaps, schedule.recaps))
+            for one in stored
+            if self.rebuild_before and one.origin == "model" and one.rounds and not schedule.find_rounds(one.rounds)
         ]
-        if due == seen.history.due and not strays:
+        if due == schedule.history.recap_due and not removed:
             return
         with self.store.write(project=self.project_id) as tx:
             row = tx.row(conversations, id=self.conversation_id)
-            if row is None or mark_of(row) != seen.history.mark:
+            if row is None or read_state(row) != schedule.history.state:
                 return
-            for table, ident in strays:
-                tx.remove(table, table.c.id == ident)
+            for table, ident in removed:
+                tx.delete_rows(table, table.c.id == ident)
             if due != row.recap_due:
-                tx.change(conversations, {"recap_due": due}, conversations.c.id == self.conversation_id)
+                tx.update_rows(conversations, {"recap_due": due}, conversations.c.id == self.conversation_id)
 
-    def _put(self, tx: Writing, seen: Look, task: Task, text: str) -> Kept:
-        made = max(tx.clock(), self.anew)
+    def _store_text(self, tx: WriteTransaction, schedule: RecapSchedule, task: RecapTask, text: str) -> RecapEntry:
+        created_at = max(tx.current_time(), self.rebuild_before)
         values: dict[str, Any] = {
             "rounds": list(task.rounds),
             "text": text,
             "origin": "model",
-            "made_from": task.made_from,
-            "made": made,
+            "made_from": task.source_hash,
+            "made": created_at,
         }
-        if task.sort == "summary":
+        if task.kind == "summary":
             values |= {"first_round": task.rounds[0], "last_round": task.rounds[-1]}
         else:
-            tx.change(summaries, {"stacked": 1}, summaries.c.id.in_([ident for ident, _ in task.sources]))
-        ident, version = (new_id(), 1) if task.over is None else task.over
-        if task.over is not None:
-            version = tx.edit(_TABLES[task.sort], {"id": ident}, values, expected=version)
-        elif task.sort == "summary":
-            tx.add(summaries, {"id": ident, "conversation_id": self.conversation_id, **values})
+            tx.update_rows(summaries, {"stacked": 1}, summaries.c.id.in_([ident for ident, _ in task.sources]))
+        ident, version = (new_id(), 1) if task.replaces is None else task.replaces
+        if task.replaces is not None:
+            version = tx.update_row(_TABLES[task.kind], {"id": ident}, values, expected=version)
+        elif task.kind == "summary":
+            tx.insert(summaries, {"id": ident, "conversation_id": self.conversation_id, **values})
         elif text:
-            tx.remove(recaps, recaps.c.id.in_(plan.drop(seen, self.rules)))
-            place = _make_room(tx, seen, task.rounds[-1])
-            tx.add(recaps, {"id": ident, "conversation_id": self.conversation_id, "place": place, **values})
-        return _kept(task.sort, ident, text, made, task.rounds, version)
+            tx.delete_rows(recaps, recaps.c.id.in_(find_surplus_recaps(schedule, self.rules)))
+            place = _make_place(tx, schedule, task.rounds[-1])
+            tx.insert(recaps, {"id": ident, "conversation_id": self.conversation_id, "place": place, **values})
+        return RecapEntry(
+            id=ident,
+            kind=task.kind,
+            text=text,
+            created_at=created_at,
+            rounds=task.rounds,
+            origin="model",
+            freshness="fresh",
+            version=version,
+        )
 
 
-def _make_room(tx: Writing, seen: Look, last: int) -> int:
-    """The place of a recap: before those that tell of what came later, which is at the end, but when all is anew."""
-    later = [one.place for one in seen.recaps if one.last > last]
+def _make_place(tx: WriteTransaction, schedule: RecapSchedule, last_round: int) -> int:
+    """Return the place of a new recap: in front of the recaps of later rounds, which exist only in a rebuild."""
+    later = [one.place for one in schedule.recaps if one.last_round > last_round]
     if not later:
-        return max((one.place for one in seen.recaps), default=0) + 1
+        return max((one.place for one in schedule.recaps), default=0) + 1
     place = min(later)
-    moved = [one.id for one in seen.recaps if one.place >= place]
-    tx.change(recaps, {"place": recaps.c.place + 1}, recaps.c.id.in_(moved))
+    moved = [one.id for one in schedule.recaps if one.place >= place]
+    tx.update_rows(recaps, {"place": recaps.c.place + 1}, recaps.c.id.in_(moved))
     return place
-
-
-def _kept(sort: Sort, ident: str, text: str, made: str, rounds: tuple[int, ...], version: int) -> Kept:
-    return Kept(
-        id=ident, sort=sort, text=text, created_at=made, rounds=rounds, origin="model", state="fresh", version=version
-    )

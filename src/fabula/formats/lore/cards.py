@@ -1,12 +1,14 @@
-"""Character cards, versions 1 to 3, and the book a card may carry.
+"""Parse and edit character cards, versions 1 to 3, and the lorebook of a card.
 
-A card is kept as its JSON, whole. Version 1 has its six texts at the root and no book; versions 2 and 3
-have everything below `data`, and programs often repeat the six texts at the root for the sake of older
-ones, so an edit changes both. SillyTavern writes what its own rules know into `extensions` of each entry.
+A card is stored as its JSON. Version 1 has its six texts at the root and no book. Versions 2 and 3
+have everything below `data`, and programs often repeat the six texts at the root for older readers,
+so an edit changes both. SillyTavern writes the fields that its own rules need into `extensions` of
+each entry.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,28 +17,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.formats.lore.field_maps import (
-    NUMBER,
-    SHIPPED,
-    TEXT,
-    TEXTS,
-    TRUTH,
-    Dialect,
-    Field,
-    Lost,
-    Row,
-    invalid,
-    slashed,
+    SILLYTAVERN_SETTINGS,
+    FieldMapping,
+    JsonObject,
+    LorebookFormat,
+    invalid_lorebook,
+    make_regex_key,
+    negate,
 )
-from fabula.formats.manuscripts.imported import unreadable
-from fabula.lorebook.model import About, Number, Settings
+from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.lorebook.model import CardCharacter, LorebookSettings, Number
 
-SPECS = {"chara_card_v2": 2, "chara_card_v3": 3}
-_FIRST = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
+_VERSIONS = {"chara_card_v2": 2, "chara_card_v3": 3}
+_VERSION_1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
 _POSITIONS = {"before_char": 0, "after_char": 1}
 
 
-class Texts(Struct, frozen=True, kw_only=True):
-    """What a card says; a field of the wrong kind is refused by name."""
+class CardFields(Struct, frozen=True, kw_only=True):
+    """The fields of a card; one of the wrong type is refused by name."""
 
     name: str | None = None
     description: str | None = None
@@ -56,212 +54,180 @@ class Texts(Struct, frozen=True, kw_only=True):
     character_book: dict[str, Any] | None = None
 
 
-class Card(Struct, frozen=True, kw_only=True):
-    """A card as it came: its JSON, the picture it was hidden in, the assets beside it."""
+class CharacterCard(Struct, frozen=True, kw_only=True):
+    """A card: its JSON, the picture it was embedded in, and the assets of its archive."""
 
-    raw: Row
+    raw: JsonObject
     version: int
-    texts: Texts
+    fields: CardFields
     image: bytes | None = None
     assets: Mapping[str, bytes] = {}
 
     @property
     def name(self) -> str:
-        """What the character is called."""
-        return self.texts.nickname or self.texts.name or "Character"
-
-    @property
-    def book(self) -> Row | None:
-        """The book of the card, as it stands in it."""
-        return self.texts.character_book if self.version > 1 else None
+        """The name of the character."""
+        return self.fields.nickname or self.fields.name or "Character"
 
 
-def read_card_json(raw: Any, what: str) -> Card:
-    """A card from its JSON, recognised by what it holds."""
-    version = card_version(raw)
+def parse_card(raw: Any, label: str) -> CharacterCard:
+    """Parse the JSON of a card of any version."""
+    version = detect_card_version(raw)
     if version is None:
-        unreadable(what, "it is not a character card", "Name a card as JSON, PNG or CHARX.")
-    inner = raw if version == 1 else raw.get("data")
-    if not isinstance(inner, Mapping):
-        unreadable(what, "the card has no `data`", "Export it again from the program that made it.")
+        refuse_unreadable(label, "it is not a character card", "Name a card as JSON, PNG or CHARX.")
+    data = raw if version == 1 else raw.get("data")
+    if not isinstance(data, Mapping):
+        refuse_unreadable(label, "the card has no `data`", "Export it again from the program that made it.")
     try:
-        texts = msgspec.convert(inner, Texts)
+        fields = msgspec.convert(data, CardFields)
     except msgspec.ValidationError as error:
-        unreadable(what, f"something in the card is not what it should be: {error}", "Correct it.")
-    return Card(raw=raw, version=version, texts=texts)
+        refuse_unreadable(label, f"something in the card is not what it should be: {error}", "Correct it.")
+    return CharacterCard(raw=raw, version=version, fields=fields)
 
 
-def card_version(raw: Any) -> int | None:
-    """1, 2 or 3; None for what is no card."""
+def detect_card_version(raw: Any) -> int | None:
+    """1, 2 or 3; None for JSON that is no card."""
     if not isinstance(raw, Mapping):
         return None
     spec = raw.get("spec")
     if isinstance(spec, str):
-        return SPECS.get(spec)
-    first = [name for name in _FIRST if name in raw]
-    return 1 if "name" in first and len(first) > 2 else None
+        return _VERSIONS.get(spec)
+    return 1 if "name" in raw and sum(name in raw for name in _VERSION_1_FIELDS) > 2 else None
 
 
-def edited(card: Card, **changes: Any) -> Card:
-    """The card with some fields changed, everywhere it says them."""
-    strange = set(changes) - set(Texts.__struct_fields__)
-    if strange:
-        raise invalid(f"A card has no {', '.join(sorted(strange))}.")
+def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
+    """Change fields of a card, in `data` and where the root repeats them."""
+    unknown = set(changes) - set(CardFields.__struct_fields__)
+    if unknown:
+        raise invalid_lorebook(f"A card has no {', '.join(sorted(unknown))}.")
     raw: dict[str, Any] = dict(card.raw)
     if card.version > 1:
         raw["data"] = {**card.raw["data"], **changes}
-        changes = {name: value for name, value in changes.items() if name in _FIRST and name in card.raw}
+        changes = {name: value for name, value in changes.items() if name in _VERSION_1_FIELDS and name in card.raw}
     raw.update(changes)
-    checked = read_card_json(raw, card.name)
-    return replace(card, raw=raw, texts=checked.texts)
+    return replace(card, raw=raw, fields=parse_card(raw, card.name).fields)
 
 
-def _position(entry: Any) -> int:
-    if entry not in _POSITIONS:
-        raise invalid(f"{entry!r} is no position: there are {', '.join(_POSITIONS)}.")
-    return _POSITIONS[entry]
-
-
-def _beyond(name: str, kind: Any, theirs: str = "") -> Field:
-    """A field that SillyTavern keeps in an entry's extensions."""
-    return Field(name, f"extensions.{theirs or name}", kind)
-
-
-def _finish(book: Row, row: Row, entry: dict[str, Any]) -> None:
-    """Keys that are patterns say so, and an entry that was never switched off is on."""
-    if row.get("use_regex") is True:
-        for name in ("key", "keysecondary"):
-            if name in entry:
-                entry[name] = tuple(slashed(key) for key in entry[name])
-    if entry.get("outletName") == "":
-        del entry["outletName"]
-
-
-def _about(raw: Row) -> About:
-    """Who the card is about, as far as entries may look there."""
-    card = read_card_json(raw, "the card")
-    texts, deep = card.texts, (card.texts.extensions or {}).get("depth_prompt")
-    told = deep.get("prompt") if isinstance(deep, Mapping) else ""
-    return About(
+def _read_character(raw: JsonObject) -> CardCharacter:
+    card = parse_card(raw, "the card")
+    fields = card.fields
+    depth_prompt = (fields.extensions or {}).get("depth_prompt")
+    prompt = depth_prompt.get("prompt") if isinstance(depth_prompt, Mapping) else ""
+    return CardCharacter(
         name=card.name,
-        tags=texts.tags or (),
-        description=texts.description or "",
-        personality=texts.personality or "",
-        scenario=texts.scenario or "",
-        creator_notes=texts.creator_notes or "",
-        depth_prompt=told if isinstance(told, str) else "",
+        tags=fields.tags or (),
+        description=fields.description or "",
+        personality=fields.personality or "",
+        scenario=fields.scenario or "",
+        creator_notes=fields.creator_notes or "",
+        depth_prompt=prompt if isinstance(prompt, str) else "",
     )
 
 
-class _Reading(Struct, frozen=True):
+class _BookSettings(Struct, frozen=True):
     scan_depth: Number | None = None
     token_budget: Number | None = None
     recursive_scanning: bool | None = None
 
 
-def _settings(book: Row) -> Settings:
-    """How the book wants to be read, where it says so; SillyTavern itself passes this over."""
-    inner = book.get("data", book)
-    inner = inner.get("character_book") or {} if card_version(book) else inner
+def _read_settings(raw: JsonObject) -> LorebookSettings:
+    """The settings that a book asks for; SillyTavern itself ignores them."""
+    book = raw.get("data", raw)
+    book = book.get("character_book") or {} if detect_card_version(raw) else book
     try:
-        wish = msgspec.convert(inner, _Reading)
+        settings = msgspec.convert(book, _BookSettings)
     except msgspec.ValidationError as error:
-        raise invalid(f"Something in the book is not what it should be: {error}.") from error
-    changes: dict[str, Any] = {}
-    if wish.scan_depth is not None:
-        changes["depth"] = wish.scan_depth
-    if wish.recursive_scanning is not None:
-        changes["recursive"] = wish.recursive_scanning
-    if wish.token_budget:
-        changes |= {"budget": 100, "budget_cap": wish.token_budget}
-    return replace(SHIPPED, **changes)
+        raise invalid_lorebook(f"Something in the book is not what it should be: {error}.") from error
+    changes: dict[str, Any] = {"depth": settings.scan_depth, "recursive": settings.recursive_scanning}
+    if settings.token_budget:
+        changes |= {"budget": 100, "budget_cap": settings.token_budget}
+    return replace(SILLYTAVERN_SETTINGS, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _decorated(row: Row) -> bool:
+def _parse_position(position: Any) -> int:
+    if position not in _POSITIONS:
+        raise invalid_lorebook(f"{position!r} is no position: there are {', '.join(_POSITIONS)}.")
+    return _POSITIONS[position]
+
+
+def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+    """Put slashes around keys that are regular expressions, and drop an empty outlet."""
+    if row.get("use_regex") is True:
+        for name in ("key", "keysecondary"):
+            if name in entry:
+                entry[name] = tuple(make_regex_key(key) for key in entry[name])
+    if entry.get("outletName") == "":
+        del entry["outletName"]
+
+
+def _has_other_decorators(row: JsonObject) -> bool:
     content = row.get("content")
     lines = content.splitlines() if isinstance(content, str) and content.startswith("@@") else []
     return any(line.startswith("@@") and line.strip() not in ("@@activate", "@@dont_activate") for line in lines)
 
 
-_FIELDS = (
-    Field("key", "keys", TEXTS, write=list),
-    Field("keysecondary", "secondary_keys", TEXTS, write=list),
-    Field("comment", "comment", TEXT, read=lambda text: text or None),
-    Field("comment", "name", TEXT),
-    Field("content", "content", TEXT),
-    Field("constant", "constant", TRUTH),
-    Field("selective", "selective", TRUTH),
-    Field("order", "insertion_order", NUMBER),
-    Field("disable", "enabled", TRUTH, read=lambda on: not on, write=lambda off: not off),
-    _beyond("position", int),
-    Field("position", "position", TEXT, read=_position),
-    _beyond("selectiveLogic", int),
-    _beyond("depth", NUMBER),
-    _beyond("role", int),
-    _beyond("outletName", TEXT, "outlet_name"),
-    _beyond("probability", NUMBER),
-    _beyond("useProbability", TRUTH),
-    _beyond("ignoreBudget", TRUTH, "ignore_budget"),
-    _beyond("excludeRecursion", TRUTH, "exclude_recursion"),
-    _beyond("preventRecursion", TRUTH, "prevent_recursion"),
-    _beyond("delayUntilRecursion", bool | NUMBER, "delay_until_recursion"),
-    _beyond("scanDepth", NUMBER, "scan_depth"),
-    _beyond("caseSensitive", TRUTH, "case_sensitive"),
-    Field("caseSensitive", "case_sensitive", TRUTH),
-    _beyond("matchWholeWords", TRUTH, "match_whole_words"),
-    _beyond("useGroupScoring", TRUTH, "use_group_scoring"),
-    _beyond("group", TEXT),
-    _beyond("groupOverride", TRUTH, "group_override"),
-    _beyond("groupWeight", NUMBER, "group_weight"),
-    _beyond("sticky", NUMBER),
-    _beyond("cooldown", NUMBER),
-    _beyond("delay", NUMBER),
-    _beyond("triggers", TEXTS),
-    _beyond("matchPersonaDescription", TRUTH, "match_persona_description"),
-    _beyond("matchCharacterDescription", TRUTH, "match_character_description"),
-    _beyond("matchCharacterPersonality", TRUTH, "match_character_personality"),
-    _beyond("matchCharacterDepthPrompt", TRUTH, "match_character_depth_prompt"),
-    _beyond("matchScenario", TRUTH, "match_scenario"),
-    _beyond("matchCreatorNotes", TRUTH, "match_creator_notes"),
-)
-_LOST = (
-    Lost(lambda row: row.get("priority") is not None, "`priority` is kept and not acted on: `insertion_order` decides"),
-    Lost(_decorated, "Decorators other than @@activate and @@dont_activate are kept and not acted on"),
-)
-
-
-def _is_book(raw: Row) -> bool:
+def _is_book(raw: JsonObject) -> bool:
     entries = raw.get("entries")
     return isinstance(entries, list) and all(isinstance(row, Mapping) for row in entries)
 
 
-_BLANK = {"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}}
-CHARACTER_BOOK = Dialect(
+_CAMEL_CASE_EXTENSIONS = ("useProbability", "selectiveLogic")  # the others are in snake case
+_EXTENSIONS = (
+    *("position", "selectiveLogic", "depth", "role", "outletName", "probability", "useProbability", "ignoreBudget"),
+    *("excludeRecursion", "preventRecursion", "delayUntilRecursion", "scanDepth", "caseSensitive", "matchWholeWords"),
+    *("useGroupScoring", "group", "groupOverride", "groupWeight", "sticky", "cooldown", "delay", "triggers"),
+    *("matchPersonaDescription", "matchCharacterDescription", "matchCharacterPersonality"),
+    *("matchCharacterDepthPrompt", "matchScenario", "matchCreatorNotes"),
+)
+
+
+def _map_extension(name: str) -> FieldMapping:
+    """The mapping of a field that SillyTavern writes into `extensions`."""
+    snake_case = re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
+    return FieldMapping(name, f"extensions.{name if name in _CAMEL_CASE_EXTENSIONS else snake_case}")
+
+
+CHARACTER_BOOK = LorebookFormat(
     name="character_book",
-    recognises=_is_book,
-    entries="entries",
-    fields=_FIELDS,
-    lost=_LOST,
-    uid="id",
-    settings=_settings,
-    finish=_finish,
+    matches=_is_book,
+    entries_path="entries",
+    fields=(
+        FieldMapping("key", "keys", write=list),
+        FieldMapping("keysecondary", "secondary_keys", write=list),
+        FieldMapping("comment", "comment", read=lambda text: text or None),
+        FieldMapping("comment", "name"),
+        FieldMapping("content", "content"),
+        FieldMapping("constant", "constant"),
+        FieldMapping("selective", "selective"),
+        FieldMapping("order", "insertion_order"),
+        FieldMapping("disable", "enabled", read=negate, write=negate),
+        *map(_map_extension, _EXTENSIONS),
+        FieldMapping("position", "position", str, read=_parse_position),
+        FieldMapping("caseSensitive", "case_sensitive"),
+    ),
+    unsupported={
+        "`priority` is kept and not acted on: `insertion_order` decides": lambda row: row.get("priority") is not None,
+        "Decorators other than @@activate and @@dont_activate are kept and not acted on": _has_other_decorators,
+    },
+    uid_field="id",
+    new_row={"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}},
     source="character",
-    blank=_BLANK,
+    read_settings=_read_settings,
+    complete_entry=_complete_entry,
 )
 CARD = replace(
     CHARACTER_BOOK,
     name="card",
-    recognises=lambda raw: card_version(raw) is not None,
-    entries="data.character_book.entries",
-    title=lambda raw: read_card_json(raw, "the card").name,
-    optional=True,
-    about=_about,
+    matches=lambda raw: detect_card_version(raw) is not None,
+    entries_path="data.character_book.entries",
+    entries_optional=True,
+    read_title=lambda raw: parse_card(raw, "the card").name,
+    read_character=_read_character,
 )
 LOREBOOK_V3 = replace(
     CHARACTER_BOOK,
     name="lorebook_v3",
-    recognises=lambda raw: raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), Mapping),
-    entries="data.entries",
-    title=lambda raw: raw["data"].get("name"),
+    matches=lambda raw: raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), Mapping),
+    entries_path="data.entries",
+    read_title=lambda raw: raw["data"].get("name"),
     source="global",
 )

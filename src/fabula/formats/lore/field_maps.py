@@ -1,179 +1,176 @@
-"""Dialects: the same entry of lore, by the names another program gives to its fields.
+"""Map the fields of other programs' lorebooks to our lorebook entries (inj-7).
 
-A dialect is a table. Each line says where a field of ours stands in a row of theirs, what may stand there,
-and how the one becomes the other. One table serves both directions: reading an entry here, and patching an
-edit of ours into the row as it came (`book_edits`). What has no equal here is said in a warning.
+A `LorebookFormat` is a table: for each field of an entry the path in a row of that program, the type
+that may stand there, and the conversion in both directions. The same table serves for parsing a book
+and for writing an edit into the row as it came (`editing`). Features without an equal here are named
+in warnings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.safe.json_reader import too_large
-from fabula.lorebook.model import About, Book, Number, Settings, Source, Story
-from fabula.lorebook.parsing import read_book
+from fabula.formats.safe.import_errors import refuse_too_large
+from fabula.lorebook.model import BookSource, CardCharacter, LorebookSettings, LoreEntry, ParsedLorebook, StoryLimits
+from fabula.lorebook.parsing import parse_book
 
-MOST_ENTRIES = 20_000
-STORY = ("extensions", "fabula", "story")
-Row = Mapping[str, Any]
-SHIPPED = Settings(recursive=True, match_whole_words=True)  # as SillyTavern comes to its users
+JsonObject = Mapping[str, Any]
+
+MAX_ENTRIES = 20_000
+STORY_PATH = ("extensions", "fabula", "story")  # where our own limits stand in a row
+SILLYTAVERN_SETTINGS = LorebookSettings(recursive=True, match_whole_words=True)  # as SillyTavern ships them
+_ENTRY_TYPES = dict(zip(LoreEntry.__struct_encode_fields__, get_type_hints(LoreEntry).values(), strict=True))
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
-class Field(NamedTuple):
-    """Where a field of ours stands in theirs, and how it is written there."""
+class FieldMapping(NamedTuple):
+    """Where a field of an entry stands in a row of another program, and how it is converted."""
 
-    ours: str  # by its name in a world book
-    theirs: str  # with dots between levels
-    kind: Any = object  # what may stand there
-    read: Callable[[Any], Any] = _same
-    write: Callable[[Any], Any] = _same
-
-
-class Lost(NamedTuple):
-    """A feature that has no equal here: which rows use it, and what to say about it."""
-
-    uses: Callable[[Row], bool]
-    sentence: str
+    name: str  # as in world info
+    path: str  # with dots between levels
+    value_type: Any = None  # what may stand there; None for the type of the field in our entries
+    read: Callable[[Any], Any] = _unchanged
+    write: Callable[[Any], Any] = _unchanged
 
 
-class Dialect(Struct, frozen=True, kw_only=True):
-    """How one program writes books."""
+class LorebookFormat(Struct, frozen=True, kw_only=True):
+    """How one program writes lorebooks."""
 
     name: str
-    recognises: Callable[[Row], bool]
-    entries: str  # where the entries are, with dots between levels
-    fields: tuple[Field, ...]
-    lost: tuple[Lost, ...] = ()
-    uid: str = ""  # where an entry has a number of its own
-    strict: bool = False  # whether that number must be one, and occur once
-    settings: Callable[[Row], Settings] = lambda _: SHIPPED
-    finish: Callable[[Row, Row, dict[str, Any]], None] = lambda book, row, entry: None
-    title: Callable[[Row], object] = lambda book: book.get("name")
-    rules: Literal["exact", "fabula"] = "exact"  # by which it is read unless somebody says otherwise
-    source: Source = "global"
-    blank: Row = {}  # what every row of theirs has, for a new one
-    optional: bool = False  # whether there may be no entries at all
-    about: Callable[[Row], About | None] = lambda book: None
+    matches: Callable[[JsonObject], bool]
+    entries_path: str  # with dots between levels
+    fields: tuple[FieldMapping, ...]
+    unsupported: Mapping[str, Callable[[JsonObject], bool]] = {}  # a warning, and which rows cause it
+    uid_field: str = ""  # where a row has a number of its own
+    requires_uids: bool = False  # whether that must be an integer, and unique
+    entries_optional: bool = False
+    new_row: JsonObject = {}  # what every row has, for a new entry
+    rules: Literal["exact", "fabula"] = "exact"  # the rule set of an imported book
+    source: BookSource = "global"
+    read_settings: Callable[[JsonObject], LorebookSettings] = lambda book: SILLYTAVERN_SETTINGS
+    read_title: Callable[[JsonObject], object] = lambda book: book.get("name")
+    read_character: Callable[[JsonObject], CardCharacter | None] = lambda book: None
+    complete_entry: Callable[[JsonObject, JsonObject, dict[str, Any]], None] = lambda book, row, entry: None
 
 
-class Read(Struct, frozen=True):
-    """A book in our terms."""
+class LorebookContents(Struct, frozen=True):
+    """A parsed lorebook with its settings, the warnings, and the character of its card."""
 
-    book: Book
-    settings: Settings
+    book: ParsedLorebook
+    settings: LorebookSettings
     warnings: tuple[str, ...] = ()
-    about: About | None = None
+    card_character: CardCharacter | None = None
 
 
-def read_rows(dialect: Dialect, raw: Row, ident: str, name: str) -> Read:
-    """A book of a dialect in our terms, every field checked."""
-    rows = rows_of(dialect, raw, name)
-    uids, warnings = uids_of(dialect, rows)
-    made: dict[str, dict[str, Any]] = {}
-    for uid, (place, row) in zip(uids, rows, strict=True):
-        where = f"entry {place[:40]!r} of the lorebook {name!r}"
+def parse_contents(book_format: LorebookFormat, raw: JsonObject, book_id: str, name: str) -> LorebookContents:
+    """Parse a book of a format; every field is checked."""
+    rows = find_rows(book_format, raw, name)
+    uids, warnings = number_rows(book_format, rows)
+    entries: dict[str, dict[str, Any]] = {}
+    for uid, (key, row) in zip(uids, rows, strict=True):
+        location = f"entry {key[:40]!r} of the lorebook {name!r}"
         entry: dict[str, Any] = {"uid": uid}
-        for field in dialect.fields:
-            value = dig(row, field.theirs, where)
-            if value is not None and entry.get(field.ours) is None:
-                entry[field.ours] = field.read(_checked(value, field, where))
-        dialect.finish(raw, row, entry)
-        entry["story"] = story_of(row, where)
-        made[place] = entry
-    for lost in dialect.lost:
-        number = sum(lost.uses(row) for _, row in rows)
-        if number:
-            warnings.append(f"{lost.sentence} ({number} {'entry' if number == 1 else 'entries'}).")
-    book = read_book({"entries": made}, name)
-    return Read(Book(ident, book.entries, dialect.source), dialect.settings(raw), tuple(warnings), dialect.about(raw))
+        for field in book_format.fields:
+            value = get_at_path(row, field.path, location)
+            if value is not None and entry.get(field.name) is None:
+                value_type = field.value_type or _ENTRY_TYPES[field.name]
+                entry[field.name] = field.read(_convert(value, value_type, field.path, location))
+        book_format.complete_entry(raw, row, entry)
+        entry["story"] = _read_story(row, location)
+        entries[key] = entry
+    for warning, is_used in book_format.unsupported.items():
+        count = sum(is_used(row) for _, row in rows)
+        if count:
+            warnings.append(f"{warning} ({count} {'entry' if count == 1 else 'entries'}).")
+    parsed = parse_book({"entries": entries}, name)
+    return LorebookContents(
+        ParsedLorebook(book_id, parsed.entries, book_format.source),
+        book_format.read_settings(raw),
+        tuple(warnings),
+        book_format.read_character(raw),
+    )
 
 
-def rows_of(dialect: Dialect, raw: Row, name: str) -> list[tuple[str, Row]]:
-    """The rows of a book and where each stands."""
-    found = dig(raw, dialect.entries, f"the lorebook {name!r}")
-    if isinstance(found, Mapping):
-        rows = [(str(place), row) for place, row in found.items()]
-    elif isinstance(found, Sequence) and not isinstance(found, str | bytes):
-        rows = [(str(place), row) for place, row in enumerate(found)]
-    elif found is None and dialect.optional:
+def find_rows(book_format: LorebookFormat, raw: JsonObject, name: str) -> list[tuple[str, JsonObject]]:
+    """The rows of a book with their keys: names in an object, positions in a list."""
+    entries = get_at_path(raw, book_format.entries_path, f"the lorebook {name!r}")
+    if isinstance(entries, Mapping):
+        rows = [(str(key), row) for key, row in entries.items()]
+    elif isinstance(entries, Sequence) and not isinstance(entries, str | bytes):
+        rows = [(str(key), row) for key, row in enumerate(entries)]
+    elif entries is None and book_format.entries_optional:
         rows = []
     else:
-        raise invalid(f"The lorebook {name!r} has no list of entries.")
-    if len(rows) > MOST_ENTRIES:
-        too_large(name, f"it has {len(rows)} entries, and {MOST_ENTRIES} is the most a book may have")
-    odd = next((place for place, row in rows if not isinstance(row, Mapping)), None)
-    if odd is not None:
-        raise invalid(f"The entry {odd[:40]!r} of the lorebook {name!r} is no object.")
+        raise invalid_lorebook(f"The lorebook {name!r} has no list of entries.")
+    if len(rows) > MAX_ENTRIES:
+        refuse_too_large(name, f"it has {len(rows)} entries, and {MAX_ENTRIES} is the most a book may have")
+    invalid = next((key for key, row in rows if not isinstance(row, Mapping)), None)
+    if invalid is not None:
+        raise invalid_lorebook(f"The entry {invalid[:40]!r} of the lorebook {name!r} is no object.")
     return rows
 
 
-def story_of(row: Row, where: str) -> Story | None:
-    """What we ourselves wrote into a row about its place in the story; whatever else stands there is not ours."""
-    found: Any = row
-    for step in STORY:
-        found = found.get(step) if isinstance(found, Mapping) else None
-    if found is None:
-        return None
-    try:
-        return msgspec.convert(found, Story)
-    except msgspec.ValidationError as error:
-        raise invalid(f"The field {'.'.join(STORY)!r} of {where} is not what it should be: {error}.") from error
+def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]) -> tuple[list[int], list[str]]:
+    """A number for each entry, its own where all rows have one, else its position; with warnings."""
+    row_uids = [row.get(book_format.uid_field) if book_format.uid_field else None for _, row in rows]
+    uids = [uid for uid in row_uids if type(uid) is int]
+    invalid = [key for (key, _), uid in zip(rows, row_uids, strict=True) if uid is not None and type(uid) is not int]
+    if book_format.requires_uids and invalid:
+        field = book_format.uid_field
+        raise invalid_lorebook(f"The field {field!r} of the entry {invalid[0][:40]!r} is no whole number.")
+    all_have_uids = len(uids) == len(rows)
+    if all_have_uids and (book_format.requires_uids or len(set(uids)) == len(rows)):
+        return uids, []
+    warning = "Some entries lack a number of their own, so all are numbered by place."
+    return list(range(len(rows))), [warning] if book_format.requires_uids or all_have_uids else []
 
 
-def invalid(sentence: str) -> FabulaError:
-    """A refusal of a book."""
+def get_at_path(row: JsonObject, path: str, location: str) -> Any:
+    """The value at a dotted path; None where it is missing."""
+    value: Any = row
+    for step in path.split("."):
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise invalid_lorebook(f"The field {path!r} of {location} does not stand in an object.")
+        value = value.get(step)
+    return value
+
+
+def invalid_lorebook(sentence: str) -> FabulaError:
+    """The error for a book that breaks its format."""
     return FabulaError(Code.LOREBOOK_INVALID, f"{sentence} Correct the book. Nothing was changed.")
 
 
-def comma_list(text: str) -> tuple[str, ...]:
-    """The words of a text that has commas between them."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+def negate(value: bool) -> bool:
+    """Convert between `enabled` and `disable`."""
+    return not value
 
 
-def slashed(key: str) -> str:
-    """A pattern as a key that says it is one."""
-    written = len(key) > 2 and key.startswith("/") and "/" in key[1:]
-    return key if written else f"/{key.replace('/', chr(92) + '/')}/"
+def make_regex_key(key: str) -> str:
+    """Write a regular expression as a key with slashes around it."""
+    has_slashes = len(key) > 2 and key.startswith("/") and "/" in key[1:]
+    return key if has_slashes else f"/{key.replace('/', chr(92) + '/')}/"
 
 
-NUMBER, TRUTH, TEXT, TEXTS = Number, bool, str, tuple[str, ...]
+def _read_story(row: JsonObject, location: str) -> StoryLimits | None:
+    """Our own limits in a row; other content of `extensions` is not ours and is not checked."""
+    value: Any = row
+    for step in STORY_PATH:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return _convert(value, StoryLimits, ".".join(STORY_PATH), location) if value is not None else None
 
 
-def uids_of(dialect: Dialect, rows: Sequence[tuple[str, Row]]) -> tuple[list[int], list[str]]:
-    """A number for each entry: its own where all have one, else its place."""
-    own = [row.get(dialect.uid) if dialect.uid else None for _, row in rows]
-    whole = [uid for uid in own if type(uid) is int]
-    odd = [place for (place, _), uid in zip(rows, own, strict=True) if uid is not None and type(uid) is not int]
-    if dialect.strict and odd:
-        raise invalid(f"The field {dialect.uid!r} of the entry {odd[0][:40]!r} is no whole number.")
-    if len(whole) == len(rows) and (dialect.strict or len(set(whole)) == len(rows)):
-        return whole, []
-    told = dialect.strict or len(whole) == len(rows)
-    return list(range(len(rows))), ["Some entries lack a number of their own, so all are numbered by place."] * told
-
-
-def dig(row: Row, path: str, where: str) -> Any:
-    found: Any = row
-    for step in path.split("."):
-        if found is None:
-            return None
-        if not isinstance(found, Mapping):
-            raise invalid(f"The field {path!r} of {where} does not stand in an object.")
-        found = found.get(step)
-    return found
-
-
-def _checked(value: Any, field: Field, where: str) -> Any:
+def _convert(value: Any, value_type: Any, path: str, location: str) -> Any:
     try:
-        return msgspec.convert(value, field.kind)
+        return msgspec.convert(value, value_type)
     except (msgspec.ValidationError, OverflowError) as error:
-        raise invalid(f"The field {field.theirs!r} of {where} is not what it should be: {error}.") from error
+        raise invalid_lorebook(f"The field {path!r} of {location} is not what it should be: {error}.") from error

@@ -1,7 +1,8 @@
-"""Books of other programs: RisuAI, NovelAI, Agnai.
+"""The lorebook formats of SillyTavern, RisuAI, NovelAI and Agnai.
 
-They were written for rules of their own, so they are read by ours rather than by SillyTavern's. Each table
-says what has an equal here; the rest stays in the file and is told in a warning.
+SillyTavern's world info has the field names of our own entries. Its file has no settings for depth,
+budget or recursion, so a book gets those that SillyTavern ships. Books of the other programs were
+written for other rules, so they get our own rule set.
 """
 
 from __future__ import annotations
@@ -10,133 +11,163 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fabula.formats.lore.field_maps import NUMBER, TEXT, TEXTS, TRUTH, Dialect, Field, Lost, Row, comma_list, slashed
-from fabula.lorebook.model import Settings
+from fabula.formats.lore.field_maps import (
+    FieldMapping,
+    JsonObject,
+    LorebookFormat,
+    make_regex_key,
+    negate,
+)
+from fabula.lorebook.model import LorebookSettings, LoreEntry
 
-_WILD = re.compile(r"[*?]")
+
+def _is_world_info(raw: JsonObject) -> bool:
+    entries = raw.get("entries")
+    return isinstance(entries, Mapping) or (
+        isinstance(entries, list) and all(isinstance(row, Mapping) and "keys" not in row for row in entries)
+    )
 
 
-def _risu_keys(book: Row, row: Row, entry: dict[str, Any]) -> None:
-    """Keys are one text with commas between them, or one pattern; folders hold no text."""
+WORLD_INFO = LorebookFormat(
+    name="sillytavern",
+    matches=_is_world_info,
+    entries_path="entries",
+    fields=tuple(
+        FieldMapping(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")
+    ),
+    uid_field="uid",
+    requires_uids=True,
+)
+
+
+def _split_commas(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+    """Read a key that is one regular expression, switch folders off, and apply the percentage."""
     if row.get("useRegex") is True and isinstance(row.get("key"), str):
-        entry["key"] = (slashed(row["key"]),)
+        entry["key"] = (make_regex_key(row["key"]),)
     if row.get("mode") == "folder":
         entry["disable"] = True
     if row.get("activationPercent") is not None:
         entry["useProbability"] = True
 
 
-RISU = Dialect(
+RISU = LorebookFormat(
     name="risu",
-    recognises=lambda raw: raw.get("type") == "risu" and isinstance(raw.get("data"), list),
-    entries="data",
+    matches=lambda raw: raw.get("type") == "risu" and isinstance(raw.get("data"), list),
+    entries_path="data",
     fields=(
-        Field("key", "key", TEXT, comma_list, ", ".join),
-        Field("keysecondary", "secondkey", TEXT, comma_list, ", ".join),
-        Field("comment", "comment", TEXT),
-        Field("content", "content", TEXT),
-        Field("order", "insertorder", NUMBER),
-        Field("constant", "alwaysActive", TRUTH),
-        Field("selective", "selective", TRUTH),
-        Field("probability", "activationPercent", NUMBER),
-        Field("caseSensitive", "extentions.risu_case_sensitive", TRUTH),
+        FieldMapping("key", "key", str, _split_commas, ", ".join),
+        FieldMapping("keysecondary", "secondkey", str, _split_commas, ", ".join),
+        FieldMapping("comment", "comment"),
+        FieldMapping("content", "content"),
+        FieldMapping("order", "insertorder"),
+        FieldMapping("constant", "alwaysActive"),
+        FieldMapping("selective", "selective"),
+        FieldMapping("probability", "activationPercent"),
+        FieldMapping("caseSensitive", "extentions.risu_case_sensitive"),
     ),
-    lost=(
-        Lost(lambda row: row.get("mode") == "folder", "Folders are kept and send nothing"),
-        Lost(lambda row: row.get("mode") == "child", "Children of other entries are read as entries of their own"),
-        Lost(
-            lambda row: isinstance(row.get("content"), str) and row["content"].startswith("@@"),
-            "Decorators are kept and not acted on",
+    unsupported={
+        "Folders are kept and send nothing": lambda row: row.get("mode") == "folder",
+        "Children of other entries are read as entries of their own": lambda row: row.get("mode") == "child",
+        "Decorators are kept and not acted on": lambda row: (
+            isinstance(row.get("content"), str) and row["content"].startswith("@@")
         ),
-    ),
-    settings=lambda _: Settings(recursive=True, include_names=False),
-    finish=_risu_keys,
+    },
     rules="fabula",
+    read_settings=lambda book: LorebookSettings(recursive=True, include_names=False),
+    complete_entry=_complete_risu_entry,
 )
 
 
-def _novelai(book: Row, row: Row, entry: dict[str, Any]) -> None:
-    """A text with its prefix and suffix; a category that is switched off takes its entries along."""
+def _complete_novelai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+    """Add prefix and suffix to the text, and switch off the entries of a category that is off."""
     entry["excludeRecursion"] = row.get("nonStoryActivatable") is not True
     config = row.get("contextConfig")
     if isinstance(config, Mapping) and entry.get("content"):
-        before, behind = (config.get(name) for name in ("prefix", "suffix"))
-        text = f"{before if isinstance(before, str) else ''}{entry['content']}"
-        entry["content"] = f"{text}{behind if isinstance(behind, str) else ''}".strip("\n")
+        prefix, suffix = (text if isinstance(text := config.get(name), str) else "" for name in ("prefix", "suffix"))
+        entry["content"] = f"{prefix}{entry['content']}{suffix}".strip("\n")
     categories = book.get("categories")
-    listed = categories if isinstance(categories, list) else ()
-    off = [one.get("id") for one in listed if isinstance(one, Mapping) and one.get("enabled") is False]
-    if row.get("category") and row["category"] in off:
+    listed = categories if isinstance(categories, list) else []
+    disabled = [one.get("id") for one in listed if isinstance(one, Mapping) and one.get("enabled") is False]
+    if row.get("category") and row["category"] in disabled:
         entry["disable"] = True
 
 
-def _says(row: Row, name: str, usual: tuple[object, ...]) -> bool:
+def _differs(row: JsonObject, name: str, *defaults: object) -> bool:
+    """Has a row, or its context configuration, a value that is no default?"""
     config = row.get("contextConfig")
-    found = row.get(name, config.get(name) if isinstance(config, Mapping) else None)
-    return found is not None and found not in usual
+    value = row.get(name, config.get(name) if isinstance(config, Mapping) else None)
+    return value is not None and value not in defaults
 
 
-NOVELAI = Dialect(
-    name="novelai",
-    recognises=lambda raw: "lorebookVersion" in raw and isinstance(raw.get("entries"), list),
-    entries="entries",
-    fields=(
-        Field("key", "keys", TEXTS, write=list),
-        Field("comment", "displayName", TEXT),
-        Field("content", "text", TEXT),
-        Field("constant", "forceActivation", TRUTH),
-        Field("disable", "enabled", TRUTH, lambda on: not on, lambda off: not off),
-        Field("order", "contextConfig.budgetPriority", NUMBER),
-    ),
-    lost=(
-        Lost(lambda row: _says(row, "searchRange", (1000,)), "The search range in characters is not acted on"),
-        Lost(lambda row: row.get("keyRelative") is True, "Standing beside the key is not acted on"),
-        Lost(lambda row: _says(row, "insertionPosition", (-1,)), "The place by lines or tokens is not acted on"),
-        Lost(lambda row: _says(row, "reservedTokens", (0,)), "Reserved tokens are not acted on"),
-        Lost(lambda row: _says(row, "tokenBudget", (1, 2048)), "Token budgets of single entries are not acted on"),
-        Lost(lambda row: _biased(row.get("loreBiasGroups")), "Phrase biases are not acted on"),
-        Lost(
-            lambda row: isinstance(row.get("keys"), list) and any(" & " in str(key) for key in row["keys"]),
-            "Keys joined by & are looked for as they are written",
-        ),
-    ),
-    settings=lambda _: Settings(recursive=True, match_whole_words=True, include_names=False),
-    finish=_novelai,
-    rules="fabula",
-)
-
-
-def _biased(groups: object) -> bool:
+def _has_biases(row: JsonObject) -> bool:
+    groups = row.get("loreBiasGroups")
     return isinstance(groups, list) and any(isinstance(group, Mapping) and group.get("phrases") for group in groups)
 
 
-def _agnai_keys(book: Row, row: Row, entry: dict[str, Any]) -> None:
-    """`*` is any letters, `?` one letter, and a lone `*` is everything."""
+NOVELAI = LorebookFormat(
+    name="novelai",
+    matches=lambda raw: "lorebookVersion" in raw and isinstance(raw.get("entries"), list),
+    entries_path="entries",
+    fields=(
+        FieldMapping("key", "keys", write=list),
+        FieldMapping("comment", "displayName"),
+        FieldMapping("content", "text"),
+        FieldMapping("constant", "forceActivation"),
+        FieldMapping("disable", "enabled", read=negate, write=negate),
+        FieldMapping("order", "contextConfig.budgetPriority"),
+    ),
+    unsupported={
+        "The search range in characters is not acted on": lambda row: _differs(row, "searchRange", 1000),
+        "Standing beside the key is not acted on": lambda row: row.get("keyRelative") is True,
+        "The place by lines or tokens is not acted on": lambda row: _differs(row, "insertionPosition", -1),
+        "Reserved tokens are not acted on": lambda row: _differs(row, "reservedTokens", 0),
+        "Token budgets of single entries are not acted on": lambda row: _differs(row, "tokenBudget", 1, 2048),
+        "Phrase biases are not acted on": _has_biases,
+        "Keys joined by & are looked for as they are written": lambda row: (
+            isinstance(row.get("keys"), list) and any(" & " in str(key) for key in row["keys"])
+        ),
+    },
+    rules="fabula",
+    read_settings=lambda book: LorebookSettings(recursive=True, match_whole_words=True, include_names=False),
+    complete_entry=_complete_novelai_entry,
+)
+
+
+def _complete_agnai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+    """Read wildcards in keys: `*` is any letters, `?` one letter, and a lone `*` is always on."""
     keys = entry.get("key", ())
     if "*" in keys:
         entry["constant"] = True
-    entry["key"] = tuple(_wild(key) if _WILD.search(key) else key for key in keys if key != "*")
+    entry["key"] = tuple(_convert_wildcards(key) for key in keys if key != "*")
 
 
-def _wild(key: str) -> str:
-    signs = {"*": r"[\p{L}\p{N}_]*", "?": r"[\p{L}\p{N}_]"}
-    body = "".join(signs.get(sign) or re.sub(r"([\\/.+^$|(){}\[\]])", r"\\\1", sign) for sign in key)
+def _convert_wildcards(key: str) -> str:
+    if "*" not in key and "?" not in key:
+        return key
+    wildcards = {"*": r"[\p{L}\p{N}_]*", "?": r"[\p{L}\p{N}_]"}
+    body = "".join(wildcards.get(char) or re.sub(r"([\\/.+^$|(){}\[\]])", r"\\\1", char) for char in key)
     return f"/(?:^|[^\\p{{L}}\\p{{N}}_]){body}(?:$|[^\\p{{L}}\\p{{N}}_])/iu"
 
 
-AGNAI = Dialect(
+AGNAI = LorebookFormat(
     name="agnai",
-    recognises=lambda raw: raw.get("kind") == "memory" and isinstance(raw.get("entries"), list),
-    entries="entries",
+    matches=lambda raw: raw.get("kind") == "memory" and isinstance(raw.get("entries"), list),
+    entries_path="entries",
     fields=(
-        Field("key", "keywords", TEXTS, write=list),
-        Field("comment", "name", TEXT),
-        Field("content", "entry", TEXT),
-        Field("order", "weight", NUMBER),
-        Field("disable", "enabled", TRUTH, lambda on: not on, lambda off: not off),
+        FieldMapping("key", "keywords", write=list),
+        FieldMapping("comment", "name"),
+        FieldMapping("content", "entry"),
+        FieldMapping("order", "weight"),
+        FieldMapping("disable", "enabled", read=negate, write=negate),
     ),
-    lost=(Lost(lambda row: bool(row.get("priority")), "`priority` is kept and not acted on: `weight` decides"),),
-    settings=lambda _: Settings(match_whole_words=True, include_names=False),
-    finish=_agnai_keys,
+    unsupported={
+        "`priority` is kept and not acted on: `weight` decides": lambda row: bool(row.get("priority")),
+    },
     rules="fabula",
+    read_settings=lambda book: LorebookSettings(match_whole_words=True, include_names=False),
+    complete_entry=_complete_agnai_entry,
 )

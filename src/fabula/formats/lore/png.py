@@ -1,9 +1,9 @@
-"""Text in a PNG: read and written without ever looking at a pixel.
+"""Read and replace the text chunks of a PNG without decoding the picture.
 
-A picture is a list of chunks, each with its length and a checksum. Cards hide in text chunks. Lengths are
-compared with what is there, checksums are made again, and a compressed text is unpacked only as far as any
-card could reach, so a picture that lies about itself is refused and costs nothing. Writing replaces the
-text of a keyword and leaves every other byte as it was.
+A PNG is a list of chunks, each with its length and a checksum. Cards are embedded in text chunks.
+Lengths are compared with the file, checksums are verified, and compressed text is decompressed only
+up to the size of the largest card, so a malformed picture is refused early. Writing replaces the text
+of a keyword and leaves every other byte as it was.
 """
 
 from __future__ import annotations
@@ -13,112 +13,112 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fabula.formats.manuscripts.imported import unreadable
-from fabula.formats.safe.json_reader import too_large
+from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-MOST_TEXT = 48_000_000  # a card's JSON in base64
-_MOST_CHUNKS = 50_000
-_HEAD = struct.Struct(">I4s")
-_CHECK = struct.Struct(">I")
-_KINDS = (b"tEXt", b"zTXt", b"iTXt")
-_AGAIN = "Fetch or save the picture again."
+MAX_TEXT_BYTES = 48_000_000  # the JSON of a card in base64
+_MAX_CHUNKS = 50_000
+_HEADER = struct.Struct(">I4s")
+_CHECKSUM = struct.Struct(">I")
+_TEXT_CHUNKS = (b"tEXt", b"zTXt", b"iTXt")
+_REFETCH = "Fetch or save the picture again."
 
 
-class Chunk(NamedTuple):
-    """One piece of a picture: its kind and its data; the last one may be followed by something else."""
+class PngChunk(NamedTuple):
+    """One chunk of a PNG."""
 
     kind: bytes
     data: bytes
 
 
-def read_chunks(data: bytes, what: str) -> tuple[list[Chunk], bytes]:
-    """All chunks, their checksums tried, and whatever stands behind the last."""
+def parse_chunks(data: bytes, label: str) -> tuple[list[PngChunk], bytes]:
+    """All chunks with their checksums verified, and the bytes after the last."""
     if not data.startswith(SIGNATURE):
-        unreadable(what, "it is not a PNG", "Name a card as PNG, JSON or CHARX.")
-    chunks: list[Chunk] = []
+        refuse_unreadable(label, "it is not a PNG", "Name a card as PNG, JSON or CHARX.")
+    chunks: list[PngChunk] = []
     at = len(SIGNATURE)
     while not chunks or chunks[-1].kind != b"IEND":
-        if len(chunks) >= _MOST_CHUNKS:
-            too_large(what, f"it has more than {_MOST_CHUNKS} chunks")
-        if at + _HEAD.size > len(data):
-            unreadable(what, "the picture is cut off", _AGAIN)
-        length, kind = _HEAD.unpack_from(data, at)
-        end = at + _HEAD.size + length
-        if end + _CHECK.size > len(data):
-            unreadable(what, "the picture is cut off, or a chunk says it is longer than it is", _AGAIN)
-        if kind in _KINDS and length > MOST_TEXT:
-            too_large(what, f"a text in it is larger than {MOST_TEXT // 1_000_000} MB")
-        if zlib.crc32(data[at + 4 : end]) != _CHECK.unpack_from(data, end)[0]:
-            unreadable(what, f"the checksum of a chunk is wrong ({kind.decode('latin-1')!r})", _AGAIN)
-        chunks.append(Chunk(kind, data[at + _HEAD.size : end]))
-        at = end + _CHECK.size
+        if len(chunks) >= _MAX_CHUNKS:
+            refuse_too_large(label, f"it has more than {_MAX_CHUNKS} chunks")
+        if at + _HEADER.size > len(data):
+            refuse_unreadable(label, "the picture is cut off", _REFETCH)
+        length, kind = _HEADER.unpack_from(data, at)
+        end = at + _HEADER.size + length
+        if end + _CHECKSUM.size > len(data):
+            problem = "the picture is cut off, or a chunk says it is longer than it is"
+            refuse_unreadable(label, problem, _REFETCH)
+        if kind in _TEXT_CHUNKS and length > MAX_TEXT_BYTES:
+            refuse_too_large(label, f"a text in it is larger than {MAX_TEXT_BYTES // 1_000_000} MB")
+        if zlib.crc32(data[at + 4 : end]) != _CHECKSUM.unpack_from(data, end)[0]:
+            refuse_unreadable(label, f"the checksum of a chunk is wrong ({kind.decode('latin-1')!r})", _REFETCH)
+        chunks.append(PngChunk(kind, data[at + _HEADER.size : end]))
+        at = end + _CHECKSUM.size
     return chunks, data[at:]
 
 
-def texts_in(data: bytes, wanted: Sequence[str], what: str) -> dict[str, str]:
-    """The texts of a picture under those keywords; of several under one, the first."""
-    chunks, _ = read_chunks(data, what)
-    found: dict[str, str] = {}
+def read_text_chunks(data: bytes, keywords: Sequence[str], label: str) -> dict[str, str]:
+    """The text of each keyword that the picture has; of several chunks with one keyword, the first."""
+    chunks, _ = parse_chunks(data, label)
+    texts: dict[str, str] = {}
     for chunk in chunks:
-        name = _keyword(chunk)
-        if name in wanted and name not in found:
-            found[name] = _text(chunk, what)
-    return found
+        keyword = _read_keyword(chunk)
+        if keyword in keywords and keyword not in texts:
+            texts[keyword] = _read_text(chunk, label)
+    return texts
 
 
-def with_texts(data: bytes, texts: Mapping[str, str], what: str) -> bytes:
-    """The picture with those texts in place of the ones of their keywords, or before its end."""
-    chunks, behind = read_chunks(data, what)
-    written: list[Chunk] = []
-    left = dict(texts)
+def replace_text_chunks(data: bytes, texts: Mapping[str, str], label: str) -> bytes:
+    """Replace the text of keywords where they stand; new keywords go before the end of the picture."""
+    chunks, trailing = parse_chunks(data, label)
+    out: list[PngChunk] = []
+    remaining = dict(texts)
     for chunk in chunks:
-        name = _keyword(chunk)
+        keyword = _read_keyword(chunk)
         if chunk.kind == b"IEND":
-            written += [_chunk(name, text) for name, text in left.items()]
-        if name not in texts:
-            written.append(chunk)
-        elif name in left:
-            written.append(_chunk(name, left.pop(name)))
-    return SIGNATURE + b"".join(map(_packed, written)) + behind
+            out += [_make_text_chunk(name, text) for name, text in remaining.items()]
+        if keyword not in texts:
+            out.append(chunk)
+        elif keyword in remaining:
+            out.append(_make_text_chunk(keyword, remaining.pop(keyword)))
+    return SIGNATURE + b"".join(map(_encode_chunk, out)) + trailing
 
 
-def _keyword(chunk: Chunk) -> str:
-    return chunk.data[:80].partition(b"\0")[0].decode("latin-1").lower() if chunk.kind in _KINDS else ""
+def _read_keyword(chunk: PngChunk) -> str:
+    return chunk.data[:80].partition(b"\0")[0].decode("latin-1").lower() if chunk.kind in _TEXT_CHUNKS else ""
 
 
-def _text(chunk: Chunk, what: str) -> str:
+def _read_text(chunk: PngChunk, label: str) -> str:
     _, _, rest = chunk.data.partition(b"\0")
     if chunk.kind == b"tEXt":
         return rest.decode("latin-1")
     if chunk.kind == b"zTXt":
-        return _unpacked(rest[1:], what).decode("latin-1")
-    packed, rest = rest[:1] == b"\1", rest[2:]
+        return _decompress(rest[1:], label).decode("latin-1")
+    is_compressed, rest = rest[:1] == b"\1", rest[2:]
     _, _, rest = rest.partition(b"\0")  # the language
-    _, _, rest = rest.partition(b"\0")  # the keyword in it
+    _, _, rest = rest.partition(b"\0")  # the translated keyword
     try:
-        return (_unpacked(rest, what) if packed else rest).decode()
+        return (_decompress(rest, label) if is_compressed else rest).decode()
     except UnicodeDecodeError:
-        unreadable(what, "a text in it is not UTF-8", _AGAIN)
+        refuse_unreadable(label, "a text in it is not UTF-8", _REFETCH)
 
 
-def _unpacked(data: bytes, what: str) -> bytes:
-    unpacking = zlib.decompressobj()
+def _decompress(data: bytes, label: str) -> bytes:
+    decompressor = zlib.decompressobj()
     try:
-        text = unpacking.decompress(data, MOST_TEXT)
+        text = decompressor.decompress(data, MAX_TEXT_BYTES)
     except zlib.error:
-        unreadable(what, "a packed text in it is damaged", _AGAIN)
-    if unpacking.unconsumed_tail:
-        too_large(what, f"a text in it unpacks to more than {MOST_TEXT // 1_000_000} MB")
-    if not unpacking.eof:
-        unreadable(what, "a packed text in it is cut off", _AGAIN)
+        refuse_unreadable(label, "a packed text in it is damaged", _REFETCH)
+    if decompressor.unconsumed_tail:
+        refuse_too_large(label, f"a text in it unpacks to more than {MAX_TEXT_BYTES // 1_000_000} MB")
+    if not decompressor.eof:
+        refuse_unreadable(label, "a packed text in it is cut off", _REFETCH)
     return text
 
 
-def _chunk(name: str, text: str) -> Chunk:
-    return Chunk(b"tEXt", name.encode("latin-1") + b"\0" + text.encode("latin-1"))
+def _make_text_chunk(keyword: str, text: str) -> PngChunk:
+    return PngChunk(b"tEXt", keyword.encode("latin-1") + b"\0" + text.encode("latin-1"))
 
 
-def _packed(chunk: Chunk) -> bytes:
-    check = zlib.crc32(chunk.kind + chunk.data)
-    return _HEAD.pack(len(chunk.data), chunk.kind) + chunk.data + _CHECK.pack(check)
+def _encode_chunk(chunk: PngChunk) -> bytes:
+    checksum = zlib.crc32(chunk.kind + chunk.data)
+    return _HEADER.pack(len(chunk.data), chunk.kind) + chunk.data + _CHECKSUM.pack(checksum)

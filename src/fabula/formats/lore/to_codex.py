@@ -1,8 +1,8 @@
-"""A lorebook as codex entries.
+"""Convert a lorebook to codex entries.
 
-Keys become the name and its aliases, the text becomes the description, what was always on is always sent
-and what was switched off never. A book can do more than an entry: everything an entry has no place for is
-said, once for each kind of thing.
+Keys become the name and its aliases, the text becomes the description. A constant entry is always
+sent, a disabled one never. A lorebook has features that codex entries lack; `list_lost_features`
+names each of them once.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
-from fabula.codex.model import Entry, Level
-from fabula.codex.validation import LONGEST_NAME
+from fabula.codex import Entry, Level
+from fabula.codex.validation import MAX_NAME_LENGTH
 from fabula.core.story import Position
-from fabula.formats.lore.read_write import parse
+from fabula.formats.lore.editing import parse_lorebook
 from fabula.lorebook.edits import Lorebook
-from fabula.lorebook.keys import read_key
-from fabula.lorebook.model import About, LoreEntry, Story
-from fabula.text.names.matcher import Case, Rules
+from fabula.lorebook.keys import parse_key
+from fabula.lorebook.model import CardCharacter, LoreEntry, StoryLimits
+from fabula.text.names.matcher import CaseMatching, NameRules
 
-_LOST: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
-    ("keys that are patterns", lambda entry: any(not _plain(key) for key in entry.key or ())),
+_LOST_FEATURES: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
+    ("keys that are patterns", lambda entry: any(not _is_plain(key) for key in entry.key or ())),
     ("secondary keys", lambda entry: bool(entry.selective and entry.keysecondary)),
     ("a chance", lambda entry: bool(entry.use_probability and entry.probability != 100)),
     ("groups", lambda entry: bool(entry.group)),
@@ -33,79 +33,86 @@ _LOST: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
 )
 
 
-def codex_entries(book: Lorebook) -> list[Entry]:
-    """An entry for each entry of the book that has a text, and of a card one for its character."""
-    prefix, read = book.id or sha256(book.name.encode()).hexdigest()[:12], parse(book)
-    made = [_entry(entry, f"{prefix}.{entry.uid}", book.name) for entry in read.book.entries if _text(entry)]
-    return made if read.about is None else [_character(read.about, f"{prefix}.character"), *made]
+def convert_to_codex(book: Lorebook) -> list[Entry]:
+    """Make a codex entry of each entry that has a text, and of a card one for its character."""
+    prefix = book.id or sha256(book.name.encode()).hexdigest()[:12]
+    contents = parse_lorebook(book)
+    entries = [_convert_entry(e, f"{prefix}.{e.uid}", book.name) for e in contents.book.entries if _strip_text(e)]
+    if contents.card_character is not None:
+        entries.insert(0, _convert_character(contents.card_character, f"{prefix}.character"))
+    return entries
 
 
-def lost_as_entries(book: Lorebook) -> list[str]:
-    """What the book says and codex entries cannot."""
-    read = parse(book)
-    entries = [entry for entry in read.book.entries if _text(entry)]
-    told = list(read.warnings)
-    empty = len(read.book.entries) - len(entries)
-    if empty:
-        told.append(f"Entries without a text were left out ({empty}).")
-    for feature, uses in _LOST:
-        number = sum(uses(entry) for entry in entries)
-        if number:
-            told.append(f"Codex entries have no place for {feature} ({number} of {len(entries)} entries).")
-    return told
+def list_lost_features(book: Lorebook) -> list[str]:
+    """Warnings about everything in a book that codex entries cannot express."""
+    contents = parse_lorebook(book)
+    entries = [entry for entry in contents.book.entries if _strip_text(entry)]
+    warnings = list(contents.warnings)
+    without_text = len(contents.book.entries) - len(entries)
+    if without_text:
+        warnings.append(f"Entries without a text were left out ({without_text}).")
+    for feature, is_used in _LOST_FEATURES:
+        count = sum(is_used(entry) for entry in entries)
+        if count:
+            warnings.append(f"Codex entries have no place for {feature} ({count} of {len(entries)} entries).")
+    return warnings
 
 
-def _character(about: About, ident: str) -> Entry:
-    """The character of a card; what its maker noted is for the writer only."""
-    details = {"personality": about.personality.strip(), "scenario": about.scenario.strip()}
+def _convert_character(character: CardCharacter, entry_id: str) -> Entry:
+    """The character of a card; the notes of its creator are for the writer only."""
+    details = {"personality": character.personality.strip(), "scenario": character.scenario.strip()}
     return Entry(
-        id=ident,
+        id=entry_id,
         type="character",
-        name=" ".join(about.name.split())[:LONGEST_NAME],
-        description=about.description.strip(),
+        name=_collapse(character.name)[:MAX_NAME_LENGTH],
+        description=character.description.strip(),
         details={name: text for name, text in details.items() if text},
-        tags=tuple(dict.fromkeys(tag for tag in (" ".join(tag.split()) for tag in about.tags) if tag)),
-        notes=about.creator_notes.strip(),
+        tags=tuple(dict.fromkeys(tag for tag in map(_collapse, character.tags) if tag)),
+        notes=character.creator_notes.strip(),
     )
 
 
-def _entry(entry: LoreEntry, ident: str, book: str) -> Entry:
-    title = " ".join((entry.comment or "").split())
-    plain = list(dict.fromkeys(" ".join(key.split()) for key in entry.key or () if _plain(key)))
-    known = next((key for key in plain if key.casefold() == title.casefold()), None)
-    name = title if known is not None else next(iter(plain), title) or f"{book} {entry.uid}"
-    aliases = tuple(key for key in plain if key not in (known, name))
-    story = entry.story or Story()
+def _convert_entry(entry: LoreEntry, entry_id: str, book_name: str) -> Entry:
+    title = _collapse(entry.comment or "")
+    names = list(dict.fromkeys(_collapse(key) for key in entry.key or () if _is_plain(key)))
+    titled_key = next((key for key in names if key.casefold() == title.casefold()), None)
+    name = title if titled_key is not None else next(iter(names), title) or f"{book_name} {entry.uid}"
+    story = entry.story or StoryLimits()
     return Entry(
-        id=ident,
+        id=entry_id,
         type="lore",
         name=name,
-        aliases=aliases,
-        level=_level(entry, found=bool(plain)),
-        rules=Rules(case=Case.EXACT) if entry.case_sensitive else Rules(),
-        description=_text(entry),
-        tags=(book,),
-        notes=f"{book}: {title}" if title and title != name else "",
+        aliases=tuple(key for key in names if key not in (titled_key, name)),
+        level=_find_level(entry, has_names=bool(names)),
+        rules=NameRules(case=CaseMatching.EXACT) if entry.case_sensitive else NameRules(),
+        description=_strip_text(entry),
+        tags=(book_name,),
+        notes=f"{book_name}: {title}" if title and title != name else "",
         since=Position(story.since) if story.since else None,
         known_to=None if story.known_to is None else frozenset(story.known_to),
     )
 
 
-def _level(entry: LoreEntry, *, found: bool) -> Level:
+def _find_level(entry: LoreEntry, *, has_names: bool) -> Level:
     if entry.disable:
         return Level.NEVER
     if entry.constant:
         return Level.ALWAYS
-    return Level.WHEN_DETECTED if found else Level.MANUAL
+    return Level.WHEN_DETECTED if has_names else Level.MANUAL
 
 
-def _plain(key: str) -> bool:
-    read = read_key(key.strip())
-    return bool(read.text) and read.pattern is None
+def _is_plain(key: str) -> bool:
+    parsed = parse_key(key.strip())
+    return bool(parsed.text) and parsed.pattern is None
 
 
-def _text(entry: LoreEntry) -> str:
-    """The text without the decorators at its head."""
+def _collapse(text: str) -> str:
+    """White space as single blanks."""
+    return " ".join(text.split())
+
+
+def _strip_text(entry: LoreEntry) -> str:
+    """The text of an entry without the decorators at its beginning."""
     text = entry.content or ""
     while text.startswith("@@"):
         text = text.partition("\n")[2]

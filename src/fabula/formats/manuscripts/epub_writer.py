@@ -1,12 +1,11 @@
-"""EPUB 3 out: one page a draft, a table of contents, and nothing a reader would have to guess.
+"""Write EPUB 3: one page per draft and a table of contents.
 
-Each page says what it is in the words of EPUB (`epub:type`) and in a class of ours, so that a book
-comes back as the tree it was. Pages are written in the blocks of `prose`, with all text escaped.
+Each page names its kind in the vocabulary of EPUB (`epub:type`) and in a class of ours, so that a
+book reads back as the same tree. All text is escaped.
 """
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,12 +14,13 @@ from io import BytesIO
 from itertools import groupby
 from uuid import NAMESPACE_URL, uuid5
 
-from fabula.formats.manuscripts.heading_tree import Section, flat
-from fabula.formats.manuscripts.prose import Block, Span, blocks_of
-from fabula.manuscript.drafts import Book, Kind
+from fabula.formats.manuscripts.heading_tree import flatten_tree
+from fabula.formats.manuscripts.model import Section
+from fabula.formats.manuscripts.prose import Block, TextRun, parse_blocks
+from fabula.formats.safe.xml_reader import NEVER_IN_XML
+from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
 
-_TYPES = {Kind.BOOK: "volume", Kind.PART: "part", Kind.CHAPTER: "chapter"}
-_NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_EPUB_TYPES = {DocumentKind.BOOK: "volume", DocumentKind.PART: "part", DocumentKind.CHAPTER: "chapter"}
 _UNTITLED = "· · ·"
 
 _CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
@@ -38,68 +38,69 @@ blockquote { margin: 1em 2em; }
 """
 
 
-def write_epub(book: Book, *, modified: datetime | None = None) -> bytes:
-    """A book as an EPUB 3."""
-    sections = flat(book.drafts)
+def write_epub(book: ManuscriptDraft, *, modified: datetime | None = None) -> bytes:
+    """Write a book as EPUB 3; `modified` is the date in its metadata, by default now."""
     language = book.language or "und"
     title = book.title.strip() or "…"
-    pages = {f"p{number:05}.xhtml": section for number, section in enumerate(sections, start=1)}
+    pages = {f"p{number:05}.xhtml": section for number, section in enumerate(flatten_tree(book.drafts), start=1)}
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("mimetype"), "application/epub+zip")
         archive.writestr("META-INF/container.xml", _CONTAINER)
-        archive.writestr("book/package.opf", _package(book, title, language, list(pages), modified))
-        archive.writestr("book/nav.xhtml", _page(title, language, _navigation(pages)))
+        archive.writestr("book/package.opf", _render_package(book, title, language, list(pages), modified))
+        archive.writestr("book/nav.xhtml", _render_page(title, language, _render_navigation(pages)))
         archive.writestr("book/style.css", _STYLE)
-        archive.writestr("book/title.xhtml", _page(title, language, _title_page(title, book.authors)))
+        archive.writestr("book/title.xhtml", _render_page(title, language, _render_title_page(title, book.authors)))
         for name, section in pages.items():
-            archive.writestr(f"book/{name}", _page(section.title or title, language, _section(section)))
+            page = _render_page(section.title or title, language, _render_section(section))
+            archive.writestr(f"book/{name}", page)
     return out.getvalue()
 
 
-def _safe(text: str) -> str:
-    return escape(_NEVER_IN_XML.sub("", text), quote=True)
+def _escape(text: str) -> str:
+    return escape(NEVER_IN_XML.sub("", text), quote=True)
 
 
-def _page(title: str, language: str, body: str) -> str:
+def _render_page(title: str, language: str, body: str) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html>\n'
         '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" '
-        f'lang="{_safe(language)}" xml:lang="{_safe(language)}">\n<head><title>{_safe(title)}</title>'
+        f'lang="{_escape(language)}" xml:lang="{_escape(language)}">\n<head><title>{_escape(title)}</title>'
         f'<link rel="stylesheet" type="text/css" href="style.css"/></head>\n<body>\n{body}</body>\n</html>\n'
     )
 
 
-def _title_page(title: str, authors: Sequence[str]) -> str:
-    names = "".join(f"<p>{_safe(name)}</p>\n" for name in authors)
-    return f'<section epub:type="titlepage">\n<h1>{_safe(title)}</h1>\n{names}</section>\n'
+def _render_title_page(title: str, authors: Sequence[str]) -> str:
+    names = "".join(f"<p>{_escape(name)}</p>\n" for name in authors)
+    return f'<section epub:type="titlepage">\n<h1>{_escape(title)}</h1>\n{names}</section>\n'
 
 
-def _section(section: Section) -> str:
-    kind = section.kind or Kind.CHAPTER
-    told = f' epub:type="{_TYPES[kind]}"' if kind in _TYPES else ""
+def _render_section(section: Section) -> str:
+    kind = section.kind or DocumentKind.CHAPTER
+    epub_type = f' epub:type="{_EPUB_TYPES[kind]}"' if kind in _EPUB_TYPES else ""
     level = min(section.level, 6)
-    heading = f"<h{level}>{_safe(section.title)}</h{level}>\n" if section.title else ""
-    marks = f"fabula-{kind}" if section.title else f"fabula-{kind} fabula-untitled"
-    return f'<section{told} class="{marks}">\n{heading}{"".join(_body(blocks_of(section.text)))}</section>\n'
+    heading = f"<h{level}>{_escape(section.title)}</h{level}>\n" if section.title else ""
+    classes = f"fabula-{kind}" if section.title else f"fabula-{kind} fabula-untitled"
+    body = "".join(_render_blocks(parse_blocks(section.text)))
+    return f'<section{epub_type} class="{classes}">\n{heading}{body}</section>\n'
 
 
-def _body(blocks: Sequence[Block]) -> Iterator[str]:
-    for depth, group in groupby(blocks, key=lambda block: block.quote):
+def _render_blocks(blocks: Sequence[Block]) -> Iterator[str]:
+    for depth, group in groupby(blocks, key=lambda block: block.quote_depth):
         yield "<blockquote>" * depth + ("\n" if depth else "")
         for block in group:
-            mark = ' class="break"' if block.rule else ' class="line"' if block.tight else ""
-            yield f"<p{mark}>{''.join(map(_span, block.spans))}</p>\n"
+            html_class = ' class="break"' if block.scene_break else ' class="line"' if block.tight else ""
+            yield f"<p{html_class}>{''.join(map(_render_run, block.runs))}</p>\n"
         yield "</blockquote>" * depth + ("\n" if depth else "")
 
 
-def _span(span: Span) -> str:
-    text = _safe(span.text).replace("\n", "<br/>")
-    text = f"<em>{text}</em>" if span.italic else text
-    return f"<strong>{text}</strong>" if span.bold else text
+def _render_run(run: TextRun) -> str:
+    text = _escape(run.text).replace("\n", "<br/>")
+    text = f"<em>{text}</em>" if run.italic else text
+    return f"<strong>{text}</strong>" if run.bold else text
 
 
-def _navigation(pages: dict[str, Section]) -> str:
+def _render_navigation(pages: dict[str, Section]) -> str:
     lines = ['<nav epub:type="toc" id="toc">\n<ol>']
     depth = 1
     for number, (name, section) in enumerate(pages.items()):
@@ -111,16 +112,18 @@ def _navigation(pages: dict[str, Section]) -> str:
             depth += 1
         elif number:
             lines.append("</li>")
-        lines.append(f'<li><a href="{name}">{_safe(section.title) or _UNTITLED}</a>')
+        lines.append(f'<li><a href="{name}">{_escape(section.title) or _UNTITLED}</a>')
     if not pages:
         lines.append('<li><a href="title.xhtml">…</a>')
     return "\n".join([*lines, "</li></ol>" * depth, "</nav>\n"])
 
 
-def _package(book: Book, title: str, language: str, pages: Sequence[str], modified: datetime | None) -> str:
+def _render_package(
+    book: ManuscriptDraft, title: str, language: str, pages: Sequence[str], modified: datetime | None
+) -> str:
     stamp = (modified or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ident = uuid5(NAMESPACE_URL, "\n".join(["fabula", book.title, *book.authors]))
-    authors = "".join(f"<dc:creator>{_safe(name)}</dc:creator>\n" for name in book.authors)
+    authors = "".join(f"<dc:creator>{_escape(name)}</dc:creator>\n" for name in book.authors)
     names = ["title.xhtml", *pages]
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>\n' for n, name in enumerate(names)
@@ -130,8 +133,8 @@ def _package(book: Book, title: str, language: str, pages: Sequence[str], modifi
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">\n'
         '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">\n'
-        f'<dc:identifier id="id">urn:uuid:{ident}</dc:identifier>\n<dc:title>{_safe(title)}</dc:title>\n'
-        f"<dc:language>{_safe(language)}</dc:language>\n{authors}"
+        f'<dc:identifier id="id">urn:uuid:{ident}</dc:identifier>\n<dc:title>{_escape(title)}</dc:title>\n'
+        f"<dc:language>{_escape(language)}</dc:language>\n{authors}"
         f'<meta property="dcterms:modified">{stamp}</meta>\n</metadata>\n<manifest>\n'
         '<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>\n'
         f'<item id="style" href="style.css" media-type="text/css"/>\n{items}</manifest>\n<spine>\n{spine}</spine>\n'

@@ -1,8 +1,8 @@
-"""From a list of headings to the tree of a book.
+"""Build the tree of a book from a list of headings, and write it as a list again.
 
-A heading's level says what it stands under; what it *is* (part, chapter, scene) follows from its
-words where they tell ("Part One", "第三回"), and otherwise from how deep the tree is. Writers of
-files use the same guess: a kind is written out only where a reader would guess another.
+The level of a heading says what it stands under. What it is (part, chapter, scene) follows from its
+words ("Part One", "第三回") and otherwise from the depth of the tree. Writers use the same guess: they
+write a kind out only where a reader would guess another one.
 """
 
 from __future__ import annotations
@@ -10,99 +10,104 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.formats.manuscripts.headings import Word, word_of
-from fabula.manuscript.drafts import Draft, Kind
+from fabula.formats.manuscripts.model import Section
+from fabula.formats.manuscripts.plain_text import HeadingType, classify_title
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind
 
-_SAID = {
-    Kind.BOOK: Word.CONTAINER,
-    Kind.PART: Word.CONTAINER,
-    Kind.CHAPTER: Word.CHAPTER,
-    Kind.SCENE: Word.SCENE,
-    Kind.NOTE: None,
+_TYPES = {
+    DocumentKind.BOOK: HeadingType.CONTAINER,
+    DocumentKind.PART: HeadingType.CONTAINER,
+    DocumentKind.CHAPTER: HeadingType.CHAPTER,
+    DocumentKind.SCENE: HeadingType.SCENE,
+    DocumentKind.NOTE: None,
 }
 
 
-class Section(Struct, frozen=True, kw_only=True):
-    """A heading, what stands beneath it before the next, and its kind if that is known."""
+def build_tree(sections: Sequence[Section], *, leaves_are_scenes: bool = False) -> tuple[DocumentDraft, ...]:
+    """Build the drafts of a list of sections.
 
-    level: int
-    title: str
-    text: str = ""
-    kind: Kind | None = None
-    synopsis: str = ""
-    notes: str = ""
-
-
-def grow(sections: Sequence[Section], *, folders: bool = False) -> tuple[Draft, ...]:
-    """The drafts of a list of sections; `folders` says that two levels mean chapters with scenes."""
-    kinds = kinds_of(sections, folders=folders)
-    depths = _depths(sections)
-    open_at: list[list[Draft]] = [[]]
-    # From the last to the first: when a section is met, all that stands below it is finished.
+    With `leaves_are_scenes` a tree of two levels means chapters with scenes, and not parts with chapters.
+    """
+    kinds = guess_kinds(sections, leaves_are_scenes=leaves_are_scenes)
+    depths = _find_depths(sections)
+    siblings: list[list[DocumentDraft]] = [[]]
+    # From last to first: when a section is met, all drafts below it are complete.
     for section, kind, depth in reversed(list(zip(sections, kinds, depths, strict=True))):
-        while len(open_at) < depth + 2:
-            open_at.append([])
-        below = tuple(reversed(open_at[depth + 1]))
-        del open_at[depth + 1 :]
-        open_at[depth].append(
-            Draft(
+        while len(siblings) < depth + 2:
+            siblings.append([])
+        children = tuple(reversed(siblings[depth + 1]))
+        del siblings[depth + 1 :]
+        siblings[depth].append(
+            DocumentDraft(
                 title=section.title,
                 kind=kind,
                 text=section.text,
                 synopsis=section.synopsis,
                 notes=section.notes,
-                children=below,
+                children=children,
             )
         )
-    return tuple(reversed(open_at[0]))
+    return tuple(reversed(siblings[0]))
 
 
-def flat(drafts: Sequence[Draft], level: int = 1) -> list[Section]:
-    """The tree as a list of sections, notes left out."""
-    found: list[Section] = []
+def build_tree_with_opening(sections: Sequence[Section]) -> tuple[DocumentDraft, ...]:
+    """Build the drafts of sections that begin with text before the first heading (level 0)."""
+    opening = [section for section in sections[:1] if not section.level]
+    drafts = tuple(DocumentDraft(title="", text=section.text) for section in opening if section.text)
+    return drafts + build_tree(sections[len(opening) :])
+
+
+def flatten_tree(drafts: Sequence[DocumentDraft], level: int = 1) -> list[Section]:
+    """List the sections of a tree, notes left out."""
+    sections: list[Section] = []
     for draft in drafts:
-        if draft.kind is not Kind.NOTE:
-            found.append(Section(level=level, title=draft.title.strip(), text=draft.text, kind=draft.kind))
-            found.extend(flat(draft.children, level + 1))
-    return found
+        if draft.kind is not DocumentKind.NOTE:
+            sections.append(Section(level=level, title=draft.title.strip(), text=draft.text, kind=draft.kind))
+            sections.extend(flatten_tree(draft.children, level + 1))
+    return sections
 
 
-def laid_out(drafts: Sequence[Draft], *, nameless: bool = False) -> list[Section]:
-    """The tree as a list of sections, with a kind where a reader would guess another (or where there is no title)."""
-    found = flat(drafts)
-    said: list[Kind | None] = [section.kind if nameless and not section.title else None for section in found]
+def flatten_with_needed_kinds(drafts: Sequence[DocumentDraft], *, mark_untitled: bool = False) -> list[Section]:
+    """List the sections of a tree with a kind only where a reader would guess another one.
+
+    With `mark_untitled` a section without a title has its kind as well.
+    """
+    sections = flatten_tree(drafts)
+    kinds: list[DocumentKind | None] = [s.kind if mark_untitled and not s.title else None for s in sections]
     while True:
-        guesses = kinds_of([replace(section, kind=kind) for section, kind in zip(found, said, strict=True)])
-        wrong = [at for at, guess in enumerate(guesses) if guess is not found[at].kind]
+        written = [replace(section, kind=kind) for section, kind in zip(sections, kinds, strict=True)]
+        guesses = guess_kinds(written)
+        wrong = [at for at, guess in enumerate(guesses) if guess is not sections[at].kind]
         if not wrong:
-            return [replace(section, kind=kind) for section, kind in zip(found, said, strict=True)]
+            return written
         for at in wrong:
-            said[at] = found[at].kind
+            kinds[at] = sections[at].kind
 
 
-def kinds_of(sections: Sequence[Section], *, folders: bool = False) -> list[Kind]:
-    """What each section is, said or guessed."""
-    depths = _depths(sections)
-    words = [_SAID[section.kind] if section.kind else word_of(section.title) for section in sections]
-    chapters = _chapter_depth(depths, words, folders)
-    kinds: list[Kind] = []
-    for at, (section, word, depth) in enumerate(zip(sections, words, depths, strict=True)):
-        leaf = at + 1 == len(depths) or depths[at + 1] <= depth
+def guess_kinds(sections: Sequence[Section], *, leaves_are_scenes: bool = False) -> list[DocumentKind]:
+    """The kind of each section: its own, or a guess."""
+    depths = _find_depths(sections)
+    types = [_TYPES[section.kind] if section.kind else classify_title(section.title) for section in sections]
+    chapter_depth = _find_chapter_depth(depths, types, leaves_are_scenes)
+    kinds: list[DocumentKind] = []
+    for at, (section, heading_type, depth) in enumerate(zip(sections, types, depths, strict=True)):
+        is_leaf = at + 1 == len(depths) or depths[at + 1] <= depth
+        is_container = heading_type is HeadingType.CONTAINER
         if section.kind is not None:
             kinds.append(section.kind)
-        elif word is Word.CHAPTER or (depth < chapters and leaf and word is not Word.CONTAINER):
-            kinds.append(Kind.CHAPTER)
-        elif depth < chapters or (depth == chapters and word is Word.CONTAINER):
-            kinds.append(Kind.BOOK if depth < chapters - 1 else Kind.PART)
+        elif heading_type is HeadingType.CHAPTER or (depth < chapter_depth and is_leaf and not is_container):
+            kinds.append(DocumentKind.CHAPTER)
+        elif depth < chapter_depth or (depth == chapter_depth and is_container):
+            kinds.append(DocumentKind.BOOK if depth < chapter_depth - 1 else DocumentKind.PART)
         else:
-            kinds.append(Kind.CHAPTER if depth == chapters and word is not Word.SCENE else Kind.SCENE)
+            is_chapter = depth == chapter_depth and heading_type is not HeadingType.SCENE
+            kinds.append(DocumentKind.CHAPTER if is_chapter else DocumentKind.SCENE)
     return kinds
 
 
-def _depths(sections: Sequence[Section]) -> list[int]:
+def _find_depths(sections: Sequence[Section]) -> list[int]:
     """How many headings each section stands under."""
     above: list[int] = []
     depths: list[int] = []
@@ -114,17 +119,16 @@ def _depths(sections: Sequence[Section]) -> list[int]:
     return depths
 
 
-def _chapter_depth(depths: Sequence[int], words: Sequence[Word | None], folders: bool) -> int:
-    told = Counter(depth for depth, word in zip(depths, words, strict=True) if word is Word.CHAPTER)
-    if told:
-        return told.most_common(1)[0][0]
-    scenes = [depth for depth, word in zip(depths, words, strict=True) if word is Word.SCENE]
-    if scenes:
-        return max(0, min(scenes) - 1)
-    containers = [depth for depth, word in zip(depths, words, strict=True) if word is Word.CONTAINER]
+def _find_chapter_depth(depths: Sequence[int], types: Sequence[HeadingType | None], leaves_are_scenes: bool) -> int:
+    """The depth at which chapters stand."""
+    by_type = {kind: [d for d, t in zip(depths, types, strict=True) if t is kind] for kind in HeadingType}
     deepest = max(depths, default=0)
-    if containers:
+    if chapters := by_type[HeadingType.CHAPTER]:
+        return Counter(chapters).most_common(1)[0][0]
+    if scenes := by_type[HeadingType.SCENE]:
+        return max(0, min(scenes) - 1)
+    if containers := by_type[HeadingType.CONTAINER]:
         return min(max(containers) + 1, deepest)
-    if folders:
+    if leaves_are_scenes:
         return max(0, deepest - 1)
     return deepest if deepest < 2 else deepest - 1 if deepest < 4 else 2

@@ -1,44 +1,48 @@
-"""Prose between formats: blocks of spans, from Markdown and back.
+"""Convert prose between Markdown and blocks of styled text.
 
-Every format that is not Markdown reads into blocks and writes from them, so emphasis, quotations and
-scene breaks are understood in one place. The dialect is what novelists use: paragraphs, `*italics*`,
-`**bold**`, `> quotations` and scene breaks; anything else is plain words. In Chinese prose each
-line is a paragraph of its own: it is *tight*, it follows the one before without a blank line.
+All formats but Markdown read into blocks and write from them, so emphasis, quotations and scene
+breaks are handled here alone. The Markdown is what novelists use: paragraphs, `*italics*`,
+`**bold**`, `> quotations` and scene breaks; everything else is plain text. In Chinese prose each
+line is a paragraph: such a block is *tight*, no blank line separates it from the one before.
 
-Writing is checked by reading: where marks would come out as other words, the words win.
+`render_markdown` parses what it has written. Where the marks would change the words, it drops the
+marks.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from msgspec import Struct
+from msgspec.structs import replace
 
-BREAK = re.compile(
+_SCENE_BREAK = re.compile(
     r"[ \t　]*(?:(?:\*[ \t　]*)+|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:~[ \t]*)+|#|⁂|(?:[＊※◇◆☆★○●•·＃][ \t　]*)+)"
 )
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
-_CLOSING = re.compile(r"(?:^|[ \t])#+$")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _TO_ESCAPE = re.compile(r"(?<=\S)\*|\*(?=\S)|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~\n]|$)")
-_EDGES = " \t\xa0"
-_MOST_QUOTES = 8
-_MOST_MARKS = 2_000  # of one paragraph; more is no prose, and takes for ever
+_TRIMMED = " \t\xa0"
+_MAX_QUOTE_DEPTH = 8
+_MAX_MARKS = 2_000  # per paragraph: markdown-it takes quadratic time
 
-# Between a mark and wide punctuation CommonMark sees no emphasis: `*“你好”*然后`. A letter on either side helps.
-_JOINT = "\ue000"
-_WIDE_MARK = re.compile("[\u2014\u2018-\u201d\u2026\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+# CommonMark sees no emphasis between `*` and full-width punctuation: `*“你好”*然后`. A letter on either side of the
+# stars helps, so a private character is inserted before parsing and removed afterwards.
+_JOINER = "\ue000"
+_FULL_WIDTH_PUNCTUATION = re.compile(
+    "[\u2014\u2018-\u201d\u2026\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
+)
 _STARS = re.compile(r"(.?)((?<![\\*])\*+)(?=(.?))", re.DOTALL)
 
 
-class Span(Struct, frozen=True):
-    """A few words of one look; line breaks inside are `\\n`."""
+class TextRun(Struct, frozen=True):
+    """Some text in one style; line breaks inside are `\\n`."""
 
     text: str
     italic: bool = False
@@ -46,283 +50,264 @@ class Span(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """One paragraph, or one scene break."""
+    """One paragraph or one scene break."""
 
-    spans: tuple[Span, ...]
-    quote: int = 0
+    runs: tuple[TextRun, ...]
+    quote_depth: int = 0
     tight: bool = False
-    rule: bool = False
+    scene_break: bool = False
 
     @property
-    def words(self) -> str:
-        """Its text without marks."""
-        return "".join(span.text for span in self.spans)
+    def text(self) -> str:
+        """The text without marks."""
+        return _join(self.runs)
 
 
-def wide(text: str) -> bool:
-    """Is this Chinese or Japanese prose, where a line is a paragraph?"""
+def is_cjk_prose(text: str) -> bool:
+    """Tell Chinese or Japanese prose, in which a line is a paragraph."""
     lines = [line for line in text[:20_000].split("\n") if line.strip()]
-    return 2 * sum(1 for line in lines if _WIDE.search(line)) > len(lines)
+    return 2 * sum(1 for line in lines if _CJK.search(line)) > len(lines)
 
 
-def heading_of(line: str) -> tuple[int, str] | None:
+def is_scene_break(line: str) -> bool:
+    """Tell whether a line is a scene break such as `***`, `* * *`, `---` or `#`."""
+    return len(line) < 80 and _SCENE_BREAK.fullmatch(line) is not None
+
+
+def parse_heading(line: str) -> tuple[int, str] | None:
     """The level and title of a `#` heading; a lone `#` is a scene break."""
     match = _HEADING.fullmatch(line.rstrip(" \t")) if line.lstrip(" ").startswith("#") and len(line) < 1_000 else None
     if match is None or line.strip() == "#":
         return None
-    return len(match[1]), _CLOSING.sub("", match[2] or "").strip(" \t")
+    return len(match[1]), _CLOSING_HASHES.sub("", match[2] or "").strip(" \t")
 
 
-def block(spans: Iterable[Span], *, quote: int = 0, tight: bool = False) -> Block | None:
-    """A paragraph as found in a document, its edges trimmed; nothing when it has no words."""
-    kept = _trimmed(spans)
-    if not kept:
+def make_block(runs: Iterable[TextRun], *, quote_depth: int = 0, tight: bool = False) -> Block | None:
+    """Make a block of a document's paragraph, its edges trimmed; None when it has no text."""
+    trimmed = _trim_lines(runs)
+    if not trimmed:
         return None
-    words = "".join(span.text for span in kept)
-    if len(words) < 80 and BREAK.fullmatch(words):
-        return Block((Span(words.strip()),), min(quote, _MOST_QUOTES), tight, True)
-    return Block(kept, min(quote, _MOST_QUOTES), tight)
+    block = Block(trimmed, min(quote_depth, _MAX_QUOTE_DEPTH), tight)
+    if is_scene_break(block.text):
+        return replace(block, runs=(TextRun(block.text.strip()),), scene_break=True)
+    return block
 
 
-def blocks_of(text: str) -> list[Block]:
-    """Markdown as blocks."""
-    by_line = wide(text)
-    found: list[Block] = []
+def parse_blocks(text: str) -> list[Block]:
+    """Parse Markdown into blocks."""
+    line_is_paragraph = is_cjk_prose(text)
+    blocks: list[Block] = []
     lines: list[str] = []
-    depth, loose, blank = 0, True, True
+    depth, tight, after_blank = 0, False, True
 
-    def close() -> None:
+    def close_paragraph() -> None:
         if lines:
-            found.append(Block(_spans("\n".join(lines)), depth, not loose))
+            blocks.append(Block(_parse_runs("\n".join(lines)), depth, tight))
             lines.clear()
 
     for line in text.split("\n"):
-        quote, rest = _quoted(line)
-        body = rest.strip(" \t")
-        heading = heading_of(body)
-        if not body.strip():
-            close()
-            blank = True
+        quote_depth, content = _split_quote_marks(line)
+        content = content.strip(" \t")
+        if not content.strip():
+            close_paragraph()
+            after_blank = True
             continue
-        if len(body) < 80 and BREAK.fullmatch(body):
-            close()
-            found.append(Block((Span(body),), quote, not blank, True))
+        heading = parse_heading(content)
+        if is_scene_break(content):
+            close_paragraph()
+            blocks.append(Block((TextRun(content),), quote_depth, not after_blank, True))
         elif heading is not None:
-            close()
+            close_paragraph()
             if heading[1]:
-                found.append(Block((Span(heading[1], bold=True),), quote, not blank))
+                blocks.append(Block((TextRun(heading[1], bold=True),), quote_depth, not after_blank))
         else:
-            if by_line or quote != depth or blank:
-                close()
+            if line_is_paragraph or quote_depth != depth or after_blank:
+                close_paragraph()
             if not lines:
-                depth, loose = quote, blank
-            lines.append(body)
-        blank = False
-    close()
-    return found
+                depth, tight = quote_depth, not after_blank
+            lines.append(content)
+        after_blank = False
+    close_paragraph()
+    return blocks
 
 
-def markdown_of(blocks: Iterable[Block]) -> str:
-    """Blocks as Markdown."""
+def render_markdown(blocks: Iterable[Block]) -> str:
+    """Write blocks as Markdown."""
     written: list[str] = []
     for block in blocks:
-        lines = [block.words] if block.rule else _lines(block)
+        lines = [block.text] if block.scene_break else _render_lines(block)
         if written:
             written.append("\n" if block.tight else "\n\n")
-        written.append("\n".join("> " * block.quote + line for line in lines))
+        written.append("\n".join("> " * block.quote_depth + line for line in lines))
     return "".join(written)
 
 
-def _quoted(line: str) -> tuple[int, str]:
+def _split_quote_marks(line: str) -> tuple[int, str]:
     depth = 0
-    while depth < _MOST_QUOTES and (mark := _QUOTE.match(line)):
+    while depth < _MAX_QUOTE_DEPTH and (mark := _QUOTE.match(line)):
         depth += 1
         line = line[mark.end() :]
     return depth, line
 
 
-def _guarded(line: str) -> str:
-    """A line that will be read as words, whatever it begins with."""
-    if line.startswith((">", "#")) or (len(line) < 80 and BREAK.fullmatch(line)):
-        mark = line.startswith(">") or heading_of(line) or BREAK.fullmatch(line)
-        return f"\\{line}" if mark and line[0] in ">#-_*~" else line
-    return line
-
-
 @cache
-def _parser() -> MarkdownIt:
+def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").disable(["link", "image", "autolink", "html_inline", "entity", "backticks"])
 
 
-def _spans(text: str) -> tuple[Span, ...]:
-    """One paragraph's Markdown as spans."""
+def _parse_runs(text: str) -> tuple[TextRun, ...]:
+    """Parse the Markdown of one paragraph."""
     marks = text.count("*") + text.count("_")
-    if (not marks and "\\" not in text) or marks > _MOST_MARKS:
-        return (Span(text),)
-    if _WIDE_MARK.search(text):
-        text = _STARS.sub(_joined, text)
-    found: list[Span] = []
+    if (not marks and "\\" not in text) or marks > _MAX_MARKS:
+        return (TextRun(text),)
+    if _FULL_WIDTH_PUNCTUATION.search(text):
+        text = _STARS.sub(_insert_joiners, text)
+    runs: list[TextRun] = []
     italic = bold = 0
-    for token in _parser().parseInline(text)[0].children or ():
+    for token in _inline_parser().parseInline(text)[0].children or ():
         match token.type:
             case "em_open" | "em_close":
                 italic += token.nesting
             case "strong_open" | "strong_close":
                 bold += token.nesting
             case "softbreak" | "hardbreak":
-                found.append(Span("\n", italic > 0, bold > 0))
+                runs.append(TextRun("\n", italic > 0, bold > 0))
             case _:
-                found.append(Span(token.content.replace(_JOINT, ""), italic > 0, bold > 0))
-    return _merged(found)
+                runs.append(TextRun(token.content.replace(_JOINER, ""), italic > 0, bold > 0))
+    return _merge(runs)
 
 
-def _joined(match: re.Match[str]) -> str:
+def _insert_joiners(match: re.Match[str]) -> str:
     before, stars, after = match[1], match[2], match[3]
-    if not _WIDE_MARK.match(before) and not _WIDE_MARK.match(after):
+    if not _FULL_WIDTH_PUNCTUATION.match(before) and not _FULL_WIDTH_PUNCTUATION.match(after):
         return match[0]
-    left = _JOINT if before.strip() else ""
-    return f"{before}{left}{stars}{_JOINT if after.strip() else ''}"
+    return f"{before}{_JOINER if before.strip() else ''}{stars}{_JOINER if after.strip() else ''}"
 
 
-def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    kept: list[Span] = []
-    for span in spans:
-        if not span.text:
+def _join(runs: Iterable[TextRun]) -> str:
+    return "".join(run.text for run in runs)
+
+
+def _merge(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
+    """Join neighbours of the same style and drop empty runs."""
+    merged: list[TextRun] = []
+    for run in runs:
+        if not run.text:
             continue
-        if kept and (kept[-1].italic, kept[-1].bold) == (span.italic, span.bold):
-            kept[-1] = Span(kept[-1].text + span.text, span.italic, span.bold)
+        if merged and (merged[-1].italic, merged[-1].bold) == (run.italic, run.bold):
+            merged[-1] = replace(run, text=merged[-1].text + run.text)
         else:
-            kept.append(span)
-    return tuple(kept)
+            merged.append(run)
+    return tuple(merged)
 
 
-def _trimmed(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Spans without blanks at the edges of their lines; the full-width indents of Chinese stay."""
-    lines = [_edged(line) for line in _by_line(spans)]
-    full = [at for at, line in enumerate(lines) if any(span.text.strip() for span in line)]
-    if not full:
+def _trim_lines(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
+    """Remove blanks at the edges of lines; the full-width indents of Chinese stay."""
+    lines = [_trim_line(line) for line in _split_lines(runs)]
+    filled = [at for at, line in enumerate(lines) if _join(line).strip()]
+    if not filled:
         return ()
-    kept = list(lines[full[0]])
-    for line in lines[full[0] + 1 : full[-1] + 1]:
-        kept.extend((Span("\n"), *line))
-    return _merged(kept)
+    trimmed = list(lines[filled[0]])
+    for line in lines[filled[0] + 1 : filled[-1] + 1]:
+        trimmed.extend((TextRun("\n"), *line))
+    return _merge(trimmed)
 
 
-def _edged(line: Sequence[Span]) -> list[Span]:
-    kept = [span for span in line if span.text]
+def _trim_line(line: Sequence[TextRun]) -> list[TextRun]:
+    trimmed = [run for run in line if run.text]
     for at, strip in ((0, str.lstrip), (-1, str.rstrip)):
-        while kept:
-            span = kept[at]
-            text = strip(span.text, _EDGES)
+        while trimmed:
+            text = strip(trimmed[at].text, _TRIMMED)
             if text:
-                kept[at] = Span(text, span.italic, span.bold)
+                trimmed[at] = replace(trimmed[at], text=text)
                 break
-            kept.pop(at)
-    return kept
+            trimmed.pop(at)
+    return trimmed
 
 
-def _lines(block: Block) -> list[str]:
-    """The lines of a paragraph, right when they are read one by one and right when they are read together."""
-    lines = [_guarded(_written(line)) for line in _by_line(block.spans)]
-    if len(lines) > 1 and "".join(span.text for span in _spans("\n".join(lines))) != block.words:
-        return [_guarded(_escaped(line)) for line in block.words.split("\n")]
+def _split_lines(runs: Iterable[TextRun]) -> list[list[TextRun]]:
+    """Split runs at line breaks, so that each line has its own marks and can be read alone."""
+    lines: list[list[TextRun]] = [[]]
+    for run in runs:
+        first, *others = run.text.split("\n")
+        lines[-1].append(replace(run, text=first))
+        lines.extend([replace(run, text=text)] for text in others)
     return lines
 
 
-def _by_line(spans: Iterable[Span]) -> list[list[Span]]:
-    """Spans line by line: marks are closed where a line ends, so that each line can be read alone."""
-    lines: list[list[Span]] = [[]]
-    for span in spans:
-        first, *more = span.text.split("\n")
-        lines[-1].append(Span(first, span.italic, span.bold))
-        lines.extend([Span(text, span.italic, span.bold)] for text in more)
+def _render_lines(block: Block) -> list[str]:
+    """Write the lines of a paragraph so that they read the same one by one and together."""
+    lines = [_escape_start(_render_line(line)) for line in _split_lines(block.runs)]
+    if len(lines) > 1 and _join(_parse_runs("\n".join(lines))) != block.text:
+        return [_escape_start(_escape(line)) for line in block.text.split("\n")]
     return lines
 
 
-def _escaped(text: str) -> str:
+def _escape_start(line: str) -> str:
+    """Escape what would make a line a quotation, a heading or a scene break."""
+    is_marked = line.startswith(">") or parse_heading(line) is not None or is_scene_break(line)
+    return f"\\{line}" if is_marked and line[0] in ">#-_*~" else line
+
+
+def _escape(text: str) -> str:
     return _TO_ESCAPE.sub(r"\\\g<0>", text) if any(mark in text for mark in "*_\\") else text
 
 
-def _written(spans: Sequence[Span]) -> str:
-    """Spans as inline Markdown that reads as the same words."""
-    words = "".join(span.text for span in spans)
-    if any(span.italic or span.bold for span in spans):
-        drawn = _flanked(words, spans)
-        leaning = _merged(Span(span.text, span.italic) for span in drawn)
-        for marked in (_nested(drawn, italic=False, bold=False), _nested(leaning, italic=False, bold=False)):
-            if "".join(span.text for span in _spans(marked)) == words:
+def _render_line(runs: Sequence[TextRun]) -> str:
+    """Write runs as inline Markdown: with all marks, else italics only, else none, until the words are the same."""
+    text = _join(runs)
+    if any(run.italic or run.bold for run in runs):
+        bold = _shrink_emphasis(text, bytearray(run.bold for run in runs for _ in run.text))
+        italic = _shrink_emphasis(text, bytearray(run.italic for run in runs for _ in run.text))
+        for marks in ({"**": bold, "*": italic}, {"*": italic}):
+            marked = _nest_marks(text, marks, 0, len(text))
+            if _join(_parse_runs(marked)) == text:
                 return marked
-    return _escaped(words)
+    return _escape(text)
 
 
-def _nested(spans: Sequence[Span], *, italic: bool, bold: bool) -> str:
-    """Marks around the longest runs, shorter runs inside them."""
+def _shrink_emphasis(text: str, flags: bytearray) -> bytearray:
+    """Clear the flags at the edges of emphasis where Markdown accepts no mark: at blanks and inner punctuation."""
+    start = _find_flag(flags, 1, 0, len(text))
+    while start < len(text):
+        end = stop = _find_flag(flags, 0, start, len(text))
+        while start < end and not _can_carry_mark(text[start], text[start - 1] if start else " "):
+            flags[start] = 0
+            start += 1
+        while start < end and not _can_carry_mark(text[end - 1], text[end] if end < len(text) else " "):
+            end -= 1
+            flags[end] = 0
+        start = _find_flag(flags, 1, stop, len(text))
+    return flags
+
+
+def _nest_marks(text: str, marks: Mapping[str, bytearray], start: int, end: int) -> str:
+    """Put each mark around the characters with its flag: around the longest stretch first, shorter ones inside it."""
     out: list[str] = []
-    at = 0
-    while at < len(spans):
-        leaning = _run(spans, at, "italic") if not italic else 0
-        heavy = _run(spans, at, "bold") if not bold else 0
-        size = max(leaning, heavy)
-        if size == 0:
-            out.append(_escaped(spans[at].text))
-            at += 1
-        elif heavy >= leaning:
-            out.append(f"**{_nested(spans[at : at + size], italic=italic, bold=True)}**")
-            at += size
+    while start < end:
+        ends = {mark: _find_flag(flags, 0, start, end) for mark, flags in marks.items()}
+        mark = max(ends, key=ends.__getitem__, default="")
+        stop = ends.get(mark, start)
+        if stop > start:
+            inner = {other: flags for other, flags in marks.items() if other != mark}
+            out.append(f"{mark}{_nest_marks(text, inner, start, stop)}{mark}")
         else:
-            out.append(f"*{_nested(spans[at : at + size], italic=True, bold=bold)}*")
-            at += size
+            stop = min((_find_flag(flags, 1, start, end) for flags in marks.values()), default=end)
+            out.append(_escape(text[start:stop]))
+        start = stop
     return "".join(out)
 
 
-def _run(spans: Sequence[Span], at: int, look: str) -> int:
-    size = 0
-    while at + size < len(spans) and getattr(spans[at + size], look):
-        size += 1
-    return size
+def _find_flag(flags: bytearray, value: int, start: int, end: int) -> int:
+    """The first flag with that value; the end when there is none."""
+    at = flags.find(value, start, end)
+    return at if at >= 0 else end
 
 
-def _flanked(words: str, spans: Sequence[Span]) -> list[Span]:
-    """The same spans, drawn in where a mark would not count: at blanks, and at marks of speech inside a line."""
-    leaning = [_drawn_in(words, *edges) for edges in _ranges(spans, "italic")]
-    heavy = [_drawn_in(words, *edges) for edges in _ranges(spans, "bold")]
-    cuts = sorted({0, len(words), *(edge for pair in leaning + heavy for edge in pair)})
-    return [
-        Span(
-            words[start:end],
-            any(low <= start < high for low, high in leaning),
-            any(low <= start < high for low, high in heavy),
-        )
-        for start, end in pairwise(cuts)
-    ]
-
-
-def _ranges(spans: Sequence[Span], look: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    at = 0
-    for span in spans:
-        end = at + len(span.text)
-        if getattr(span, look):
-            if found and found[-1][1] == at:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((at, end))
-        at = end
-    return found
-
-
-def _drawn_in(words: str, low: int, high: int) -> tuple[int, int]:
-    while low < high and not _counts(words[low], words[low - 1] if low else " "):
-        low += 1
-    while low < high and not _counts(words[high - 1], words[high] if high < len(words) else " "):
-        high -= 1
-    return low, high
-
-
-def _counts(inside: str, outside: str) -> bool:
+def _can_carry_mark(inside: str, outside: str) -> bool:
     """Would a mark between these two characters open or close emphasis?"""
-    return not inside.isspace() and (not _is_mark(inside) or outside.isspace() or _is_mark(outside))
+    return not inside.isspace() and (not _is_punctuation(inside) or outside.isspace() or _is_punctuation(outside))
 
 
-def _is_mark(char: str) -> bool:
+def _is_punctuation(char: str) -> bool:
     return unicodedata.category(char)[0] in "PS"

@@ -1,140 +1,131 @@
-"""Scrivener projects in: the binder is the tree, each document an RTF file beside it.
+"""Read Scrivener projects: the binder is the tree, each document an RTF file beside it.
 
-Scrivener 3 keeps a document in `Files/Data/<UUID>/content.rtf`, Scrivener 2 in `Files/Docs/<ID>.rtf`,
-each with a synopsis and notes. The draft folder is the manuscript; everything else (research,
-characters, places) comes along as notes, and so does what is not compiled. What was thrown away
-stays away.
+Scrivener 3 stores a document in `Files/Data/<UUID>/content.rtf`, Scrivener 2 in `Files/Docs/<ID>.rtf`,
+each with a synopsis and notes. The draft folder is the manuscript. Everything else (research,
+characters, places) becomes notes, as do documents that are not compiled. The trash is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
-from fabula.formats.manuscripts.heading_tree import Section, grow
-from fabula.formats.manuscripts.imported import Imported, unreadable
-from fabula.formats.manuscripts.plain_text import tidy
-from fabula.formats.manuscripts.rtf import rtf_markdown
-from fabula.formats.safe.encodings import decode
-from fabula.formats.safe.folder import Files
-from fabula.formats.safe.xml_reader import children, first, parse_xml, words
-from fabula.manuscript.drafts import Book, Draft, Kind
+from fabula.formats.manuscripts.heading_tree import build_tree
+from fabula.formats.manuscripts.model import ImportedManuscript, Section
+from fabula.formats.manuscripts.plain_text import tidy_paragraphs
+from fabula.formats.manuscripts.rtf import convert_rtf
+from fabula.formats.safe.encodings import decode_text
+from fabula.formats.safe.files import FileCollection
+from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.xml_reader import find_children, find_path, parse_xml, read_text
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
-_AWAY = frozenset(("TrashFolder", "TemplateFolder", "BookmarksFolder"))
-_TEXTS = frozenset(("DraftFolder", "ResearchFolder", "Folder", "Text", "Root", ""))
-
-
-def project_of(files: Files) -> str:
-    """The binder of the project among the files, if there is one: not deeper than one folder down."""
-    found = [name for name in files.names if name.lower().endswith(".scrivx") and name.count("/") <= 1]
-    return min(found, key=lambda name: (name.count("/"), name), default="")
+_SKIPPED_TYPES = frozenset(("TrashFolder", "TemplateFolder", "BookmarksFolder"))
+_TEXT_TYPES = frozenset(("DraftFolder", "ResearchFolder", "Folder", "Text", "Root", ""))
 
 
-def read_scrivener(files: Files) -> Imported:
-    """A Scrivener 2 or 3 project."""
-    name = project_of(files)
+def find_binder(names: Iterable[str]) -> str:
+    """The binder file of a project, at most one folder down; empty if there is none."""
+    binders = [name for name in names if name.lower().endswith(".scrivx") and name.count("/") <= 1]
+    return min(binders, key=lambda name: (name.count("/"), name), default="")
+
+
+def read_scrivener(files: FileCollection) -> ImportedManuscript:
+    """Read a Scrivener 2 or 3 project."""
+    name = find_binder(files.names)
     if not name:
-        unreadable(files.label, "there is no Scrivener binder in it", "Name the .scriv folder, or a ZIP of it.")
+        remedy = "Name the .scriv folder, or a ZIP of it."
+        refuse_unreadable(files.label, "there is no Scrivener binder in it", remedy)
     root = parse_xml(files.read(name), name)
-    binder = first(root, "Binder")
-    reader = _Reader(files, name.rsplit("/", 1)[0] + "/" if "/" in name else "")
-    tops = children(binder, "BinderItem") if binder is not None else []
-    drafts: list[Draft] = []
-    notes: list[Draft] = []
-    for top in tops:
-        kind = top.get("Type", "")
-        if kind == "DraftFolder":
-            drafts.extend(grow(reader.sections(top), folders=True))
-        elif kind not in _AWAY:
-            sections = [Section(level=1, title=reader.title(top)), *reader.sections(top)]
-            lifted = [sections[0], *(replace(section, level=section.level + 1) for section in sections[1:])]
-            notes.extend(_as_notes(grow([replace(section, kind=Kind.NOTE) for section in lifted])))
-    told = first(root, "ProjectProperties")
-    author = words(first(told, "FullName")) if told is not None else ""
-    title = words(first(told, "ProjectTitle")) if told is not None else ""
-    author = author or root.get("Author", "").strip()
-    book = Book(
-        title=title or name.rsplit("/", 1)[-1].rsplit(".", 1)[0],
+    folder, _, file_name = name.rpartition("/")
+    reader = _DocumentReader(files, f"{folder}/" if folder else "")
+    drafts: list[DocumentDraft] = []
+    notes: list[DocumentDraft] = []
+    for item in find_children(find_path(root, "Binder"), "BinderItem"):
+        if item.get("Type") == "DraftFolder":
+            drafts.extend(build_tree(reader.read_below(item), leaves_are_scenes=True))
+        elif item.get("Type") not in _SKIPPED_TYPES:
+            sections = [Section(level=1, title=_read_title(item)), *reader.read_below(item, level=2)]
+            notes.extend(_drop_empty(build_tree([replace(section, kind=DocumentKind.NOTE) for section in sections])))
+    author = read_text(find_path(root, "ProjectProperties", "FullName")) or root.get("Author", "").strip()
+    title = read_text(find_path(root, "ProjectProperties", "ProjectTitle"))
+    book = ManuscriptDraft(
+        title=title or file_name.rsplit(".", 1)[0],
         authors=(author,) if author else (),
         drafts=(*drafts, *notes),
     )
-    return Imported(book=book, warnings=reader.warnings())
+    return ImportedManuscript(book=book, warnings=reader.list_warnings())
 
 
-def _as_notes(drafts: tuple[Draft, ...]) -> list[Draft]:
-    """Notes that hold something, or have something below them that does."""
-    kept = []
+def _drop_empty(drafts: tuple[DocumentDraft, ...]) -> list[DocumentDraft]:
+    """Drop notes without text and without anything below them."""
+    filled = []
     for draft in drafts:
-        below = _as_notes(draft.children)
-        if below or draft.text or draft.synopsis or draft.notes:
-            kept.append(replace(draft, children=tuple(below)))
-    return kept
+        children = _drop_empty(draft.children)
+        if children or draft.text or draft.synopsis or draft.notes:
+            filled.append(replace(draft, children=tuple(children)))
+    return filled
 
 
-class _Reader:
-    """The documents of a project, and what could not be read of them."""
+def _read_title(item: Element) -> str:
+    return read_text(find_path(item, "Title"))
 
-    def __init__(self, files: Files, base: str) -> None:
+
+class _DocumentReader:
+    """Reads the documents of a project and counts what it leaves out."""
+
+    def __init__(self, files: FileCollection, base: str) -> None:
         self._files = files
-        self._known = {name.lower(): name for name in files.names}
+        self._names = {name.lower(): name for name in files.names}
         self._base = base
         self._skipped = 0
-        self._apart = 0
+        self._not_compiled = 0
 
-    def title(self, item: Element) -> str:
-        """The title of a binder item."""
-        return words(first(item, "Title"))
-
-    def sections(self, folder: Element, level: int = 1) -> list[Section]:
-        """Everything below a folder of the binder, in order."""
-        found: list[Section] = []
-        below = first(folder, "Children")
-        for item in children(below, "BinderItem") if below is not None else []:
+    def read_below(self, folder: Element, level: int = 1) -> list[Section]:
+        """Read everything below a folder of the binder, in order."""
+        sections: list[Section] = []
+        for item in find_children(find_path(folder, "Children"), "BinderItem"):
             kind = item.get("Type", "")
-            if kind in _AWAY:
+            if kind in _SKIPPED_TYPES:
                 continue
-            inside = self.sections(item, level + 1)
-            if kind not in _TEXTS and not inside:
+            below = self.read_below(item, level + 1)
+            if kind not in _TEXT_TYPES and not below:
                 self._skipped += 1
                 continue
-            found.append(self._section(item, level, leaf=not inside))
-            found.extend(inside)
-        return found
+            sections.append(self._read_section(item, level, is_leaf=not below))
+            sections.extend(below)
+        return sections
 
-    def warnings(self) -> tuple[str, ...]:
-        """What the person should know."""
-        said = []
+    def list_warnings(self) -> tuple[str, ...]:
+        """What was left out or moved."""
+        warnings = []
         if self._skipped:
-            said.append(f"{self._skipped} items that are not text (pictures, PDFs, web pages) were left out.")
-        if self._apart:
-            said.append(f"{self._apart} documents that are not compiled came along as notes.")
-        return tuple(said)
+            warnings.append(f"{self._skipped} items that are not text (pictures, PDFs, web pages) were left out.")
+        if self._not_compiled:
+            warnings.append(f"{self._not_compiled} documents that are not compiled came along as notes.")
+        return tuple(warnings)
 
-    def _section(self, item: Element, level: int, *, leaf: bool) -> Section:
+    def _read_section(self, item: Element, level: int, *, is_leaf: bool) -> Section:
         ident = item.get("UUID") or item.get("ID") or ""
-        metadata = first(item, "MetaData")
-        compiled = metadata is None or words(first(metadata, "IncludeInCompile")) != "No"
-        self._apart += leaf and not compiled
+        is_note = is_leaf and read_text(find_path(item, "MetaData", "IncludeInCompile")) == "No"
+        self._not_compiled += is_note
         return Section(
             level=level,
-            title=self.title(item),
-            text=self._text(f"data/{ident}/content.rtf", f"docs/{ident}.rtf")
-            or self._text(f"data/{ident}/content.txt", f"docs/{ident}.txt"),
-            synopsis=self._text(f"data/{ident}/synopsis.txt", f"docs/{ident}_synopsis.txt"),
-            notes=self._text(f"data/{ident}/notes.rtf", f"docs/{ident}_notes.rtf"),
-            kind=Kind.NOTE if leaf and not compiled else None,
+            title=_read_title(item),
+            text=self._read_document(f"data/{ident}/content.rtf", f"docs/{ident}.rtf")
+            or self._read_document(f"data/{ident}/content.txt", f"docs/{ident}.txt"),
+            synopsis=self._read_document(f"data/{ident}/synopsis.txt", f"docs/{ident}_synopsis.txt"),
+            notes=self._read_document(f"data/{ident}/notes.rtf", f"docs/{ident}_notes.rtf"),
+            kind=DocumentKind.NOTE if is_note else None,
         )
 
-    def _text(self, *names: str) -> str:
-        for name in names:
-            path = self._known.get(f"{self._base}files/{name}".lower())
-            if path is None:
-                continue
-            data = self._files.read(path)
-            if not data.strip():
-                return ""
-            if path.lower().endswith(".txt"):
-                return tidy(decode(data, path)[0])
-            return rtf_markdown(data, path)
-        return ""
+    def _read_document(self, *names: str) -> str:
+        """The text of the first of these files that exists."""
+        paths = (self._names.get(f"{self._base}files/{name}".lower()) for name in names)
+        path = next((path for path in paths if path is not None), None)
+        data = self._files.read(path) if path is not None else b""
+        if path is None or not data.strip():
+            return ""
+        return tidy_paragraphs(decode_text(data, path)[0]) if path.lower().endswith(".txt") else convert_rtf(data, path)

@@ -1,9 +1,10 @@
-"""The pages of an e-book as blocks.
+"""Parse the XHTML pages of an e-book into blocks.
 
-A page is read as a stream of tags and text, not as a tree: broken markup costs a tag and not the
-book, and nesting costs nothing. Entities are the ones of HTML; a page that defines its own is
-refused. Along with the blocks goes what the table of contents needs: where each id stands, which
-blocks are headings, and what the page says it is.
+A page is read as a stream of tags and text and not as a tree, so broken markup costs one tag and deep
+nesting costs nothing. The tokeniser is our own because `html.parser` takes quadratic time on some broken
+pages (44 s for 200 kB of `<!--` on Python 3.11). Entities are those of HTML; a page that defines
+others is refused. Besides its blocks a page has what the table of contents needs: the block of each
+id, the headings, and the types that the page and its sections declare.
 """
 
 from __future__ import annotations
@@ -11,47 +12,54 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from html import unescape
+from typing import NamedTuple
 
-from fabula.core.errors import Code, FabulaError
-from fabula.formats.manuscripts.prose import Block, Span, block
-from fabula.formats.safe.encodings import decode
+from msgspec.structs import replace
 
-_TOKEN = re.compile(r"""<((?:[^<>"']++|"[^"<]*"|'[^'<]*')*+|[^<>]*+)>""")
-_ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_BLANKS = re.compile(r"[ \t\r\n\f]+")
-_DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)["']""")
+from fabula.formats.manuscripts.prose import Block, TextRun, make_block
+from fabula.formats.safe.encodings import decode_text
+from fabula.formats.safe.import_errors import refuse_unsafe
 
-_SILENT = frozenset(
+_TAG = re.compile(r"""<((?:[^<>"']++|"[^"<]*"|'[^'<]*')*+|[^<>]*+)>""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
+_WHITE_SPACE = re.compile(r"[ \t\r\n\f]+")
+_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)["']""")
+
+_HIDDEN_TAGS = frozenset(
     ("head", "script", "style", "svg", "math", "rt", "rp", "title", "audio", "video", "object", "select")
 )
-_BLOCKS = frozenset(
+_BLOCK_TAGS = frozenset(
     [
         *("p", "div", "section", "article", "header", "footer", "aside", "main", "nav", "body", "html", "address"),
         *("h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "ul", "ol", "li", "dl", "dt", "dd", "table", "tr", "caption"),
         *("figure", "figcaption", "blockquote", "pre", "hr", "center", "form", "details", "summary"),
     ]
 )
-_ITALIC = frozenset(("em", "i", "cite", "var", "dfn"))
-_BOLD = frozenset(("strong", "b"))
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_VOID = frozenset(("br", "hr", "img", "meta", "link", "input", "col", "wbr", "area", "base", "source", "image"))
-_NOTES = frozenset(("noteref", "footnote", "endnote", "rearnote", "footnotes", "endnotes", "rearnotes", "pagebreak"))
+_UNSTYLED_TAGS = _BLOCK_TAGS | {"a", "ruby", "rb"}
+_ITALIC_TAGS = frozenset(("em", "i", "cite", "var", "dfn"))
+_BOLD_TAGS = frozenset(("strong", "b"))
+_HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_VOID_TAGS = frozenset(("br", "hr", "img", "meta", "link", "input", "col", "wbr", "area", "base", "source", "image"))
+_NOTE_TYPES = frozenset(
+    ("noteref", "footnote", "endnote", "rearnote", "footnotes", "endnotes", "rearnotes", "pagebreak")
+)
+_MAX_UNCLOSED = 50  # tags that a closing tag may close along with its own
 
 
-class Page:
-    """One page: its blocks, and where in them things stand."""
+class XhtmlPage:
+    """One page: its blocks, and the blocks at which ids, headings and typed sections begin."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.ids: dict[str, int] = {}
         self.headings: dict[int, int] = {}
-        self.types: dict[int, set[str]] = {}
-        self.kinds: set[str] = set()
+        self.block_types: dict[int, set[str]] = {}
+        self.types: set[str] = set()
 
 
-def page_text(data: bytes, what: str) -> str:
-    """The markup of a page as text, without comments; one that defines entities is refused."""
-    declared = _DECLARED.match(data[:200].lstrip(b"\xef\xbb\xbf"))
+def decode_page(data: bytes, label: str) -> str:
+    """Decode the markup of a page and remove comments; a page that defines entities is refused."""
+    declared = _DECLARED_ENCODING.match(data[:200].lstrip(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("ascii").lower() if declared else ""
     text = ""
     if encoding and encoding not in ("utf-8", "utf8", "utf-16"):
@@ -59,164 +67,168 @@ def page_text(data: bytes, what: str) -> str:
             text = data.decode(encoding, "replace")
         except LookupError:
             text = ""
-    text = text or decode(data, what)[0]
+    text = text or decode_text(data, label)[0]
     if "<!entity" in text[:100_000].lower():
-        raise FabulaError(
-            Code.IMPORT_UNSAFE,
-            f"{what}: it defines entities of its own, which no book needs. Nothing was imported. "
-            "Do not trust this file; ask where it came from.",
-        )
-    return _without(_without(text, "<!--", "-->"), "<?", "?>").replace("<![CDATA[", "").replace("]]>", "")
+        refuse_unsafe(label, "it defines entities, which no book needs")
+    text = _remove_between(_remove_between(text, "<!--", "-->"), "<?", "?>")
+    return text.replace("<![CDATA[", "").replace("]]>", "")
 
 
-def tokens(text: str) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Tags and text in order: `("p", "", {…})` opens, `("/p", "", {})` closes, `("", "words", {})` is text."""
+def iterate_tokens(text: str) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield tags and text: `("p", "", {…})` opens, `("/p", "", {})` closes, `("", "words", {})` is text."""
     at = 0
-    for match in _TOKEN.finditer(text):
+    for match in _TAG.finditer(text):
         if match.start() > at:
             yield "", unescape(text[at : match.start()]), {}
         at = match.end()
-        inside = match[1]
-        name = inside.split(None, 1)[0].rstrip("/").lower() if inside.strip() else ""
+        tag = match[1]
+        name = tag.split(None, 1)[0].rstrip("/").lower() if tag.strip() else ""
         name = "/" + name[1:].rsplit(":", 1)[-1] if name.startswith("/") else name.rsplit(":", 1)[-1]
         if not name or name.startswith("!"):
             continue
-        has = {m[1].lower(): unescape(m[2] or m[3] or "") for m in _ATTRIBUTE.finditer(inside)} if "=" in inside else {}
-        yield name, "", has
-        if inside.endswith("/") and not name.startswith("/"):
+        yield name, "", {m[1].lower(): unescape(m[2] or m[3] or "") for m in _ATTRIBUTE.finditer(tag)}
+        if tag.endswith("/") and not name.startswith("/"):
             yield f"/{name}", "", {}
     if at < len(text):
         yield "", unescape(text[at:]), {}
 
 
-def read_page(text: str, looks: Mapping[str, tuple[bool, bool]]) -> Page:
-    """A page as blocks; `looks` says which classes of the style sheet are italic or bold."""
-    reader = _Reader(looks)
-    for name, words, has in tokens(text):
-        if words:
-            reader.say(words)
+def parse_page(text: str, css_classes: Mapping[str, tuple[bool, bool]]) -> XhtmlPage:
+    """Parse a page into blocks; `css_classes` says which classes are italic and which bold."""
+    parser = _PageParser(css_classes)
+    for name, text_token, attributes in iterate_tokens(text):
+        if text_token:
+            parser.add_text(text_token)
         elif name.startswith("/"):
-            reader.leave(name[1:])
+            parser.close_tag(name[1:])
         else:
-            reader.enter(name, has)
-    reader.close()
-    return reader.page
+            parser.open_tag(name, attributes)
+    parser.close_block()
+    return parser.page
 
 
-class _Reader:
-    """What is open while a page streams by."""
+class _OpenTag(NamedTuple):
+    """A tag that is open, and what it switched on."""
 
-    def __init__(self, looks: Mapping[str, tuple[bool, bool]]) -> None:
-        self.page = Page()
-        self._looks = looks
-        self._spans: list[Span] = []
-        self._open: list[tuple[str, bool, bool]] = []  # tag, and whether it made things italic or bold
-        self._italic = self._bold = self._silent = self._quote = self._pre = 0
+    name: str
+    italic: bool
+    bold: bool
+    hidden: bool
+
+
+class _PageParser:
+    """The state of a parser while a page streams by."""
+
+    def __init__(self, css_classes: Mapping[str, tuple[bool, bool]]) -> None:
+        self.page = XhtmlPage()
+        self._css_classes = css_classes
+        self._runs: list[TextRun] = []
+        self._open: list[_OpenTag] = []
+        self._italic = self._bold = self._hidden = self._quote_depth = self._preformatted = 0
         self._tight = False
-        self._heading = 0
-        self._lists: list[int] = []
-        self._marker = ""
-        self._muted: list[bool] = []
+        self._heading_level = 0
+        self._list_numbers: list[int] = []  # of the open lists; -1 for one without numbers
+        self._list_marker = ""
 
-    def enter(self, name: str, has: Mapping[str, str]) -> None:
-        types = set(has.get("epub:type", "").split()) | {r[4:] for r in has.get("role", "").split() if r[:4] == "doc-"}
-        marks = has.get("class", "").split()
-        if name in _BLOCKS:
-            self.close()
-        if "id" in has or (name == "a" and "name" in has):
-            self.page.ids.setdefault(has.get("id") or has["name"], len(self.page.blocks))
+    def open_tag(self, name: str, attributes: Mapping[str, str]) -> None:
+        roles = {role[4:] for role in attributes.get("role", "").split() if role.startswith("doc-")}
+        types = {*attributes.get("epub:type", "").split(), *roles}
+        classes = attributes.get("class", "").split()
+        if name in _BLOCK_TAGS:
+            self.close_block()
+        if "id" in attributes or (name == "a" and "name" in attributes):
+            self.page.ids.setdefault(attributes.get("id") or attributes["name"], len(self.page.blocks))
         if name in ("body", "html"):
-            self.page.kinds |= types
-        elif name in ("section", "div", "article", "nav") and types | set(marks):
-            self.page.types.setdefault(len(self.page.blocks), set()).update(types, marks)
-        if name in _VOID:
-            self._void(name)
+            self.page.types |= types
+        elif name in ("section", "div", "article", "nav") and (types or classes):
+            self.page.block_types.setdefault(len(self.page.blocks), set()).update(types, classes)
+        if name in _VOID_TAGS:
+            self._add_void(name)
             return
-        silent = name in _SILENT or bool(types & _NOTES)
-        plain = name in _BLOCKS or name in ("a", "ruby", "rb")
-        italic, bold = (False, False) if plain else self._look(name, marks, has.get("style", ""))
-        self._open.append((name, italic, bold))
-        self._muted.append(silent)
-        self._silent += silent
+        hidden = name in _HIDDEN_TAGS or bool(types & _NOTE_TYPES)
+        italic, bold = self._find_look(name, classes, attributes.get("style", ""))
+        self._open.append(_OpenTag(name, italic, bold, hidden))
+        self._hidden += hidden
         self._italic += italic
         self._bold += bold
-        self._quote += name == "blockquote"
-        self._pre += name == "pre"
-        if name in _HEADINGS:
-            self._heading = _HEADINGS[name]
+        self._quote_depth += name == "blockquote"
+        self._preformatted += name == "pre"
+        if name in _HEADING_LEVELS:
+            self._heading_level = _HEADING_LEVELS[name]
         elif name == "p":
-            self._tight = "line" in marks
+            self._tight = "line" in classes
         elif name in ("ul", "ol"):
-            self._lists.append(0 if name == "ol" else -1)
-        elif name == "li" and self._lists and not self._silent:
-            self._lists[-1] += self._lists[-1] >= 0
-            self._marker = f"{self._lists[-1]}. " if self._lists[-1] > 0 else "- "
+            self._list_numbers.append(0 if name == "ol" else -1)
+        elif name == "li" and self._list_numbers and not self._hidden:
+            self._list_numbers[-1] += self._list_numbers[-1] >= 0
+            self._list_marker = f"{self._list_numbers[-1]}. " if self._list_numbers[-1] > 0 else "- "
 
-    def leave(self, name: str) -> None:
-        if name in _BLOCKS:
-            self.close()
-        nearest = range(len(self._open), max(0, len(self._open) - 50), -1)
-        depth = next((at for at in nearest if self._open[at - 1][0] == name), 0)
+    def close_tag(self, name: str) -> None:
+        if name in _BLOCK_TAGS:
+            self.close_block()
+        nearest = range(len(self._open), max(0, len(self._open) - _MAX_UNCLOSED), -1)
+        depth = next((at for at in nearest if self._open[at - 1].name == name), 0)
         if not depth:
             return
         while len(self._open) >= depth:
-            tag, italic, bold = self._open.pop()
-            self._silent -= self._muted.pop()
-            self._italic -= italic
-            self._bold -= bold
-            self._quote -= tag == "blockquote"
-            self._pre -= tag == "pre"
-            if tag in ("ul", "ol") and self._lists:
-                self._lists.pop()
-            if tag in ("td", "th"):
-                self._spans.append(Span(" "))
+            tag = self._open.pop()
+            self._hidden -= tag.hidden
+            self._italic -= tag.italic
+            self._bold -= tag.bold
+            self._quote_depth -= tag.name == "blockquote"
+            self._preformatted -= tag.name == "pre"
+            if tag.name in ("ul", "ol") and self._list_numbers:
+                self._list_numbers.pop()
+            if tag.name in ("td", "th"):
+                self._runs.append(TextRun(" "))
 
-    def say(self, words: str) -> None:
-        if not self._silent:
-            words = words if self._pre else _BLANKS.sub(" ", words)
-            self._spans.append(Span(words, self._italic > 0, self._bold > 0))
+    def add_text(self, text: str) -> None:
+        if not self._hidden:
+            text = text if self._preformatted else _WHITE_SPACE.sub(" ", text)
+            self._runs.append(TextRun(text, self._italic > 0, self._bold > 0))
 
-    def close(self) -> None:
-        """End the block that is open, if it has words."""
-        if not self._spans:
+    def close_block(self) -> None:
+        """End the block that is open, if it has text."""
+        if not self._runs:
             return
-        found = block(self._spans, quote=self._quote, tight=self._tight)
-        if found is not None and self._marker and not found.rule:
-            found = Block((Span(self._marker), *found.spans), found.quote, found.tight)
-            self._marker = ""
-        if found is not None:
-            if self._heading:
-                self.page.headings[len(self.page.blocks)] = self._heading
-                found = Block((Span(_BLANKS.sub(" ", found.words), bold=True),), found.quote)
-            self.page.blocks.append(found)
-        self._spans = []
-        self._heading = 0
+        block = make_block(self._runs, quote_depth=self._quote_depth, tight=self._tight)
+        if block is not None:
+            if self._list_marker and not block.scene_break:
+                block = replace(block, runs=(TextRun(self._list_marker), *block.runs))
+                self._list_marker = ""
+            if self._heading_level:
+                self.page.headings[len(self.page.blocks)] = self._heading_level
+                block = Block((TextRun(_WHITE_SPACE.sub(" ", block.text), bold=True),), block.quote_depth)
+            self.page.blocks.append(block)
+        self._runs = []
+        self._heading_level = 0
         self._tight = False
 
-    def _void(self, name: str) -> None:
-        if name == "br" and not self._silent:
-            self._spans.append(Span("\n"))
-        elif name == "hr" and not self._silent:
-            self.page.blocks.append(Block((Span("***"),), rule=True))
+    def _add_void(self, name: str) -> None:
+        if name == "br" and not self._hidden:
+            self._runs.append(TextRun("\n"))
+        elif name == "hr" and not self._hidden:
+            self.page.blocks.append(Block((TextRun("***"),), scene_break=True))
 
-    def _look(self, name: str, marks: list[str], style: str) -> tuple[bool, bool]:
-        italic = name in _ITALIC or ("font-style" in style and "italic" in style)
-        bold = name in _BOLD or ("font-weight" in style and "bold" in style)
-        for mark in marks:
-            leaning, heavy = self._looks.get(mark, (False, False))
-            italic, bold = italic or leaning, bold or heavy
-        return italic, bold
+    def _find_look(self, name: str, classes: list[str], style: str) -> tuple[bool, bool]:
+        """Whether a tag makes its text italic or bold."""
+        if name in _UNSTYLED_TAGS:
+            return False, False
+        looks = [self._css_classes.get(css_class, (False, False)) for css_class in classes]
+        italic = name in _ITALIC_TAGS or ("font-style" in style and "italic" in style)
+        bold = name in _BOLD_TAGS or ("font-weight" in style and "bold" in style)
+        return italic or any(look[0] for look in looks), bold or any(look[1] for look in looks)
 
 
-def _without(text: str, start: str, end: str) -> str:
-    """A text without what stands between two marks; the rest of it when the second is missing."""
+def _remove_between(text: str, start: str, end: str) -> str:
+    """Remove everything from each start mark to its end mark; without one, to the end of the text."""
     if start not in text:
         return text
-    kept, at = [], 0
+    parts, at = [], 0
     while (begin := text.find(start, at)) >= 0:
-        kept.append(text[at:begin])
+        parts.append(text[at:begin])
         stop = text.find(end, begin)
         if stop < 0:
-            return "".join(kept)
+            return "".join(parts)
         at = stop + len(end)
-    return "".join([*kept, text[at:]])
+    return "".join([*parts, text[at:]])

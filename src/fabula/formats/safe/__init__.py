@@ -1,1 +1,1 @@
-"""Bounded readers for files that somebody else made."""
+"""Bounded readers for untrusted files: encodings, JSON, XML, TOML, folders; and atomic writing."""

@@ -1,4 +1,4 @@
-"""XML that somebody else wrote: no entities, no outside references, no bottomless nesting."""
+"""Parse untrusted XML: no entities, no external references, bounded depth."""
 
 from __future__ import annotations
 
@@ -8,63 +8,55 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from fabula.core.errors import Code, FabulaError
-from fabula.formats.manuscripts.imported import unreadable
+from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable, refuse_unsafe
 
-_DEEPEST = 200
-_BLANKS = re.compile(r"[ \t\r\n]+")
+NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_MAX_DEPTH = 200
+_WHITE_SPACE = re.compile(r"[ \t\r\n]+")
 
 
-def parse_xml(data: bytes, what: str) -> Element:
-    """The root element of a small or large XML file."""
+def parse_xml(data: bytes, label: str) -> Element:
+    """Parse an XML file and return its root element."""
     try:
         root = fromstring(data)
     except DefusedXmlException:
-        raise FabulaError(
-            Code.IMPORT_UNSAFE,
-            f"{what}: it defines entities or points outside itself, which no manuscript needs. "
-            "Nothing was imported. Do not trust this file; ask where it came from.",
-        ) from None
+        refuse_unsafe(label, "it defines entities or points outside itself, which no manuscript needs")
     except (ParseError, ValueError, LookupError):
-        unreadable(what, "it is not well-formed XML", "Save the manuscript again with the program that made it.")
+        refuse_unreadable(
+            label, "it is not well-formed XML", "Save the manuscript again with the program that made it."
+        )
     level, depth = [root], 0
     while level:
         depth += 1
-        if depth > _DEEPEST:
-            raise FabulaError(
-                Code.IMPORT_TOO_LARGE,
-                f"{what}: it is nested more than {_DEEPEST} deep. Nothing was imported. Flatten the manuscript.",
-            )
+        if depth > _MAX_DEPTH:
+            refuse_too_large(label, f"it is nested more than {_MAX_DEPTH} deep", "Flatten the manuscript.")
         level = [child for element in level for child in element]
     return root
 
 
-def local(element: Element) -> str:
+def local_name(element: Element) -> str:
     """The name of an element without its namespace."""
     return element.tag.rsplit("}", 1)[-1]
 
 
-def attribute(element: Element, name: str) -> str:
-    """An attribute by its name without namespace; empty when absent."""
-    for key, value in element.attrib.items():
-        if key.rsplit("}", 1)[-1] == name:
-            return value
-    return ""
+def get_attribute(element: Element | None, name: str) -> str:
+    """The value of an attribute in any namespace; empty when the attribute or the element is missing."""
+    attributes = element.attrib.items() if element is not None else ()
+    return next((value for key, value in attributes if key.rsplit("}", 1)[-1] == name), "")
 
 
-def children(element: Element, name: str) -> list[Element]:
-    """The children of that name, in any namespace."""
-    return [child for child in element if local(child) == name]
+def find_children(element: Element | None, name: str) -> list[Element]:
+    """The children of that name in any namespace; none when the element is missing."""
+    return [child for child in element if local_name(child) == name] if element is not None else []
 
 
-def first(element: Element, *path: str) -> Element | None:
-    """What stands at the end of a path of names, if it is there."""
-    found: Element | None = element
+def find_path(element: Element | None, *path: str) -> Element | None:
+    """Follow a path of child names; None where it ends too early."""
     for name in path:
-        found = next(iter(children(found, name)), None) if found is not None else None
-    return found
+        element = next(iter(find_children(element, name)), None)
+    return element
 
 
-def words(element: Element | None) -> str:
-    """All text inside, white space made one blank; full-width blanks are meant and stay."""
-    return _BLANKS.sub(" ", "".join(element.itertext())).strip() if element is not None else ""
+def read_text(element: Element | None) -> str:
+    """All text inside an element, runs of ASCII white space as one blank; full-width blanks stay."""
+    return _WHITE_SPACE.sub(" ", "".join(element.itertext())).strip() if element is not None else ""

@@ -1,1 +1,1 @@
-"""Triggers: which jobs a change in the store queues."""
+"""Triggers: which jobs a change in the store enqueues, in the same transaction."""

@@ -1,15 +1,12 @@
-"""Everything that follows from changes: what is queued in the background with them."""
+"""Connect all triggers to a store: from then on its changes enqueue jobs."""
 
 from __future__ import annotations
 
-from fabula.jobs.triggers import documents as after_saving
-from fabula.jobs.triggers import messages as after_saying
-from fabula.jobs.triggers import outcomes as after_outcomes
+from fabula.jobs.triggers import documents, messages, monthly_budget, outcomes, recap_settings
 from fabula.store.store import Store
 
 
-def follow(store: Store) -> None:
-    """From now on, what follows from changes through this store is queued with them."""
-    after_saving.follow(store)
-    after_outcomes.follow(store)
-    after_saying.follow(store)
+def connect_triggers(store: Store) -> None:
+    """Connect every trigger; changes through this store enqueue jobs in the same transaction."""
+    for trigger in (documents, outcomes, messages, recap_settings, monthly_budget):
+        trigger.connect(store)

@@ -1,36 +1,36 @@
-"""What follows from a saved document: its chapter is told in short again, a little later, in the background.
+"""The trigger on documents: a changed document enqueues a new synopsis of its chapter (cdx-6).
 
-A job is queued in the transaction that changes a document, whoever changes it. Saving again puts it off, by a few
-minutes at most. Where many documents change at once, as after an import, one job stands for all of them, and the
-search index is made too.
+The job is enqueued in the transaction that changes the document, whoever changes it. Each further save postpones it, by
+a few minutes at most. Where many documents change at once, as in an import, one job covers all of them, and another
+makes the search index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.jobs import queue as service
+from fabula.jobs.queue import enqueue, is_valid_key
 from fabula.manuscript.tables import documents
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-SYNOPSIS = "synopsis"
-INDEX = "index"
+SYNOPSIS_JOB = "synopsis"
+INDEX_JOB = "index"
 _PAUSE = 20.0  # seconds without another save
-_AT_MOST = 300.0
-_MANY = 20  # documents of one change
+_MAX_DELAY = 300.0
+_MAX_SINGLE_JOBS = 20  # documents of one change
 
 
-def follow(store: Store) -> None:
-    """From now on, changes of documents through this store are followed."""
-    store.following.join(documents, _queue)
+def connect(store: Store) -> None:
+    """Enqueue jobs for documents that change through this store."""
+    store.hooks.add_before_commit(documents, _enqueue_jobs)
 
 
-def _queue(tx: Writing, changed: Sequence[str]) -> None:
-    keys = {ident: f"{SYNOPSIS}:{ident}" for ident in changed}
-    if len(keys) > _MANY or not all(map(service.sound_key, keys.values())):
-        service.queue(tx, SYNOPSIS, f"{SYNOPSIS}:all", due_in=_PAUSE, at_most=_AT_MOST)
-        service.queue(tx, INDEX, f"{INDEX}:search", due_in=_PAUSE, at_most=_AT_MOST)
+def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
+    keys = {document: f"{SYNOPSIS_JOB}:{document}" for document in changed}
+    if len(keys) > _MAX_SINGLE_JOBS or not all(map(is_valid_key, keys.values())):
+        enqueue(tx, SYNOPSIS_JOB, f"{SYNOPSIS_JOB}:all", due_in=_PAUSE, max_delay=_MAX_DELAY)
+        enqueue(tx, INDEX_JOB, f"{INDEX_JOB}:search", due_in=_PAUSE, max_delay=_MAX_DELAY)
         return
-    for ident, key in keys.items():
-        service.queue(tx, SYNOPSIS, key, {"document": ident}, due_in=_PAUSE, at_most=_AT_MOST)
+    for document, key in keys.items():
+        enqueue(tx, SYNOPSIS_JOB, key, {"document": document}, due_in=_PAUSE, max_delay=_MAX_DELAY)

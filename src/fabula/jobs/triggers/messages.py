@@ -1,54 +1,54 @@
-"""What follows from something said: when enough rounds are over, they are told in short, in the background.
+"""The trigger on messages: a final reply enqueues recaps when enough rounds have passed (cnv-6).
 
-A job is queued in the transaction that says a final reply, whoever says it. Saying something must stay quick, so
-nothing is looked through here: the conversation's own counters tell whether anything can be due, and mostly that is
-the one question asked. They may count a round of another branch; the job then finds nothing to do and sets them right.
+The job is enqueued in the transaction that stores the reply, whoever stores it. Storing a message must stay fast, so
+only the counters of the conversation are read here. They can count a round of another branch; then the job finds
+nothing to do and corrects them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.conversation.model import Kind
+from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
-from fabula.jobs import queue as service
-from fabula.jobs.triggers.recap_settings import rules_of
+from fabula.jobs.queue import enqueue, is_valid_key
+from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.store import Store
-from fabula.store.transaction import Reading, Writing
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-RECAP = "recap"
+RECAP_JOB = "recap"
 _PAUSE = 10.0  # seconds without another reply
-_AT_MOST = 60.0
+_MAX_DELAY = 60.0
 _COUNTERS = ("leaf_id", "rounds", "recap_due")
 
 
-def follow(store: Store) -> None:
-    """From now on, what is said through this store is followed."""
-    store.following.join(messages, _queue)
+def connect(store: Store) -> None:
+    """Enqueue recaps for conversations that change through this store."""
+    store.hooks.add_before_commit(messages, _enqueue_jobs)
 
 
-def rebuild(tx: Writing, conversation_id: str) -> str:
-    """Ask for all recaps of a conversation to be made anew; the key of the job."""
-    tx.need(conversations, id=conversation_id)
-    key = f"{RECAP}:{conversation_id}:anew"
-    service.queue(tx, RECAP, key, {"conversation": conversation_id, "anew": tx.clock()})
+def queue_rebuild(tx: WriteTransaction, conversation_id: str) -> str:
+    """Enqueue a job that makes all recaps of a conversation anew; its key."""
+    tx.require(conversations, id=conversation_id)
+    key = f"{RECAP_JOB}:{conversation_id}:anew"
+    enqueue(tx, RECAP_JOB, key, {"conversation": conversation_id, "anew": tx.current_time()})
     return key
 
 
-def _queue(tx: Writing, changed: Sequence[str]) -> None:
-    for ident in changed:
-        key = f"{RECAP}:{ident}"
-        if _due(tx, ident) and service.sound_key(key):
-            service.queue(tx, RECAP, key, {"conversation": ident}, due_in=_PAUSE, at_most=_AT_MOST)
+def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
+    for conversation in changed:
+        key = f"{RECAP_JOB}:{conversation}"
+        if _is_due(tx, conversation) and is_valid_key(key):
+            enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=_PAUSE, max_delay=_MAX_DELAY)
 
 
-def _due(reading: Reading, conversation_id: str) -> bool:
-    """Was this a final reply, and do enough rounds wait?"""
-    found = reading.rows(conversations, conversations.c.id == conversation_id, only=_COUNTERS)
-    if not found or found[0].leaf_id is None or found[0].rounds < found[0].recap_due:
+def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
+    """Whether the newest message is a final reply, and enough rounds have passed."""
+    rows = reading.rows(conversations, conversations.c.id == conversation_id, only=_COUNTERS)
+    if not rows or rows[0].leaf_id is None or rows[0].rounds < rows[0].recap_due:
         return False
-    newest = reading.rows(messages, messages.c.id == found[0].leaf_id, only=("kind", "final"))
-    if not newest or newest[0].kind != Kind.REPLY.value or not newest[0].final:
+    newest = reading.rows(messages, messages.c.id == rows[0].leaf_id, only=("kind", "final"))
+    if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
         return False
-    rules, _ = rules_of(reading)
-    return rules.on and found[0].rounds >= rules.every
+    rules, _ = read_recap_rules(reading)
+    return rules.enabled and rows[0].rounds >= rules.rounds_per_summary

@@ -1,23 +1,23 @@
-"""What follows from answers that were taken, left or rewritten: memory looks whether they show a habit."""
+"""The trigger on outcomes: accepted, rejected and rewritten answers enqueue a search for preferences (mem-2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.jobs import queue as service
+from fabula.jobs.queue import enqueue
 from fabula.memory.tables import outcomes
 from fabula.store.store import Store
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-PROPOSALS = "proposals"
+PROPOSALS_JOB = "proposals"
 _PAUSE = 30.0  # seconds without another outcome
-_AT_MOST = 600.0
+_MAX_DELAY = 600.0
 
 
-def follow(store: Store) -> None:
-    """From now on, outcomes noted through this store are followed."""
-    store.following.join(outcomes, _queue)
+def connect(store: Store) -> None:
+    """Enqueue a job when outcomes are recorded through this store."""
+    store.hooks.add_before_commit(outcomes, _enqueue_job)
 
 
-def _queue(tx: Writing, _changed: Sequence[str]) -> None:
-    service.queue(tx, PROPOSALS, f"{PROPOSALS}:memory", due_in=_PAUSE, at_most=_AT_MOST)
+def _enqueue_job(tx: WriteTransaction, _changed: Sequence[str]) -> None:
+    enqueue(tx, PROPOSALS_JOB, f"{PROPOSALS_JOB}:memory", due_in=_PAUSE, max_delay=_MAX_DELAY)

@@ -1,25 +1,45 @@
-"""The settings of recaps, read when they are needed, so that a change takes effect at once (cnv-9)."""
+"""Recap settings: read as the rules by which recaps are made; a change of them takes effect at once (cnv-9)."""
 
 from __future__ import annotations
 
-from fabula.conversation.recaps.model import SETTINGS, Rules, check_setting, rules_from
+from collections.abc import Sequence
+
+from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.tables import conversations
-from fabula.settings import edits as service
 from fabula.settings.tables import settings
-from fabula.store.transaction import Reading, Writing
+from fabula.settings.values import read_values
+from fabula.store.store import Store
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+
+RECAP_SETTINGS = (
+    "History.Recaps",
+    "History.SummaryEveryNRounds",
+    "History.RecapUpdateEveryRounds",
+    "History.RecapDictMaxEntries",
+    "History.RecapMaxChars",
+    "History.Budget.MaxLatencyMs",
+)
 
 
-def rules_of(reading: Reading) -> tuple[Rules, tuple[str, ...]]:
-    """A project's rules, and which of its settings make no sense: those count as not set."""
-    rows = reading.rows(settings, settings.c.name.in_(list(SETTINGS)), only=("name", "value"))
-    return rules_from({row.name: row.value for row in rows})
+def connect(store: Store) -> None:
+    """Reset the counters of all conversations of a project when one of its recap settings changes."""
+    store.hooks.add_before_commit(settings, _reset_counters)
 
 
-def put(tx: Writing, name: str, value: object | None, *, expected: int | None = None) -> None:
-    """Set one of them; None leaves it to the house."""
-    if value is not None or name not in SETTINGS:
-        check_setting(name, value)
-        service.put(tx, name, value, expected=expected)
-    elif service.get(tx, name) is not None:
-        service.unset(tx, name)
-    tx.change(conversations, {"recap_due": 0})  # by other rules, other rounds are due
+def read_recap_rules(reading: ReadTransaction) -> tuple[RecapRules, tuple[str, ...]]:
+    """A project's rules for recaps, and the settings whose stored values cannot be used and count as not set."""
+    values = read_values(reading, RECAP_SETTINGS)
+    rules = RecapRules(
+        enabled=values["History.Recaps"],
+        rounds_per_summary=values["History.SummaryEveryNRounds"],
+        rounds_per_recap=values["History.RecapUpdateEveryRounds"],
+        max_recaps=values["History.RecapDictMaxEntries"],
+        max_chars=values["History.RecapMaxChars"],
+        timeout=values["History.Budget.MaxLatencyMs"] / 1000,
+    )
+    return rules, tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable)
+
+
+def _reset_counters(tx: WriteTransaction, names: Sequence[str]) -> None:
+    if any(name in RECAP_SETTINGS for name in names):
+        tx.update_rows(conversations, {"recap_due": 0})  # by other rules, other rounds are due

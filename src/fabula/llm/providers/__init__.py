@@ -1,1 +1,1 @@
-"""Providers: one module for each kind of model server."""
+"""Providers: one module for each API style, made by `factory.make_provider`."""

@@ -1,178 +1,144 @@
-"""Anthropic: system text apart from the turns, and marks that say up to where the prompt is worth keeping.
+"""Provider for Anthropic's Messages API (`/v1/messages`).
 
-Its cache goes by blocks: a request reads what an earlier one wrote up to a marked block, if every byte before
-is the same. `marks.py` says where blocks end; here they become `cache_control`.
+The API takes system text apart from the turns, and turns must alternate, beginning with the user. Its prompt cache
+works by breakpoints: a request reads from the cache up to a block that an earlier request marked, if every byte before
+it is the same. `cache_breakpoints.py` chooses the blocks; this module writes them as `cache_control`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fabula.core.errors import FabulaError
-from fabula.llm.model import Call, Event, Text, Usage, Why, in_words
-from fabula.llm.provider_config import Place, key_of
-from fabula.llm.provider_errors import coded, ending, not_installed
-from fabula.llm.providers.attachments import Piece, piece_of
-from fabula.llm.providers.cache_breakpoints import Block, blocks
-from fabula.llm.providers.client_cache import Kept
+from msgspec.structs import replace
+
+from fabula.llm.model import FinishReason, ModelCall, Usage, describe_schema
+from fabula.llm.providers.attachments import AttachmentContent, load_attachment
+from fabula.llm.providers.cache_breakpoints import PromptBlock, split_blocks
+from fabula.llm.providers.http import SdkProvider
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-_WHY: Mapping[str, Why] = {
+_FINISH_REASONS: Mapping[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "filtered",
 }
-_BEGIN = "…"  # said by nobody; a conversation must begin with the user
+_PLACEHOLDER = "…"  # a user turn where the prompt has none, since a conversation must begin with the user
 
 
-class AnthropicStyle:
-    """A server with `/v1/messages`."""
+class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
+    """A server that speaks Anthropic's Messages API."""
 
-    def __init__(self, place: Place) -> None:
-        self.name = place.name
-        self._place = place
-        self._client: Kept[AsyncAnthropic] = Kept(self._made)
+    def _load_sdk(self) -> type[AsyncAnthropic]:
+        from anthropic import AsyncAnthropic
 
-    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
-        """The answer, piece by piece."""
-        client = await self._client.get()
-        usage, why = Usage(told=False), None
-        attached = any(message.attachments for message in call.messages)
-        try:
-            said = await asyncio.to_thread(asked, call) if attached else asked(call)
-            # The client walks through what it gets by name; what it gets as `extra_body` it sends as it is.
-            answer = await client.messages.create(
-                model=call.model, max_tokens=call.max_tokens, messages=[], stream=True, extra_body=said
-            )
-            try:
-                async for event in answer:
-                    if event.type == "message_start":
-                        usage = _read(event.message.usage, usage)
-                    elif event.type == "content_block_delta":
-                        piece = getattr(event.delta, "text", None)
-                        # One without text is a sign of life: the model thinks.
-                        yield Text(piece if isinstance(piece, str) else "")
-                    elif event.type == "message_delta":
-                        usage = _read(event.usage, usage)
-                        if event.delta.stop_reason:
-                            why = _WHY.get(event.delta.stop_reason, "stop")
-            finally:
-                await answer.close()
-        except FabulaError:
-            raise
-        except Exception as error:
-            raise coded(error, self.name) from error
-        yield ending(why, usage, self.name)
+        return AsyncAnthropic
 
-    async def aclose(self) -> None:
-        """Let go of connections."""
-        await self._client.close()
-
-    def _made(self) -> AsyncAnthropic:
-        try:
-            from anthropic import AsyncAnthropic
-
-            from fabula.llm.providers.http import client
-        except ImportError as error:
-            raise not_installed(self.name) from error
-        key = key_of(self._place)
-        return AsyncAnthropic(
-            api_key=key or "none",
-            base_url=self._place.base_url,
-            max_retries=0,  # trying again is done in one place, for all providers
-            http_client=client(self._place, keyed=bool(key)),
+    async def _start(self, client: AsyncAnthropic, call: ModelCall) -> Any:
+        has_attachments = any(message.attachments for message in call.messages)
+        body = await asyncio.to_thread(build_request, call) if has_attachments else build_request(call)
+        # The SDK walks through named arguments, which takes long; it sends `extra_body` as it is.
+        return await client.messages.create(
+            model=call.model, max_tokens=call.max_tokens, messages=[], stream=True, extra_body=body
         )
 
+    def _read_chunks(self, event: Any) -> Iterable[tuple[str, FinishReason | None]]:
+        if event.type == "content_block_delta":
+            text = getattr(event.delta, "text", None)
+            yield text if isinstance(text, str) else "", None
+        elif event.type == "message_delta" and event.delta.stop_reason:
+            yield "", _FINISH_REASONS.get(event.delta.stop_reason, "stop")
 
-def asked(call: Call) -> dict[str, Any]:
-    """A call in Anthropic's words, without its model and length."""
-    head, turns = _apart(blocks(call.messages))
-    if call.schema is not None:  # as a tool it would stand before the prompt, and nothing cached could be read
-        _say(turns, "user", {"type": "text", "text": in_words(call.schema)})
+    def _read_usage(self, event: Any, usage: Usage) -> Usage:
+        if event.type == "message_start":
+            return _add_report(usage, event.message.usage)
+        return _add_report(usage, event.usage) if event.type == "message_delta" else usage
+
+
+def build_request(call: ModelCall) -> dict[str, Any]:
+    """The body of a request, without model and length."""
+    system, turns = _split_system(split_blocks(call.messages))
+    if call.schema is not None:  # as a tool it would precede the prompt and invalidate the cached prefix
+        _append_part(turns, "user", {"type": "text", "text": describe_schema(call.schema)})
     if turns[-1]["role"] == "assistant" and "text" in turns[-1]["content"][-1]:
-        turns[-1]["content"][-1]["text"] = turns[-1]["content"][-1]["text"].rstrip()  # it may not end in white space
+        turns[-1]["content"][-1]["text"] = turns[-1]["content"][-1]["text"].rstrip()  # the API refuses white space here
     request: dict[str, Any] = {"messages": turns}
-    if head:
-        request["system"] = head
+    if system:
+        request["system"] = system
     if call.temperature is not None:
-        request["temperature"] = min(call.temperature, 1.0)  # its scale ends where others' middle is
+        request["temperature"] = min(call.temperature, 1.0)  # the API goes from 0 to 1, others from 0 to 2
     elif call.top_p is not None:
-        request["top_p"] = call.top_p  # one of both, say its newer models
+        request["top_p"] = call.top_p  # newer models refuse both together
     stops = [stop for stop in call.stop if stop.strip()]
     if stops:
         request["stop_sequences"] = stops
     return request
 
 
-def _apart(found: Sequence[Block]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The system blocks at the head, then turns that alternate; later system text is said by the user."""
-    head: list[dict[str, Any]] = []
+def _split_system(blocks: Sequence[PromptBlock]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The leading system blocks, and alternating turns; system text after the first turn becomes user text."""
+    system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
-    for block in found:
+    for block in blocks:
         if block.role == "system" and not turns and not block.attachments:
-            head.append(_part(block))
+            system.append(_text_part(block))
             continue
-        for reference in block.attachments:  # before the words they belong to, behind what may be cached
-            _say(turns, "user", _along(piece_of(reference)))
+        for reference in block.attachments:  # before their own text, after what may be cached
+            _append_part(turns, "user", _attachment_part(load_attachment(reference)))
         if block.text:
-            _say(turns, "assistant" if block.role == "assistant" else "user", _part(block))
+            _append_part(turns, "assistant" if block.role == "assistant" else "user", _text_part(block))
     if not turns:
-        _say(turns, "user", {"type": "text", "text": _BEGIN})
-    return head, turns
+        _append_part(turns, "user", {"type": "text", "text": _PLACEHOLDER})
+    return system, turns
 
 
-def _say(turns: list[dict[str, Any]], role: str, part: dict[str, Any]) -> None:
-    """One more part, in the turn that is open or in a new one; the user begins."""
+def _append_part(turns: list[dict[str, Any]], role: str, part: dict[str, Any]) -> None:
+    """Append a part to the last turn, or to a new one where the role changes."""
     if not turns and role == "assistant":
-        turns.append({"role": "user", "content": [{"type": "text", "text": _BEGIN}]})
+        turns.append({"role": "user", "content": [{"type": "text", "text": _PLACEHOLDER}]})
     if turns and turns[-1]["role"] == role:
         turns[-1]["content"].append(part)
     else:
         turns.append({"role": role, "content": [part]})
 
 
-def _part(block: Block) -> dict[str, Any]:
+def _text_part(block: PromptBlock) -> dict[str, Any]:
     part: dict[str, Any] = {"type": "text", "text": block.text}
-    if block.marked:
+    if block.is_breakpoint:
         part["cache_control"] = {"type": "ephemeral"}
     return part
 
 
-def _along(piece: Piece) -> dict[str, Any]:
-    if piece.kind == "text":
-        source = {"type": "text", "media_type": piece.media, "data": piece.text}
+def _attachment_part(content: AttachmentContent) -> dict[str, Any]:
+    if content.kind == "text":
+        source = {"type": "text", "media_type": content.media_type, "data": content.text}
     else:
-        source = {"type": "base64", "media_type": piece.media, "data": piece.data}
-    if piece.kind == "image":
+        source = {"type": "base64", "media_type": content.media_type, "data": content.data}
+    if content.kind == "image":
         return {"type": "image", "source": source}
-    return {"type": "document", "source": source, "title": piece.name[:200]}
+    return {"type": "document", "source": source, "title": content.name[:200]}
 
 
-def _read(told: Any, before: Usage) -> Usage:
-    """Anthropic tells cached and written tokens apart from the rest, and some of it only at the start."""
+def _add_report(usage: Usage, report: Any) -> Usage:
+    """Add a report of used tokens. Input comes in three parts and at the start; output grows until the end."""
 
-    def figure(name: str) -> int | None:
-        value = getattr(told, name, None)
+    def read(name: str) -> int | None:
+        value = getattr(report, name, None)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
-    fresh, cached = figure("input_tokens"), figure("cache_read_input_tokens")
-    written, output = figure("cache_creation_input_tokens"), figure("output_tokens")
-    if not before.told and fresh is None:
-        return before
-    if before.told:
-        return Usage(
-            input_tokens=before.input_tokens,
-            cached_tokens=before.cached_tokens,
-            written_tokens=before.written_tokens,
-            output_tokens=before.output_tokens if output is None else output,
-        )
+    output = read("output_tokens")
+    if usage.reported_by_provider:
+        return usage if output is None else replace(usage, output_tokens=output)
+    uncached = read("input_tokens")
+    if uncached is None:
+        return usage
+    cached, written = read("cache_read_input_tokens") or 0, read("cache_creation_input_tokens") or 0
     return Usage(
-        input_tokens=(fresh or 0) + (cached or 0) + (written or 0),
-        cached_tokens=cached or 0,
-        written_tokens=written or 0,
+        input_tokens=uncached + cached + written,
+        cached_tokens=cached,
+        cache_write_tokens=written,
         output_tokens=output or 0,
     )

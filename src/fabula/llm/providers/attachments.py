@@ -1,8 +1,8 @@
-"""What goes along with a message: images and files, from this machine or given as data.
+"""Attachments of messages: loads images, PDF documents and text for the providers (inj-5).
 
-What something is, its first bytes say, not its name. Of files on this machine only images and PDF documents are read:
-a request that names some other file (a key, a password list) gets nothing out of it. Text has no need to go along as
-a file; it is quoted in the prompt, or given as data.
+The first bytes of a file say what it is, not its name. Of the files on this machine only images and PDF documents are
+read, so a request that names another file (a key, a list of passwords) learns nothing from it. Text files are quoted in
+the prompt instead; text also arrives as a `data:` URL.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from msgspec import Struct
 from fabula.context.request import Attachment
 from fabula.core.errors import Code, FabulaError
 
-LARGEST = 20_000_000  # bytes
-LONGEST_TEXT = 2_000_000  # characters of a file that is quoted
-IMAGE_TOKENS = 1_600  # the most that an image of ordinary size costs anywhere
-PAGE_TOKENS = 3_000  # the most that vendors say of a page of PDF
+MAX_BYTES = 20_000_000
+MAX_TEXT_CHARACTERS = 2_000_000  # of a text file that is quoted
+IMAGE_TOKENS = 1_600  # the highest count of any vendor for an ordinary image
+PAGE_TOKENS = 3_000  # the highest count of any vendor for a page of PDF
 
-Kind = Literal["image", "pdf", "text"]
-_STARTS = {
+ContentKind = Literal["image", "pdf", "text"]
+_SIGNATURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
@@ -36,102 +36,102 @@ _STARTS = {
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 
 
-class Piece(Struct, frozen=True):
-    """Something that goes along, as providers take it. Text stands in `text`, everything else in `data` (base64)."""
+class AttachmentContent(Struct, frozen=True):
+    """A loaded attachment: text in `text`, everything else as base64 in `data`."""
 
-    kind: Kind
-    media: str
+    kind: ContentKind
+    media_type: str
     name: str
     data: str = ""
     text: str = ""
 
     @property
     def url(self) -> str:
-        """As one address that holds it all."""
-        return f"data:{self.media};base64,{self.data}"
+        """The content as a `data:` URL."""
+        return f"data:{self.media_type};base64,{self.data}"
 
 
-def piece_of(reference: str) -> Piece:
-    """What an attachment's reference points at; it was chosen by the user, and is read here and nowhere else."""
-    given = reference.startswith("data:")
-    content = _data(reference) if given else _file(_path(reference))
-    name = "attachment" if given else _path(reference).name
-    media = _media(content)
-    if media:
-        kind: Kind = "pdf" if media == "application/pdf" else "image"
+def load_attachment(reference: str) -> AttachmentContent:
+    """Load the content of an attachment from a path, a `file:` URL or a `data:` URL."""
+    is_data = reference.startswith("data:")
+    content = _decode_data(reference) if is_data else _read_file(_parse_path(reference))
+    name = "attachment" if is_data else _parse_path(reference).name
+    media_type = _detect_media_type(content)
+    if media_type:
+        kind: ContentKind = "pdf" if media_type == "application/pdf" else "image"
         if kind == "pdf" and not name.lower().endswith(".pdf"):
             name += ".pdf"
-        return Piece(kind, media, name, data=base64.b64encode(content).decode())
-    if given:
-        return Piece("text", "text/plain", f"{name}.txt", text=_text(content))
-    raise _refused("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF document")
+        return AttachmentContent(kind, media_type, name, data=base64.b64encode(content).decode())
+    if is_data:
+        return AttachmentContent("text", "text/plain", f"{name}.txt", text=_decode_text(content))
+    raise _invalid_attachment("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF document")
 
 
-def attachment(path: Path) -> Attachment:
-    """A file somebody chose, as a request takes it: images and PDF to be sent, text to be quoted."""
-    content = _file(path)
-    media = _media(content)
-    if media == "application/pdf":
+def make_attachment(path: Path) -> Attachment:
+    """Make the attachment of a request from a file: images and PDF are sent, text is quoted."""
+    content = _read_file(path)
+    media_type = _detect_media_type(content)
+    if media_type == "application/pdf":
         tokens = PAGE_TOKENS * max(len(_PAGE.findall(content)), 1)
         return Attachment(id=path.name, kind="file", name=path.name, reference=str(path), tokens=tokens)
-    if media:
+    if media_type:
         return Attachment(id=path.name, kind="image", name=path.name, reference=str(path), tokens=IMAGE_TOKENS)
-    return Attachment(id=path.name, kind="file", name=path.name, text=_text(content))
+    return Attachment(id=path.name, kind="file", name=path.name, text=_decode_text(content))
 
 
-def _media(content: bytes) -> str:
+def _detect_media_type(content: bytes) -> str:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    return next((media for start, media in _STARTS.items() if content.startswith(start)), "")
+    return next((media_type for start, media_type in _SIGNATURES.items() if content.startswith(start)), "")
 
 
-def _text(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _refused("it is neither an image, nor a PDF document, nor text in UTF-8") from error
+        raise _invalid_attachment("it is neither an image, nor a PDF document, nor text in UTF-8") from error
     if "\0" in text or not text.strip():
-        raise _refused("it holds no text")
-    if len(text) > LONGEST_TEXT:
-        raise _refused(f"it is longer than {LONGEST_TEXT:,} characters")
+        raise _invalid_attachment("it holds no text")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise _invalid_attachment(f"it is longer than {MAX_TEXT_CHARACTERS:,} characters")
     return text
 
 
-def _data(reference: str) -> bytes:
+def _decode_data(reference: str) -> bytes:
     head, _, body = reference.partition(",")
     if not head.endswith(";base64"):
-        raise _refused("its data is not base64")
-    if len(body) > LARGEST * 4 // 3 + 4:
+        raise _invalid_attachment("its data is not base64")
+    if len(body) > MAX_BYTES * 4 // 3 + 4:
         raise _too_large()
     try:
         return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _refused("its data is not base64") from error
+        raise _invalid_attachment("its data is not base64") from error
 
 
-def _path(reference: str) -> Path:
+def _parse_path(reference: str) -> Path:
     return Path(reference.removeprefix("file://").removeprefix("file:"))
 
 
-def _file(path: Path) -> bytes:
-    """A plain file, whole; a device or a pipe would never end."""
+def _read_file(path: Path) -> bytes:
+    """Read a regular file; reading a device or a pipe might never end."""
     try:
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(opened, "rb") as file:
-            about = os.fstat(opened)
-            if not stat.S_ISREG(about.st_mode):
-                raise _refused("it is no file")
-            content = b"" if about.st_size > LARGEST else file.read(LARGEST + 1)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _invalid_attachment("it is no file")
+            content = b"" if status.st_size > MAX_BYTES else file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise _refused("its file cannot be read") from error
-    if about.st_size > LARGEST or len(content) > LARGEST:
+        raise _invalid_attachment("its file cannot be read") from error
+    if status.st_size > MAX_BYTES or len(content) > MAX_BYTES:
         raise _too_large()
     return content
 
 
 def _too_large() -> FabulaError:
-    return _refused(f"it is larger than {LARGEST // 1_000_000} MB")
+    return _invalid_attachment(f"it is larger than {MAX_BYTES // 1_000_000} MB")
 
 
-def _refused(why: str) -> FabulaError:
+def _invalid_attachment(why: str) -> FabulaError:
     return FabulaError(Code.LLM_ATTACHMENT_INVALID, f"An attachment cannot be sent: {why}. Nothing was sent.")

@@ -1,10 +1,10 @@
-"""Where a prompt is worth keeping: blocks of it, and marks on up to four of them.
+"""Cache breakpoints: splits a prompt into blocks and marks up to four for the provider's cache (pre-2).
 
-A cache that goes by marks reads everything up to a block that an earlier request marked, if not a byte
-before it moved. So blocks must end at the same places from request to request while text grows behind them:
-they are cut from the front, at the end of the stable prefix, between messages, and within a long message at
-paragraphs, every so many characters. The marks stand at the end of the stable prefix and on the last whole
-blocks before the end, which moves with every request; what is too short for any cache is not worth one.
+A cache with breakpoints reads everything up to a block that an earlier request marked, if no byte before it changed.
+So blocks must end at the same offsets from request to request while text grows behind them: they are cut from the
+front, at the end of the stable prefix, between messages, and in a long message at paragraphs. The breakpoints are at
+the end of the stable prefix and at the last blocks before the final one, which changes with every request. A prefix
+too short for any cache gets none.
 """
 
 from __future__ import annotations
@@ -15,58 +15,58 @@ from itertools import accumulate
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.context.render import Message
+from fabula.context.render import PromptMessage
 from fabula.core.fragment import Role
 
-LENGTH = 2_400  # characters of a block before it may end
-MOST_MARKS = 4
-LEAST = 700  # characters before a mark: fewer are fewer tokens than any cache keeps, in any language
+MIN_BLOCK_CHARACTERS = 2_400  # a block ends at the first paragraph after so many
+MAX_BREAKPOINTS = 4
+MIN_PREFIX_CHARACTERS = 700  # a shorter prefix has fewer tokens than any cache keeps, in any language
 
 
-class Block(Struct, frozen=True, kw_only=True):
-    """A piece of a message; `marked` when the cache should be able to go on from its end."""
+class PromptBlock(Struct, frozen=True, kw_only=True):
+    """A part of a message; `is_breakpoint` if the cache should store the prompt up to its end."""
 
     role: Role
     text: str
-    marked: bool = False
+    is_breakpoint: bool = False
     attachments: tuple[str, ...] = ()
 
 
-def blocks(messages: Sequence[Message]) -> list[Block]:
-    """The messages cut into blocks, some of them marked."""
-    found: list[Block] = []
+def split_blocks(messages: Sequence[PromptMessage]) -> list[PromptBlock]:
+    """Split messages into blocks and mark the breakpoints."""
+    blocks: list[PromptBlock] = []
     stable = -1
     for message in messages:
         content = message.content
         head = content[: message.stable]
-        own: list[Block] = []
+        parts: list[PromptBlock] = []
         if head.strip():
-            own.append(Block(role=message.role, text=head))
-            stable = len(found)
+            parts.append(PromptBlock(role=message.role, text=head))
+            stable = len(blocks)
         else:
             head = ""
-        own += [Block(role=message.role, text=text) for text in _pieces(content[len(head) :])]
+        parts += [PromptBlock(role=message.role, text=text) for text in _split_paragraphs(content[len(head) :])]
         if message.attachments:
-            last = own.pop() if own else Block(role=message.role, text="")
-            own.append(replace(last, attachments=message.attachments))
-        found += own
-    marked = _worth(found, stable)
-    return [replace(block, marked=True) if number in marked else block for number, block in enumerate(found)]
+            last = parts.pop() if parts else PromptBlock(role=message.role, text="")
+            parts.append(replace(last, attachments=message.attachments))
+        blocks += parts
+    breakpoints = _choose_breakpoints(blocks, stable)
+    return [replace(block, is_breakpoint=index in breakpoints) for index, block in enumerate(blocks)]
 
 
-def _worth(found: Sequence[Block], stable: int) -> set[int]:
-    """Which blocks are marked: the last of the stable prefix, and those before the end; none that nobody keeps."""
-    sums = list(accumulate(len(block.text) for block in found))
-    order = [stable, *range(len(found) - 2, -1, -1)] if stable >= 0 else [*range(len(found) - 2, -1, -1)]
-    wanted = [number for number in dict.fromkeys(order) if sums[number] >= LEAST and found[number].text]
-    return set(wanted[:MOST_MARKS])
+def _choose_breakpoints(blocks: Sequence[PromptBlock], stable: int) -> set[int]:
+    """The block that ends the stable prefix (-1: none), and the last ones before the final block."""
+    lengths = list(accumulate(len(block.text) for block in blocks))
+    order = [*([stable] if stable >= 0 else []), *range(len(blocks) - 2, -1, -1)]
+    long_enough = [i for i in dict.fromkeys(order) if lengths[i] >= MIN_PREFIX_CHARACTERS and blocks[i].text]
+    return set(long_enough[:MAX_BREAKPOINTS])
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """A text in blocks that end at paragraphs; what is not even words joins what comes before it."""
+def _split_paragraphs(text: str) -> Iterator[str]:
+    """Split a text into blocks that end at paragraphs; white space at its end joins the last block."""
     start = 0
-    while len(text) - start > LENGTH:
-        end = text.find("\n", start + LENGTH)
+    while len(text) - start > MIN_BLOCK_CHARACTERS:
+        end = text.find("\n", start + MIN_BLOCK_CHARACTERS)
         while 0 <= end < len(text) and text[end] == "\n":
             end += 1
         if end < 0 or not text[end:].strip():

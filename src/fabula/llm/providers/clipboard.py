@@ -1,35 +1,35 @@
-"""The clipboard: no model at all. The assembled prompt is handed over, for pasting wherever one likes."""
+"""Provider without a model: answers with the assembled prompt, for the clipboard (ppl-3)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from fabula.llm.model import Call, Ended, Event, Text, Usage
+from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 
 
-class Clipboard:
-    """Answers every call with its own prompt."""
+class ClipboardProvider:
+    """Answers every call with its prompt."""
 
     name = "clipboard"
 
-    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
-        """The prompt as one text, then the end. Nothing was sent anywhere, so nothing was used."""
-        yield Text(handed_over(call))
-        yield Ended(why="handed_over", usage=Usage())
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        """The prompt as one chunk, then the end. Nothing was sent, so the usage is zero."""
+        yield TextChunk(join_messages(call))
+        yield StreamEnd(finish_reason="handed_over", usage=Usage())
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
-def handed_over(call: Call) -> str:
-    """The messages as one text; who speaks is said where it changes and is not plain."""
-    plain = all(message.role != "assistant" for message in call.messages)
-    said = [message.content if plain else f"[{message.role}]\n{message.content}" for message in call.messages]
-    along = [_name(reference) for message in call.messages for reference in message.attachments]
-    return "\n\n".join([*said, *(f"[{name}]" for name in along)])
+def join_messages(call: ModelCall) -> str:
+    """The messages as one text, with the roles where the prompt contains assistant messages."""
+    omits_roles = all(message.role != "assistant" for message in call.messages)
+    texts = [message.content if omits_roles else f"[{message.role}]\n{message.content}" for message in call.messages]
+    names = [_read_name(reference) for message in call.messages for reference in message.attachments]
+    return "\n\n".join([*texts, *(f"[{name}]" for name in names)])
 
 
-def _name(reference: str) -> str:
-    """What to attach by hand, since nothing but text can be pasted."""
+def _read_name(reference: str) -> str:
+    """The name of an attachment, which the user must attach by hand."""
     return "attachment" if reference.startswith("data:") else Path(reference).name

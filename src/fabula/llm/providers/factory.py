@@ -1,23 +1,23 @@
-"""From a place to the provider that speaks its language."""
+"""Makes the provider for a configuration."""
 
 from __future__ import annotations
 
 from fabula.llm.model import Provider
-from fabula.llm.provider_config import Place
-from fabula.llm.providers.anthropic import AnthropicStyle
-from fabula.llm.providers.clipboard import Clipboard
-from fabula.llm.providers.local import Local
-from fabula.llm.providers.openai_compatible import OpenAIStyle
+from fabula.llm.provider_config import ProviderConfig
+from fabula.llm.providers.anthropic import AnthropicProvider
+from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.llm.providers.local import LocalProvider
+from fabula.llm.providers.openai_compatible import OpenAICompatibleProvider
 
 
-def provider_at(place: Place) -> Provider:
-    """Whoever answers at this place. Nothing is loaded or connected before the first call."""
-    match place.speaks:
+def make_provider(config: ProviderConfig) -> Provider:
+    """Make the provider for a configuration. It imports and connects nothing before the first call."""
+    match config.api_style:
         case "openai":
-            return OpenAIStyle(place)
+            return OpenAICompatibleProvider(config)
         case "anthropic":
-            return AnthropicStyle(place)
+            return AnthropicProvider(config)
         case "local":
-            return Local()
+            return LocalProvider()
         case "clipboard":
-            return Clipboard()
+            return ClipboardProvider()

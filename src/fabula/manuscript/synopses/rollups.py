@@ -1,11 +1,11 @@
-"""Roll-ups: what lies further back, told in fewer words the further it lies.
+"""Roll-ups: short texts for groups of chapters, shorter the further back the chapters are.
 
-The chapters behind us stand in runs of a few, within their part of the book, counted from its beginning, so
-that a run is the same from whichever later chapter one looks back. The last three chapters are told one by
-one. Whole runs behind them are rolled up, each into one short text; the latest runs stand for themselves, and
-all before them are rolled up again into the story so far. What lies between the last run and the last three
-chapters is told one by one while there is room. So no chapter is told in two roll-ups, and none that is told
-as one of the last. A part that has a synopsis of its own is told by it, once all of it lies behind us.
+Chapters are grouped in runs of five, within their part of the book and counted from its start, so that a run is the
+same from every later chapter. The last three chapters keep their own synopses. Each complete run before them is
+condensed into one roll-up. The latest roll-ups stay separate; all earlier ones are condensed again into the story so
+far. Chapters between the last run and the last three chapters keep their own synopses where the budget allows. So no
+chapter is in two roll-ups, or in a roll-up and among the last three. A part with a stored synopsis is represented by it
+once all of the part is before the current place.
 """
 
 from __future__ import annotations
@@ -17,183 +17,185 @@ from operator import is_
 
 from msgspec import Struct
 
-from fabula.core.fragment import Fragment, Terms
-from fabula.manuscript.synopses.chapters import DERIVED, Chapter, Told, terms_of
-from fabula.text.summaries import condense, expected_tokens, longest_together
+from fabula.core.fragment import Fragment, Visibility
+from fabula.manuscript.synopses.chapters import DERIVED, Chapter, Synopsis, combine_visibility
+from fabula.text.summaries import condense_texts, estimate_condensed_tokens, estimate_summary_tokens
 
-SO_FAR = "rollup:so-far"  # the source of what lies furthest back
-LATEST = 3  # chapters just before, told one by one
-RUN = 5  # chapters rolled up into one text
-RUNS = 2  # runs that stand for themselves
-WORKED_OUT = 10  # chapters whose synopses may be worked out for roll-ups, in one go
-_KEPT = 4096  # roll-ups of one manuscript
-_FAN = 6  # roll-ups that are rolled up into one
-_LONG = 1.5  # how much longer the story so far is than a chapter's synopsis
+SO_FAR = "rollup:so-far"  # the source name of the earliest chapters
+RECENT_CHAPTERS = 3  # with synopses of their own
+ROLLUP_SIZE = 5  # chapters in one run
+NEAR_ROLLUPS = 2  # roll-ups that stay separate
+MAX_NEW_SYNOPSES = 10  # that may be computed for the roll-ups of one plan
+_MAX_CACHED = 4096  # roll-ups of one manuscript
+_FAN_IN = 6  # texts that are condensed into one
+_SO_FAR_LENGTH = 1.5  # of the story so far, relative to a chapter's synopsis
 
 
 class Rollup:
-    """Several chapters in one short text, worked out when somebody needs it, with the terms of all of them."""
+    """One short text for several chapters, computed when it is needed, with the visibility of all of them."""
 
     def __init__(
         self,
         source: str,
         titles: tuple[str, str],
         chapters: Sequence[Chapter],
-        terms: tuple[Terms, ...],
-        tell: Callable[[], Told],
+        terms: tuple[Visibility, ...],
+        summarise: Callable[[], Synopsis],
         *,
-        needs: Sequence[Chapter] = (),
+        inputs: Sequence[Chapter] = (),
         length: float = 1.0,
     ) -> None:
-        """`titles` are those of the first and the last chapter; `needs` are the chapters that must be told first."""
+        """`titles` are those of the first and last chapter; `inputs` are the chapters whose synopses are condensed."""
         self.source = source
-        self.first, self.last = titles
+        self.first_title, self.last_title = titles
         self.chapters = tuple(chapters)
-        self.terms = terms
-        self.length = length  # beside that of a chapter's synopsis
-        self.made: dict[tuple[str, str, float], Fragment] = {}  # fragments of it, for a few wishes
-        self._tell = tell
-        self._needs = needs
+        self.visibility = terms
+        self.length = length  # relative to a chapter's synopsis
+        self.fragment_cache: dict[tuple[str, str, float], Fragment] = {}  # by project, language and score
+        self._summarise = summarise
+        self._inputs = inputs
 
     @cached_property
-    def told(self) -> Told:
-        """Its chapters in short."""
-        return self._tell()
+    def synopsis(self) -> Synopsis:
+        """The text of the roll-up."""
+        return self._summarise()
 
     @property
-    def expected(self) -> int:
-        """About how many tokens must be free before working out its chapters makes sense; 0 where they all stand."""
-        if all(chapter.standing for chapter in self._needs):
+    def estimated_tokens(self) -> int:
+        """About how many tokens the text will take, where synopses must be computed; 0 where all are ready."""
+        if all(chapter.is_ready for chapter in self._inputs):
             return 0
-        texts = [chapter.text for chapter in self._needs]
-        return min(longest_together(texts[0], self.length), sum(expected_tokens(text) for text in texts))
+        texts = [chapter.text for chapter in self._inputs]
+        return min(
+            estimate_condensed_tokens(texts[0], self.length), sum(estimate_summary_tokens(text) for text in texts)
+        )
 
     @property
-    def ids(self) -> frozenset[str]:
-        """The chapters it tells."""
+    def chapter_ids(self) -> frozenset[str]:
+        """The ids of its chapters."""
         return frozenset(chapter.id for chapter in self.chapters)
 
 
-class SoFar(Struct, frozen=True):
-    """How the chapters behind us are told."""
+class StorySoFar(Struct, frozen=True):
+    """How the chapters before the current place are represented."""
 
-    latest: tuple[Chapter, ...] = ()
+    recent: tuple[Chapter, ...] = ()
     between: tuple[Chapter, ...] = ()
-    runs: tuple[Rollup, ...] = ()
-    far: Rollup | None = None
-    untold: frozenset[str] = frozenset()  # chapters of runs for which too much would have to be worked out
+    rollups: tuple[Rollup, ...] = ()
+    distant: Rollup | None = None
+    without_synopsis: frozenset[str] = frozenset()  # chapters of runs that would need too many new synopses
 
 
-class Rollups:
-    """Roll-ups by their chapters, made once; those of which no chapter changed are taken over."""
+class RollupCache:
+    """Roll-ups by their chapters; those whose chapters did not change are taken over from the previous cache."""
 
-    def __init__(self, before: Rollups | None = None) -> None:
-        self._kept: dict[tuple[str, ...], Rollup] = {} if before is None else before._kept.copy()
+    def __init__(self, previous: RollupCache | None = None) -> None:
+        self._rollups: dict[tuple[str, ...], Rollup] = {} if previous is None else previous._rollups.copy()
 
-    def of(self, run: Sequence[Chapter]) -> Rollup:
-        """These chapters, rolled up."""
-        return self._find(run, lambda: _rolled(run))
+    def roll_up(self, run: Sequence[Chapter]) -> Rollup:
+        """The roll-up of these chapters."""
+        return self._get(run, lambda: _make_rollup(run))
 
-    def again(self, runs: Sequence[Rollup]) -> Rollup:
-        """These roll-ups, rolled up."""
-        return self._find([chapter for run in runs for chapter in run.chapters], lambda: _rolled_again(runs), "so-far")
+    def roll_up_again(self, rollups: Sequence[Rollup]) -> Rollup:
+        """The roll-up of these roll-ups."""
+        chapters = [chapter for rollup in rollups for chapter in rollup.chapters]
+        return self._get(chapters, lambda: _make_story_so_far(rollups), "so-far")
 
-    def _find(self, chapters: Sequence[Chapter], make: Callable[[], Rollup], *more: str) -> Rollup:
-        key = (*more, *(chapter.id for chapter in chapters))
-        found = self._kept.get(key)
-        if found is None or not all(map(is_, found.chapters, chapters)):
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            found = self._kept[key] = make()
-        return found
+    def _get(self, chapters: Sequence[Chapter], make: Callable[[], Rollup], *prefix: str) -> Rollup:
+        key = (*prefix, *(chapter.id for chapter in chapters))
+        rollup = self._rollups.get(key)
+        if rollup is None or not all(map(is_, rollup.chapters, chapters)):
+            if len(self._rollups) >= _MAX_CACHED:
+                self._rollups.clear()
+            rollup = self._rollups[key] = make()
+        return rollup
 
 
-def so_far(known: Sequence[Chapter], parts: Mapping[str, Rollup], rollups: Rollups) -> SoFar:
-    """How to tell these chapters, which lie behind us, in order; `parts` are those with a synopsis of their own."""
-    edge = max(len(known) - LATEST, 0)
-    latest = tuple(known[edge:])
-    whole, between = _runs(known, edge)
-    runs: list[Rollup] = []
-    untold: list[str] = []
-    room = WORKED_OUT
-    behind = {chapter.id for chapter in known[:edge]}
-    for run in reversed(whole):
+def plan_story_so_far(chapters: Sequence[Chapter], parts: Mapping[str, Rollup], rollups: RollupCache) -> StorySoFar:
+    """Plan how these chapters are represented; `parts` are the parts of the book with a stored synopsis."""
+    edge = max(len(chapters) - RECENT_CHAPTERS, 0)
+    complete_runs, between = _split_into_runs(chapters, edge)
+    selected: list[Rollup] = []
+    without_synopsis: list[str] = []
+    new_synopses_left = MAX_NEW_SYNOPSES
+    ids_before_edge = {chapter.id for chapter in chapters[:edge]}
+    for run in reversed(complete_runs):
         part = parts.get(run[0].part or "")
-        if part is not None and part.ids <= behind:
-            if part not in runs:
-                runs.append(part)
+        if part is not None and part.chapter_ids <= ids_before_edge:
+            if part not in selected:
+                selected.append(part)
             continue
-        missing = sum(not chapter.standing for chapter in run)
-        if missing > room:
-            untold += (chapter.id for chapter in run)
+        missing = sum(not chapter.is_ready for chapter in run)
+        if missing > new_synopses_left:
+            without_synopsis += (chapter.id for chapter in run)
             continue
-        room -= missing
-        runs.append(rollups.of(run))
-    runs.reverse()
-    near, back = runs[-RUNS:], runs[:-RUNS]
-    far = rollups.again(back) if len(back) > 1 else None
-    if far is None:
-        near = runs
-    return SoFar(latest, tuple(between), tuple(near), far, frozenset(untold))
+        new_synopses_left -= missing
+        selected.append(rollups.roll_up(run))
+    selected.reverse()
+    near, early = selected[-NEAR_ROLLUPS:], selected[:-NEAR_ROLLUPS]
+    distant = rollups.roll_up_again(early) if len(early) > 1 else None
+    if distant is None:
+        near = selected
+    return StorySoFar(tuple(chapters[edge:]), tuple(between), tuple(near), distant, frozenset(without_synopsis))
 
 
-def _runs(known: Sequence[Chapter], edge: int) -> tuple[list[Sequence[Chapter]], list[Chapter]]:
-    """Whole runs before an edge, and the chapters before it that are in none."""
-    whole: list[Sequence[Chapter]] = []
+def _split_into_runs(chapters: Sequence[Chapter], edge: int) -> tuple[list[Sequence[Chapter]], list[Chapter]]:
+    """The complete runs before an edge, and the chapters before it that are in none."""
+    complete: list[Sequence[Chapter]] = []
     between: list[Chapter] = []
     start = 0
-    for _, members in groupby(known, key=lambda chapter: chapter.part):
-        many = len(list(members))
-        end = start + many
-        over = end < len(known)  # another part has begun
-        for first in range(start, end, RUN):
-            last = min(first + RUN, end)
-            run = known[first:last]
-            if last <= edge and (len(run) == RUN or over):
-                whole.append(run)
+    for _, members in groupby(chapters, key=lambda chapter: chapter.part):
+        end = start + len(list(members))
+        is_over = end < len(chapters)  # another part has begun
+        for first in range(start, end, ROLLUP_SIZE):
+            last = min(first + ROLLUP_SIZE, end)
+            run = chapters[first:last]
+            if last <= edge and (len(run) == ROLLUP_SIZE or is_over):
+                complete.append(run)
             else:
-                between += known[first : min(last, edge)]
+                between += chapters[first : min(last, edge)]
         start = end
-    return whole, between
+    return complete, between
 
 
-def _rolled(run: Sequence[Chapter]) -> Rollup:
+def _make_rollup(run: Sequence[Chapter]) -> Rollup:
     return Rollup(
         f"rollup:{run[0].id}..{run[-1].id}",
         (run[0].title, run[-1].title),
         run,
-        _terms(run),
-        lambda: _together([chapter.told for chapter in run], 1.0),
-        needs=run,
+        _combine_chapters(run),
+        lambda: _condense([chapter.synopsis for chapter in run], 1.0),
+        inputs=run,
     )
 
 
-def _rolled_again(runs: Sequence[Rollup]) -> Rollup:
-    chapters = [chapter for run in runs for chapter in run.chapters]
+def _make_story_so_far(rollups: Sequence[Rollup]) -> Rollup:
+    chapters = [chapter for rollup in rollups for chapter in rollup.chapters]
     return Rollup(
         SO_FAR,
-        (runs[0].first, runs[-1].last),
+        (rollups[0].first_title, rollups[-1].last_title),
         chapters,
-        _terms(chapters),
-        lambda: _together([run.told for run in runs], _LONG),
-        needs=chapters,
-        length=_LONG,
+        _combine_chapters(chapters),
+        lambda: _condense([rollup.synopsis for rollup in rollups], _SO_FAR_LENGTH),
+        inputs=chapters,
+        length=_SO_FAR_LENGTH,
     )
 
 
-def _together(told: Sequence[Told], length: float) -> Told:
-    """Short texts rolled up, a few at a time, until one is left."""
-    texts = [one.text for one in told if one.text]
-    while len(texts) > _FAN:
-        texts = [_condensed(tuple(texts[at : at + _FAN]), 1.0) for at in range(0, len(texts), _FAN)]
-    origin = DERIVED if all(one.excerpt for one in told) else "model"
-    return Told(_condensed(tuple(texts), length), origin, any(one.stale for one in told))
+def _condense(synopses: Sequence[Synopsis], length: float) -> Synopsis:
+    """Condense synopses, a few at a time, until one is left."""
+    texts = [synopsis.text for synopsis in synopses if synopsis.text]
+    while len(texts) > _FAN_IN:
+        groups = [tuple(texts[start : start + _FAN_IN]) for start in range(0, len(texts), _FAN_IN)]
+        texts = [_condense_texts(group, 1.0) for group in groups]
+    origin = DERIVED if all(synopsis.is_extract for synopsis in synopses) else "model"
+    return Synopsis(_condense_texts(tuple(texts), length), origin, any(synopsis.is_stale for synopsis in synopses))
 
 
-def _terms(chapters: Sequence[Chapter]) -> tuple[Terms, ...]:
-    return terms_of([document for chapter in chapters for document in chapter.documents])
+def _combine_chapters(chapters: Sequence[Chapter]) -> tuple[Visibility, ...]:
+    return combine_visibility([document for chapter in chapters for document in chapter.documents])
 
 
 @lru_cache(maxsize=4096)
-def _condensed(texts: tuple[str, ...], share: float) -> str:
-    return condense(texts, share)
+def _condense_texts(texts: tuple[str, ...], share: float) -> str:
+    return condense_texts(texts, share)

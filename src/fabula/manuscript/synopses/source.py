@@ -1,9 +1,9 @@
-"""What is told of the story so far: the last chapters in short, those that bear on this, and the rest rolled up.
+"""The synopses source: the last three chapters in short, relevant earlier ones, and the rest as roll-ups (cdx-6).
 
-What is told depends on the place in the story and on whose eyes look, not on the cursor, so it is worked out
-once for each chapter and stays as it is while that chapter is written. Only the relevant chapters are chosen by
-the text around the cursor, when the retrieved layer is chosen anew or the writer asks for something. Nothing is
-held back for the story's sake here; the gate is asked beforehand, so that no place is given to what it will stop.
+The selection depends on the place in the story and on the vantage, not on the cursor. So it is computed once per
+chapter and stays the same while that chapter is written. Only the relevant chapters depend on the text around the
+cursor; they are selected when the retrieved layer is selected anew, or with additional input. The source does not
+filter for visibility, but it asks the gate beforehand, so that no budget is reserved for what the gate will stop.
 """
 
 from __future__ import annotations
@@ -11,31 +11,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
-from fabula.context.gate import judge
-from fabula.context.request import Ask
+from fabula.context.gate import judge_fragment
+from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.relevance import KEPT, SYNOPSIS, within
+from fabula.core.relevance import PREVIOUSLY_INCLUDED, SYNOPSIS, score_in_range
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
-from fabula.manuscript.synopses.chapters import Chapter
-from fabula.manuscript.synopses.plan import Plan, Tellings, knows
-from fabula.manuscript.synopses.rollups import LATEST, SO_FAR, Rollup
-from fabula.text.names.main_characters import NOBODY, Cast
+from fabula.manuscript.synopses.chapters import DERIVED, Chapter
+from fabula.manuscript.synopses.plan import ChapterSynopses, SynopsisPlan, is_visible
+from fabula.manuscript.synopses.rollups import RECENT_CHAPTERS, SO_FAR, Rollup
+from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
 
 log = logging.getLogger("fabula.manuscript")
 
-FAR = 0.3  # of the retrieved layer's room may be the story so far
-SHARE = 0.15  # and as much the roll-ups and chapters between that and the latest ones
-STEP = 512  # tokens; room is looked at in steps, so that a little less of it changes nothing
-RELEVANT = 3
-STAYS = 1.5  # how much better than its score a relevant chapter told before stands
-_TRIED = 12  # relevant chapters that are asked about
-_NEARNESS = {"relevant": 0.3, "between": 0.25, "run": 0.2, "far": 0.1}  # of the scale, below the latest chapters
-_MADE = 16  # fragments kept for one chapter
+DISTANT_SHARE = 0.3  # of the retrieved layer, for the story so far
+BETWEEN_SHARE = 0.15  # of the retrieved layer, for roll-ups and chapters after that and before the recent ones
+BUDGET_STEP = 512  # tokens; the budget is rounded down, so that small changes of it change nothing
+MAX_RELEVANT = 3
+STAY_FACTOR = 1.5  # multiplies the score of a chapter that was included before
+_MAX_TRIED = 12  # relevant chapters that the gate is asked about
+_NEARNESS = {
+    "relevant": 0.3,
+    "between": 0.25,
+    "run": 0.2,
+    "far": 0.1,
+}  # on the scale of synopses, below the recent chapters
+_MAX_CACHED = 16  # fragments of one chapter
 
-_SAYS: dict[Language, dict[str, str]] = {
+_PHRASES: dict[Language, dict[str, str]] = {
     "en": {
         "synopsis": "[{title}, in short] {text}",
         "excerpt": "[{title}, in its own sentences] {text}",
@@ -59,240 +64,271 @@ _ROLLED = "it is told in a roll-up"
 _UNTOLD = "no synopses are kept for these chapters yet"
 _SPENT = "nearer ones took the room for synopses"
 
-People = Callable[[View], Cast]
-_Offer = tuple[Chapter | Rollup, float]  # what may be told, and how near it is
+FindCharacters = Callable[[View], CharacterFinder]
+_Candidate = tuple[Chapter | Rollup, float]  # with its nearness in the story
 
 
-def no_people(view: View) -> Cast:
-    """Nobody is known by name."""
-    return NOBODY
+def find_no_characters(view: View) -> CharacterFinder:
+    """The default: no character is known by name."""
+    return NO_CHARACTERS
 
 
 class SynopsesSource:
-    """Earlier chapters in short. Whether they may be known is for the gate to say."""
+    """Offers the synopses of earlier chapters."""
 
     name = "synopses"
-    failing = Code.RETRIEVAL_UNAVAILABLE
-    waits = False
-    ahead = False
+    unavailable_code = Code.RETRIEVAL_UNAVAILABLE
+    blocking = False
+    runs_first = False
 
-    def __init__(self, people: People = no_people) -> None:
-        """`people` says who plays in a story: those a chapter is mostly about are named in its own sentences."""
-        self._people = people
+    def __init__(self, find_characters: FindCharacters = find_no_characters) -> None:
+        """`find_characters` gives the characters of a story: an extract names those a chapter is mostly about."""
+        self._find_characters = find_characters
 
-    def fragments(self, ask: Ask, view: View) -> Sequence[Fragment]:
-        """The story so far, what was told last time, and what bears on this."""
-        manuscript = view.room(Manuscript)
+    def fragments(self, source_request: SourceRequest, view: View) -> Sequence[Fragment]:
+        """The plan for this place, previously included chapters, and relevant chapters."""
+        manuscript = view.snapshot(Manuscript)
         if manuscript is None or not manuscript.documents:
             return ()
-        tellings = Tellings.of(manuscript, self._cast(view))
-        plan = tellings.plan(ask.request.document_id, ask.vantage, view.timeline)
-        offered = _standing(plan, ask)
-        if not ask.held and not self._looks_back(tellings, plan, ask):
-            return offered
-        held = [*self._held(tellings, plan, offered, ask, view)]
-        told = {ident for one in (*offered, *held) if (ident := _told_alone(one))}
-        more = {one.source: one for one in (*held, *self._relevant(tellings, plan, told, ask, view))}
-        return [*offered, *more.values()] if more else offered
+        synopses = ChapterSynopses.for_manuscript(manuscript, self._load_characters(view))
+        plan = synopses.plan(source_request.request.document_id, source_request.vantage, view.timeline)
+        planned = _planned_fragments(plan, source_request)
+        if not source_request.previously_included and not self._selects_relevant(synopses, plan, source_request):
+            return planned
+        previous = [*self._previous(synopses, plan, planned, source_request, view)]
+        chapter_ids = {_chapter_id(fragment) for fragment in (*planned, *previous)}
+        relevant = self._relevant(synopses, plan, chapter_ids, source_request, view)
+        further = {fragment.source: fragment for fragment in (*previous, *relevant)}
+        return [*planned, *further.values()] if further else planned
 
-    def _cast(self, view: View) -> Cast:
-        """The people of the story; a codex that cannot be read does not keep us from telling it."""
+    def _load_characters(self, view: View) -> CharacterFinder:
+        """The characters of the story; none where the codex cannot be read."""
         try:
-            return self._people(view)
+            return self._find_characters(view)
         except Exception as error:
-            log.warning("the people of the story could not be named: %s", type(error).__name__)
-            return NOBODY
+            log.warning("the characters of the story could not be loaded: %s", type(error).__name__)
+            return NO_CHARACTERS
 
     @staticmethod
-    def _held(tellings: Tellings, plan: Plan, offered: Sequence[Fragment], ask: Ask, view: View) -> Iterator[Fragment]:
-        """Chapters told last time that no roll-up tells now: they stay until all is chosen anew."""
-        told = {fragment.source for fragment in offered}
-        rolled: frozenset[str] | None = None
-        for source in ask.held:
-            kind, _, ident = source.partition(":")
-            if kind not in ("synopsis", "relevant") or f"synopsis:{ident}" in told:
+    def _previous(
+        synopses: ChapterSynopses,
+        plan: SynopsisPlan,
+        planned: Sequence[Fragment],
+        source_request: SourceRequest,
+        view: View,
+    ) -> Iterator[Fragment]:
+        """Previously included chapters that are in no roll-up now: they stay until the next selection."""
+        planned_sources = {fragment.source for fragment in planned}
+        rolled_up: frozenset[str] | None = None  # found only when it is needed: most requests do not need it
+        for source in source_request.previously_included:
+            kind, _, chapter_id = source.partition(":")
+            if kind not in ("synopsis", "relevant") or f"synopsis:{chapter_id}" in planned_sources:
                 continue
-            chapter = tellings.by_id.get(ident)
-            if chapter is None or not _behind(tellings, chapter, ask):
+            chapter = synopses.by_id.get(chapter_id)
+            if chapter is None or not _is_earlier(synopses, chapter, source_request):
                 continue
-            if ask.fresh and (kind == "relevant" or chapter not in plan.told.between):
-                continue  # it is chosen anew if it is relevant
-            if rolled is None:
-                rolled = frozenset().union(*(run.ids for run in _rollups(plan) if run.source in told))
-            if (kind == "relevant" or ident not in rolled) and knows(chapter, ask.vantage, view.timeline):
-                yield _fragment(chapter, KEPT, ask, kind)
+            if source_request.reselect and (kind == "relevant" or chapter not in plan.story.between):
+                continue  # the relevant ones are selected anew
+            if kind == "synopsis":
+                rolled_up = _rolled_up_ids(plan, planned_sources) if rolled_up is None else rolled_up
+                if chapter_id in rolled_up:
+                    continue
+            if is_visible(chapter, source_request.vantage, view.timeline):
+                yield _make_fragment(chapter, PREVIOUSLY_INCLUDED, source_request, kind)
 
     @staticmethod
-    def _looks_back(tellings: Tellings, plan: Plan, ask: Ask) -> bool:
-        """Is anything told further back than the latest chapters, and is it to be chosen from now?"""
-        if not (ask.fresh or ask.request.additional_input) or not tellings.relevance:
+    def _selects_relevant(synopses: ChapterSynopses, plan: SynopsisPlan, source_request: SourceRequest) -> bool:
+        """Whether relevant chapters are selected now, and there are any before the recent ones."""
+        if not (source_request.reselect or source_request.request.additional_input) or not synopses.relevance:
             return False
-        told = plan.told
-        return told.far is not None or bool(told.runs or told.untold or told.between)
+        story = plan.story
+        return story.distant is not None or bool(story.rollups or story.without_synopsis or story.between)
 
-    @staticmethod
-    def _relevant(tellings: Tellings, plan: Plan, told: Set[str], ask: Ask, view: View) -> Iterator[Fragment]:
-        """The chapters further back that have most to do with what is near."""
-        if not SynopsesSource._looks_back(tellings, plan, ask):
+    def _relevant(
+        self,
+        synopses: ChapterSynopses,
+        plan: SynopsisPlan,
+        included_ids: Set[str],
+        source_request: SourceRequest,
+        view: View,
+    ) -> Iterator[Fragment]:
+        """The earlier chapters that share most keywords with the text nearby."""
+        if not self._selects_relevant(synopses, plan, source_request):
             return
-        scores = tellings.relevance.scores(near.text for near in ask.near)
-        held = frozenset(ask.held)
+        scores = synopses.relevance.score(nearby.text for nearby in source_request.nearby)
+        previously_included = frozenset(source_request.previously_included)
 
-        def rank(place: int) -> tuple[float, int]:
-            stays = STAYS if f"relevant:{tellings.chapters[place].id}" in held else 1.0
-            return -scores[place] * stays, -place
+        def rank(number: int) -> tuple[float, int]:
+            is_previous = f"relevant:{synopses.chapters[number].id}" in previously_included
+            return -scores[number] * (STAY_FACTOR if is_previous else 1.0), -number
 
-        found = 0
-        for place in sorted(scores, key=rank)[: _TRIED if RELEVANT else 0]:
-            chapter = tellings.chapters[place]
-            if chapter.id in told or not _behind(tellings, chapter, ask):
+        count = 0
+        for number in sorted(scores, key=rank)[: _MAX_TRIED if MAX_RELEVANT else 0]:
+            chapter = synopses.chapters[number]
+            if chapter.id in included_ids or not _is_earlier(synopses, chapter, source_request):
                 continue
-            if knows(chapter, ask.vantage, view.timeline):
-                yield _fragment(chapter, within(SYNOPSIS, _NEARNESS["relevant"]), ask, "relevant")
-                found += 1
-                if found == RELEVANT:
+            if is_visible(chapter, source_request.vantage, view.timeline):
+                score = score_in_range(SYNOPSIS, _NEARNESS["relevant"])
+                yield _make_fragment(chapter, score, source_request, "relevant")
+                count += 1
+                if count == MAX_RELEVANT:
                     return
 
-    def absent(self, ask: Ask, view: View) -> Iterator[Verdict]:
-        """Chapters that are not told, or not by themselves, and why."""
-        manuscript = view.room(Manuscript)
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
+        """Chapters and roll-ups that are not included by themselves, and why."""
+        manuscript = view.snapshot(Manuscript)
         if manuscript is None:
             return
-        told = {fragment.source for fragment in self.fragments(ask, view)}
-        tellings = Tellings.of(manuscript)
-        plan = tellings.plan(ask.request.document_id, ask.vantage, view.timeline)
-        rolled = {ident for run in _rollups(plan) if run.source in told for ident in run.ids}
-        for run in _rollups(plan):
-            if run.source not in told:
-                yield _left_out(run.source, _title(run), Reason.NOT_CHOSEN, _SPENT)
-        for chapter in tellings.chapters:
+        included = {fragment.source for fragment in self.fragments(source_request, view)}
+        synopses = ChapterSynopses.for_manuscript(manuscript)
+        document_id = source_request.request.document_id
+        plan = synopses.plan(document_id, source_request.vantage, view.timeline)
+        rolled_up = _rolled_up_ids(plan, included)
+        for rollup in _rollups(plan):
+            if rollup.source not in included:
+                yield _omitted(rollup.source, _rollup_title(rollup), Reason.NOT_CHOSEN, _SPENT)
+        for chapter in synopses.chapters:
             source = f"synopsis:{chapter.id}"
-            if chapter.empty or source in told or f"relevant:{chapter.id}" in told:
+            if chapter.is_empty or source in included or f"relevant:{chapter.id}" in included:
                 continue
-            reason = judge(chapter.unsaid, ask.vantage, view.timeline)
-            if chapter.id == ask.request.document_id or not _behind(tellings, chapter, ask):
-                here = tellings.places.get(chapter.id) == tellings.places.get(ask.request.document_id)
-                yield _left_out(source, chapter.title, Reason.NOT_CHOSEN if here else Reason.NOT_YET, _HERE * here)
+            reason = judge_fragment(chapter.gate_probe, source_request.vantage, view.timeline)
+            if chapter.id == document_id or not _is_earlier(synopses, chapter, source_request):
+                is_current = synopses.chapter_numbers.get(chapter.id) == synopses.chapter_numbers.get(document_id)
+                if is_current:
+                    yield _omitted(source, chapter.title, Reason.NOT_CHOSEN, _HERE)
+                else:
+                    yield _omitted(source, chapter.title, Reason.NOT_YET)
             elif reason not in (None, Reason.NOT_REVEALED):
-                yield _left_out(source, chapter.title, reason or Reason.NOT_YET)
+                yield _omitted(source, chapter.title, reason or Reason.NOT_YET)
+            elif chapter.id in rolled_up:
+                yield _omitted(source, chapter.title, Reason.NOT_CHOSEN, _ROLLED)
             else:
-                why = _ROLLED if chapter.id in rolled else _UNTOLD if chapter.id in plan.told.untold else _SPENT
-                yield _left_out(source, chapter.title, Reason.NOT_CHOSEN, why)
+                detail = _UNTOLD if chapter.id in plan.story.without_synopsis else _SPENT
+                yield _omitted(source, chapter.title, Reason.NOT_CHOSEN, detail)
 
 
-def _told_alone(fragment: Fragment) -> str:
-    """The chapter that a fragment tells for good, if it is one of a chapter."""
+def _chapter_id(fragment: Fragment) -> str:
+    """The chapter whose synopsis a fragment is; empty for other fragments."""
     return fragment.source.removeprefix("synopsis:") if fragment.source.startswith("synopsis:") else ""
 
 
-def _left_out(source: str, title: str, reason: Reason, detail: str = "") -> Verdict:
+def _omitted(source: str, title: str, reason: Reason, detail: str = "") -> Verdict:
     return Verdict(source, title, Layer.RETRIEVED, reason, 0, 0.0, detail)
 
 
-def _behind(tellings: Tellings, chapter: Chapter, ask: Ask) -> bool:
-    """Does a chapter stand before the one that is being written?"""
-    places = tellings.places
-    return places[chapter.id] < places.get(ask.request.document_id, len(tellings.chapters))
+def _is_earlier(synopses: ChapterSynopses, chapter: Chapter, source_request: SourceRequest) -> bool:
+    """Whether a chapter is before the one that is being written."""
+    numbers = synopses.chapter_numbers
+    return numbers[chapter.id] < numbers.get(source_request.request.document_id, len(synopses.chapters))
 
 
-def _rollups(plan: Plan) -> list[Rollup]:
-    far = plan.told.far
-    return [*([far] if far is not None else ()), *plan.told.runs]
+def _rollups(plan: SynopsisPlan) -> list[Rollup]:
+    distant = plan.story.distant
+    return [*([distant] if distant is not None else ()), *plan.story.rollups]
 
 
-def _standing(plan: Plan, ask: Ask) -> Sequence[Fragment]:
-    """What is told at this place whatever the cursor: the latest chapters, and of the rest what there is room for."""
-    room = ask.room[Layer.RETRIEVED]
-    room = room - room % STEP if room > STEP else room
-    key = (ask.request.project_id, ask.language, ask.tokenizer.name, room)
-    found = plan.offered.get(key)
-    if found is None:
-        found = plan.offered[key] = tuple(_chosen(plan, ask, room))
-    return found
+def _rolled_up_ids(plan: SynopsisPlan, sources: Set[str]) -> frozenset[str]:
+    """The chapters in those roll-ups that are among the sources."""
+    return frozenset().union(*(rollup.chapter_ids for rollup in _rollups(plan) if rollup.source in sources))
 
 
-def _chosen(plan: Plan, ask: Ask, room: int) -> Iterator[Fragment]:
-    told = plan.told
-    far: list[_Offer] = [] if told.far is None else [(told.far, _NEARNESS["far"])]
-    back: list[_Offer] = [(run, _NEARNESS["run"] - 0.01 * n) for n, run in enumerate(reversed(told.runs))]
-    back += ((chapter, _NEARNESS["between"] - 0.01 * n) for n, chapter in enumerate(reversed(told.between)))
-    for offers, share in ((far, FAR), (back, SHARE)):
-        kept = reversed(list(_fitting(offers, int(room * share), ask)))
-        # What changes seldom comes before the rest.
-        yield from sorted(kept, key=lambda one: one.source.startswith("synopsis:"))
-    for nearness, chapter in enumerate(told.latest, start=LATEST + 1 - len(told.latest)):
-        if chapter.told.text:
-            yield _fragment(chapter, within(SYNOPSIS, nearness / LATEST), ask)
+def _planned_fragments(plan: SynopsisPlan, source_request: SourceRequest) -> Sequence[Fragment]:
+    """The fragments that do not depend on the cursor: recent chapters, and of the rest what the budget allows."""
+    budget = source_request.token_shares[Layer.RETRIEVED]
+    budget = budget - budget % BUDGET_STEP if budget > BUDGET_STEP else budget
+    key = (source_request.request.project_id, source_request.language, source_request.tokenizer.name, budget)
+    fragments = plan.fragment_cache.get(key)
+    if fragments is None:
+        fragments = plan.fragment_cache[key] = tuple(_select(plan, source_request, budget))
+    return fragments
 
 
-def _fitting(offers: Iterable[_Offer], room: int, ask: Ask) -> Iterator[Fragment]:
-    """Those there is room for, the first ones first; nothing is summarised that would find none."""
-    for told, nearness in offers:
-        if told.expected > room or not told.told.text:
+def _select(plan: SynopsisPlan, source_request: SourceRequest, budget: int) -> Iterator[Fragment]:
+    story = plan.story
+    distant: list[_Candidate] = [] if story.distant is None else [(story.distant, _NEARNESS["far"])]
+    near: list[_Candidate] = [(rollup, _NEARNESS["run"] - 0.01 * n) for n, rollup in enumerate(reversed(story.rollups))]
+    near += ((chapter, _NEARNESS["between"] - 0.01 * n) for n, chapter in enumerate(reversed(story.between)))
+    for candidates, share in ((distant, DISTANT_SHARE), (near, BETWEEN_SHARE)):
+        fitting = reversed(list(_fit(candidates, int(budget * share), source_request)))
+        # Roll-ups, which seldom change, come before chapters.
+        yield from sorted(fitting, key=lambda fragment: fragment.source.startswith("synopsis:"))
+    for nearness, chapter in enumerate(story.recent, start=RECENT_CHAPTERS + 1 - len(story.recent)):
+        if chapter.synopsis.text:
+            yield _make_fragment(chapter, score_in_range(SYNOPSIS, nearness / RECENT_CHAPTERS), source_request)
+
+
+def _fit(candidates: Iterable[_Candidate], budget: int, source_request: SourceRequest) -> Iterator[Fragment]:
+    """The candidates that fit, in order; nothing is summarised that would not fit."""
+    for candidate, nearness in candidates:
+        if candidate.estimated_tokens > budget or not candidate.synopsis.text:
             continue
-        score = within(SYNOPSIS, nearness)
-        fragment = _rollup(told, score, ask) if isinstance(told, Rollup) else _fragment(told, score, ask)
-        cost = ask.tokenizer.count(fragment.text)
-        if cost <= room:
-            room -= cost
+        score = score_in_range(SYNOPSIS, nearness)
+        if isinstance(candidate, Rollup):
+            fragment = _make_rollup_fragment(candidate, score, source_request)
+        else:
+            fragment = _make_fragment(candidate, score, source_request)
+        tokens = source_request.tokenizer.count(fragment.text)
+        if tokens <= budget:
+            budget -= tokens
             yield fragment
 
 
-def _fragment(chapter: Chapter, score: float, ask: Ask, kind: str = "synopsis") -> Fragment:
-    """A chapter's synopsis as a fragment; the same one again for the same wish."""
-    key = (ask.request.project_id, ask.language, score, kind)
-    made = chapter.made.get(key)
-    if made is None:
-        told = chapter.told
-        why = [
+def _make_fragment(chapter: Chapter, score: float, source_request: SourceRequest, kind: str = "synopsis") -> Fragment:
+    """The fragment of a chapter's synopsis, from the chapter's cache where it was made before."""
+    key = (source_request.request.project_id, source_request.language, score, kind)
+    fragment = chapter.fragment_cache.get(key)
+    if fragment is None:
+        synopsis = chapter.synopsis
+        pattern = _PHRASES[source_request.language]["excerpt" if synopsis.is_extract else "synopsis"]
+        explanations = [
             _RELEVANT if kind == "relevant" else "",
-            _STALE if told.stale else _DERIVED if told.origin == "derived" else "",
+            _STALE if synopsis.is_stale else _DERIVED if synopsis.origin == DERIVED else "",
         ]
-        if len(chapter.made) >= _MADE:
-            chapter.made.clear()
-        made = chapter.made[key] = Fragment(
+        if len(chapter.fragment_cache) >= _MAX_CACHED:
+            chapter.fragment_cache.clear()
+        fragment = chapter.fragment_cache[key] = Fragment(
             source=f"{kind}:{chapter.id}",
             layer=Layer.RETRIEVED,
-            text=_SAYS[ask.language]["excerpt" if told.excerpt else "synopsis"].format(
-                title=chapter.title, text=told.text
-            ),
-            project_id=ask.request.project_id,
+            text=pattern.format(title=chapter.title, text=synopsis.text),
+            project_id=source_request.request.project_id,
             title=chapter.title,
             score=score,
-            derived_from=chapter.terms,
-            because="; ".join(filter(None, why)),
+            derived_from=chapter.visibility,
+            explanation="; ".join(filter(None, explanations)),
         )
-    return made
+    return fragment
 
 
-def _rollup(run: Rollup, score: float, ask: Ask) -> Fragment:
-    key = (ask.request.project_id, ask.language, score)
-    made = run.made.get(key)
-    if made is None:
-        if len(run.made) >= _MADE:
-            run.made.clear()
-        made = run.made[key] = Fragment(
-            source=run.source,
+def _make_rollup_fragment(rollup: Rollup, score: float, source_request: SourceRequest) -> Fragment:
+    """The fragment of a roll-up, from its cache where it was made before."""
+    key = (source_request.request.project_id, source_request.language, score)
+    fragment = rollup.fragment_cache.get(key)
+    if fragment is None:
+        pattern = _PHRASES[source_request.language][_rollup_pattern(rollup)]
+        first, last = rollup.first_title, rollup.last_title
+        if len(rollup.fragment_cache) >= _MAX_CACHED:
+            rollup.fragment_cache.clear()
+        fragment = rollup.fragment_cache[key] = Fragment(
+            source=rollup.source,
             layer=Layer.RETRIEVED,
-            text=_SAYS[ask.language][_pattern(run)].format(
-                title=run.first, first=run.first, last=run.last, text=run.told.text
-            ),
-            project_id=ask.request.project_id,
-            title=_title(run),
+            text=pattern.format(title=first, first=first, last=last, text=rollup.synopsis.text),
+            project_id=source_request.request.project_id,
+            title=_rollup_title(rollup),
             score=score,
-            derived_from=run.terms,
-            because=_STALE if run.told.stale else "",
+            derived_from=rollup.visibility,
+            explanation=_STALE if rollup.synopsis.is_stale else "",
         )
-    return made
+    return fragment
 
 
-def _pattern(run: Rollup) -> str:
-    if run.source == SO_FAR:
+def _rollup_pattern(rollup: Rollup) -> str:
+    if rollup.source == SO_FAR:
         return "far"
-    if run.first == run.last:
-        return "excerpt" if run.told.excerpt else "synopsis"
-    return "run excerpt" if run.told.excerpt else "run"
+    if rollup.first_title == rollup.last_title:
+        return "excerpt" if rollup.synopsis.is_extract else "synopsis"
+    return "run excerpt" if rollup.synopsis.is_extract else "run"
 
 
-def _title(run: Rollup) -> str:
-    return run.first if run.first == run.last else f"{run.first} – {run.last}"
+def _rollup_title(rollup: Rollup) -> str:
+    first, last = rollup.first_title, rollup.last_title
+    return first if first == last else f"{first} – {last}"

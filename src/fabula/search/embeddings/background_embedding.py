@@ -1,7 +1,7 @@
-"""Filling in: work that is done bite by bite in the background and never in anybody's way.
+"""Embed texts in the background, batch by batch.
 
-A thread is there only while something is wanted. What is wanted can change at any time; a bite that has begun is
-finished. After a failure it waits, longer each time, and tries again.
+There is a thread only while texts are waiting. The set of texts can change at any time; a batch that has begun is
+finished. After a failure the thread waits, longer each time, and tries again.
 """
 
 from __future__ import annotations
@@ -10,48 +10,48 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from threading import Event, Lock, Thread
 
-BITE = 16  # texts that are worked on at once
-PAUSE = 0.002  # seconds between two bites, for others
-FIRST_WAIT, LONGEST_WAIT = 15.0, 600.0  # seconds after a failure
+BATCH_SIZE = 16  # texts
+PAUSE = 0.002  # seconds between two batches, for other threads
+FIRST_WAIT, MAX_WAIT = 15.0, 600.0  # seconds after a failure
 
-Work = Callable[[Mapping[bytes, str]], bool]
-Progress = Callable[[int, int], None]
+EmbedBatch = Callable[[Mapping[bytes, str]], bool]
+Progress = Callable[[int, int], None]  # texts done, texts in all
 
 
-class Filling:
-    """Texts that wait for their vectors, by their hashes."""
+class BackgroundEmbedding:
+    """The texts that wait for their vectors, by hash, and the thread that embeds them."""
 
-    def __init__(self, work: Work, rest: Callable[[], None], *, first_wait: float = FIRST_WAIT) -> None:
-        """`work` does a bite and says whether it went well; `rest` is called when there is nothing to do for now."""
-        self._work = work
-        self._rest = rest
+    def __init__(self, embed_batch: EmbedBatch, on_idle: Callable[[], None], *, first_wait: float = FIRST_WAIT) -> None:
+        """`embed_batch` returns whether it succeeded; `on_idle` is called when there is nothing to do for now."""
+        self._embed_batch = embed_batch
+        self._on_idle = on_idle
         self._first_wait = first_wait
         self._lock = Lock()
-        self._wanted: dict[bytes, str] = {}
+        self._waiting: dict[bytes, str] = {}
         self._thread: Thread | None = None
         self._stop = Event()
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self._waiting)
 
-    def want(self, texts: Mapping[bytes, str], *, start: bool = True) -> None:
-        """These are wanted from now on, and no others."""
+    def set_texts(self, texts: Mapping[bytes, str], *, start: bool = True) -> None:
+        """Embed these texts and no others from now on."""
         with self._lock:
-            self._wanted = dict(texts)
-            if start and self._wanted and self._thread is None and not self._stop.is_set():
+            self._waiting = dict(texts)
+            if start and self._waiting and self._thread is None and not self._stop.is_set():
                 self._thread = Thread(target=self._run, name="search-vectors", daemon=True)
                 self._thread.start()
 
-    def now(self, progress: Progress | None = None) -> None:
-        """Do everything while the caller waits; stops at the first failure."""
+    def run_now(self, progress: Progress | None = None) -> None:
+        """Embed everything while the caller waits; stops at the first failure."""
         total = len(self)
-        while (some := self._next()) and self._bite(some):
+        while (batch := self._next_batch()) and self._embed(batch):
             if progress is not None:
                 progress(total - len(self), total)
-        self._rest()
+        self._on_idle()
 
     def stop(self, seconds: float) -> None:
-        """Begin no further bite, and wait for the one that has begun."""
+        """Begin no further batch, and wait for the one that has begun."""
         self._stop.set()
         thread = self._thread
         if thread is not None:
@@ -60,35 +60,35 @@ class Filling:
     def _run(self) -> None:
         wait = self._first_wait
         while not self._stop.is_set():
-            some = self._next()
-            if not some:
-                self._rest()
-                if self._over():
+            batch = self._next_batch()
+            if not batch:
+                self._on_idle()
+                if self._end_if_idle():
                     return
-            elif self._bite(some):
+            elif self._embed(batch):
                 wait = self._first_wait
                 self._stop.wait(PAUSE)
             else:
-                self._rest()
+                self._on_idle()
                 self._stop.wait(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
-        self._rest()
+                wait = min(2 * wait, MAX_WAIT)
+        self._on_idle()
 
-    def _next(self) -> dict[bytes, str]:
+    def _next_batch(self) -> dict[bytes, str]:
         with self._lock:
-            return dict(islice(self._wanted.items(), BITE))
+            return dict(islice(self._waiting.items(), BATCH_SIZE))
 
-    def _bite(self, some: Mapping[bytes, str]) -> bool:
-        well = self._work(some)
-        if well:
+    def _embed(self, batch: Mapping[bytes, str]) -> bool:
+        has_succeeded = self._embed_batch(batch)
+        if has_succeeded:
             with self._lock:
-                for one in some:
-                    self._wanted.pop(one, None)
-        return well
+                for key in batch:
+                    self._waiting.pop(key, None)
+        return has_succeeded
 
-    def _over(self) -> bool:
-        """Is there still nothing to do? Then this thread ends, and the next wish starts another."""
+    def _end_if_idle(self) -> bool:
+        """Give up the thread if there is still nothing to do; the next `set_texts` starts another."""
         with self._lock:
-            if not self._wanted:
+            if not self._waiting:
                 self._thread = None
             return self._thread is None

@@ -1,9 +1,8 @@
-"""One thread: matrix products that keep to the thread they are called from.
+"""Limit the matrix products of numpy to one thread.
 
-Left to itself, the linear algebra below numpy spreads every product over all cores and waits for the slowest. On a
-machine that is busy with something else a short text then takes ten times as long, and while a whole book is worked
-on in the background nothing is left for the writer. The limit holds for a whole process, so there is one of it, and
-it is lifted when the last who asked for it is done.
+By default the linear algebra library below numpy spreads every product over all cores and waits for the slowest. On a
+busy machine a short text then takes ten times as long, and while a book is embedded in the background no core is left
+for the writer. The limit holds for the whole process, so it is shared and is lifted when its last user is done.
 """
 
 from __future__ import annotations
@@ -16,44 +15,44 @@ from threading import Lock
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
-class _Limit:
-    """How many work under the limit now, and how to lift it."""
+class _SharedLimit:
+    """Counts the users of the limit, and lifts it after the last one."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._holders = 0
+        self._users = 0
         self._lift: Callable[[], None] = lambda: None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         with self._lock:
-            if not self._holders:
-                self._lift = _libraries().limit(limits=1, user_api="blas").restore_original_limits
-            self._holders += 1
+            if not self._users:
+                self._lift = _find_libraries().limit(limits=1, user_api="blas").restore_original_limits
+            self._users += 1
 
-    def leave(self) -> None:
+    def release(self) -> None:
         with self._lock:
-            self._holders -= 1
-            if not self._holders:
-                # Only the thread that set a limit may lift it, and ours may be another; all of them are done.
+            self._users -= 1
+            if not self._users:
+                # Only the thread that set a limit may lift it, and this may be another one; all users are done.
                 OpenBLASController.clear_controlling_thread(force=True)
                 self._lift()
                 OpenBLASController.clear_controlling_thread(force=True)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """Looked for once, when numpy is loaded for sure."""
+def _find_libraries() -> ThreadpoolController:
+    """The loaded libraries, found once, when numpy is certainly loaded."""
     return ThreadpoolController()
 
 
-_LIMIT = _Limit()
+_LIMIT = _SharedLimit()
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """While this lasts, matrix products of this process use one thread each."""
-    _LIMIT.take()
+def single_blas_thread() -> Iterator[None]:
+    """A context in which matrix products of this process use one thread each."""
+    _LIMIT.acquire()
     try:
         yield
     finally:
-        _LIMIT.leave()
+        _LIMIT.release()

@@ -1,8 +1,8 @@
-"""Chosen: whether search goes by meaning too, as the project, the person and the machine have it.
+"""Choose whether a project is also searched by meaning, and with which embedder.
 
-The setting `search.embedding` says so, of a project before that of a person, and where neither does the
-environment. Where nobody said anything search goes by words alone: making vectors takes time, and a server is
-sent the manuscript. A choice that cannot be followed costs a warning and nothing else.
+The setting `search.embedding` of the project decides, then that of the person, then the environment. Without a choice
+search goes by words alone, because making vectors takes time, and a server would be sent the manuscript. A choice that
+cannot be followed causes a warning and nothing else.
 """
 
 from __future__ import annotations
@@ -18,69 +18,69 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 
 if TYPE_CHECKING:
-    from fabula.search.embeddings.embedder import Meaning
+    from fabula.search.embeddings.semantic_search import SemanticSearch
 
-SETTING = "search.embedding"  # "off", "auto", "local" or "endpoint"
-VARIABLE = "FABULA_EMBEDDING"  # the same choice, where no setting makes one
+EMBEDDING_SETTING = "search.embedding"  # "off", "auto", "local" or "endpoint"
+EMBEDDING_VARIABLE = "FABULA_EMBEDDING"  # the environment variable for the same choice
 OFF, AUTO = "off", "auto"
 
 
-class Embedding(Struct, frozen=True):
-    """What the settings of a project or a person say, whatever that is."""
+class EmbeddingSetting(Struct, frozen=True):
+    """The value of the setting as a project or a person has it, unchecked."""
 
-    chosen: Any
+    value: Any
 
 
-class Way(Struct, frozen=True):
-    """How to compare by meaning, or None; and, as `CODE: sentence`, why it cannot be done as chosen."""
+class EmbeddingStatus(Struct, frozen=True):
+    """The semantic search of a view, if any, and a warning `CODE: sentence` where the choice cannot be followed."""
 
-    meaning: Meaning | None = None
+    search: SemanticSearch | None = None
     warning: str = ""
 
 
-class Chosen:
-    """The way of each view; what makes vectors is made once for each choice, when first asked for."""
+class EmbeddingChoice:
+    """Resolves the choice of each view; the semantic search of each choice is made once, when first needed."""
 
-    def __init__(self, always: Meaning | None = None, environ: Mapping[str, str] = os.environ) -> None:
-        """`always` is taken whatever anybody chose."""
-        self._always = always
+    def __init__(self, override: SemanticSearch | None = None, environ: Mapping[str, str] = os.environ) -> None:
+        """`override` is used whatever the settings say."""
+        self._override = override
         self._environ = environ
         self._lock = threading.Lock()
-        self._ways: dict[str, Way] = {}
+        self._statuses: dict[str, EmbeddingStatus] = {}
 
-    def way(self, view: View, otherwise: str = OFF) -> Way:
-        """How a view is searched; `otherwise` is the choice where nobody made one."""
-        if self._always is not None:
-            return Way(self._always)
-        said = view.room(Embedding)
-        choice = (said.chosen if said is not None else None) or self._environ.get(VARIABLE) or otherwise
+    def resolve(self, view: View, default: str = OFF) -> EmbeddingStatus:
+        """The semantic search of a view; `default` is the choice where there is none."""
+        if self._override is not None:
+            return EmbeddingStatus(self._override)
+        setting = view.snapshot(EmbeddingSetting)
+        choice = (setting.value if setting is not None else None) or self._environ.get(EMBEDDING_VARIABLE) or default
         if choice == OFF:
-            return Way()
+            return EmbeddingStatus()
         key = repr(choice)
         with self._lock:
-            if key not in self._ways:
-                self._ways[key] = self._made(choice)
-            return self._ways[key]
+            if key not in self._statuses:
+                self._statuses[key] = self._make_status(choice)
+            return self._statuses[key]
 
     def close(self) -> None:
-        """End the work in the background; what was made is kept."""
+        """Stop the background work; finished vectors stay in the cache folder."""
         with self._lock:
-            for way in self._ways.values():
-                if way.meaning is not None:
-                    way.meaning.close()
-            self._ways.clear()
+            for status in self._statuses.values():
+                if status.search is not None:
+                    status.search.close()
+            self._statuses.clear()
 
-    def _made(self, choice: object) -> Way:
-        from fabula.search.embeddings.embedder import meaning_for
+    def _make_status(self, choice: object) -> EmbeddingStatus:
+        from fabula.search.embeddings.semantic_search import make_semantic_search
 
         try:
-            found = meaning_for({SETTING: choice}, self._environ)
+            search = make_semantic_search({EMBEDDING_SETTING: choice}, self._environ)
         except FabulaError as error:
-            return Way(None, f"{error.code.value}: {error.sentence}")
-        if found is None:
-            return Way(
+            return EmbeddingStatus(None, f"{error.code.value}: {error.sentence}")
+        if search is None:
+            return EmbeddingStatus(
                 None,
                 f"{Code.EMBEDDING_UNAVAILABLE.value}: Nothing here makes vectors: install fabula[semantic], or name a "
                 "server (docs/semantic.md). Search goes by words alone.",
             )
-        return Way(found)
+        return EmbeddingStatus(search)

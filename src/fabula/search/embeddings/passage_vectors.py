@@ -1,12 +1,12 @@
-"""Vectors of a project's passages: made in the background, kept in the cache folder, compared in one go.
+"""The vectors of a project's passages: made in the background, stored in the cache folder, compared at once (sav-1).
 
-`lay` says which texts there are; whoever has no vector yet gets one by and by, and until then scores 0. Nobody waits
-for that, only for the query's own vector (see `asking`). What goes wrong is in `trouble` (no vectors are made) or in
-`cache_trouble` (they are not kept) and costs nothing but nearness in meaning.
+`set_texts` says which texts there are. A text without a vector gets one in the background and scores 0 until then. A
+request waits only for the vector of its query (`query_embedding.py`). `embedding_error` says why no vectors are made,
+`cache_error` why they are not stored; search then goes by words alone.
 
-    laid = vectors.lay(texts, before)              # once for every index, with the one before
-    direction = vectors.direction(query.parts)     # None where it cannot be told
-    scores = vectors.scores(direction, laid)       # one number a text, in their order
+    rows = vectors.set_texts(texts, previous)      # once for every index, with the rows of the previous one
+    direction = vectors.embed_query(query.parts)   # None where there is no vector
+    scores = vectors.scores(direction, rows)       # one number for each text, in order
 """
 
 from __future__ import annotations
@@ -21,132 +21,133 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.search.embeddings.background_embedding import FIRST_WAIT, Filling, Progress
-from fabula.search.embeddings.dense import Embedder
-from fabula.search.embeddings.query_embedding import Asking
-from fabula.search.embeddings.vector_cache import Kept, key
-from fabula.search.embeddings.vector_pool import MOST, Laid, Pool
-from fabula.search.index import disk_cache as cache
+from fabula.search.embeddings.background_embedding import FIRST_WAIT, BackgroundEmbedding, Progress
+from fabula.search.embeddings.embedder import Embedder
+from fabula.search.embeddings.query_embedding import QueryEmbedder
+from fabula.search.embeddings.vector_cache import VectorCache, text_key
+from fabula.search.embeddings.vector_pool import MAX_VECTORS, TextRows, VectorPool
+from fabula.search.index import disk_cache
 
 WRITE_EVERY = 1024  # vectors
-SLACK = 1024  # vectors nobody needs any more, before the pool is tidied
+MAX_UNUSED = 1024  # vectors, besides as many as are used, before the pool drops unused ones
 
 Array = NDArray[np.float32]
 
 
-def folder_of(project_id: str) -> Path:
-    """Where the vectors of one project are kept."""
-    return cache.folder() / "vectors" / blake2b(project_id.encode(), digest_size=12).hexdigest()
+def vector_folder(project_id: str) -> Path:
+    """The folder with the vectors of one project."""
+    return disk_cache.cache_folder() / "vectors" / blake2b(project_id.encode(), digest_size=12).hexdigest()
 
 
-class Vectors:
-    """Vectors by one embedder, kept in a folder if one is given."""
+class PassageVectors:
+    """Vectors by one embedder, stored in a folder if one is given."""
 
     def __init__(self, embedder: Embedder, folder: Path | None = None, *, first_wait: float = FIRST_WAIT) -> None:
-        """Nothing is read or computed yet; after a failure the next try is `first_wait` seconds later."""
+        """Nothing is read or embedded yet; after a failure the next try is `first_wait` seconds later."""
         self.embedder = embedder
-        self.cache_trouble = ""
-        self._asking = Asking(embedder)
-        self._filling = Filling(self._make, self._write, first_wait=first_wait)
-        self._pool = Pool()
-        self._kept = Kept(folder, embedder.name) if folder is not None else None
+        self.cache_error = ""
+        self._queries = QueryEmbedder(embedder)
+        self._background = BackgroundEmbedding(self._embed_batch, self._write, first_wait=first_wait)
+        self._pool = VectorPool()
+        self._cache = VectorCache(folder, embedder.name) if folder is not None else None
         self._lock = Lock()  # of what follows
-        self._read = False
-        self._laid: WeakSet[Laid] = WeakSet()
-        self._new: list[bytes] = []  # hashes of vectors that are in no file yet
-        self._making_trouble = ""
+        self._is_loaded = False
+        self._text_rows: WeakSet[TextRows] = WeakSet()
+        self._unwritten: list[bytes] = []  # hashes of vectors that are in no file yet
+        self._batch_error = ""
 
-    def lay(self, texts: Sequence[str], before: Laid | None = None, *, fill: bool = True) -> Laid:
-        """Say which texts there are; what has no vector is made in the background, unless told not to."""
-        known: Mapping[str, bytes] = dict(zip(before.texts, before.keys, strict=True)) if before is not None else {}
-        keys = [known[text] if text in known else self._key(text) for text in texts]
-        laid = Laid(texts, keys)
+    def set_texts(self, texts: Sequence[str], previous: TextRows | None = None, *, fill: bool = True) -> TextRows:
+        """Set which texts there are; missing vectors are made in the background, unless `fill` is false."""
+        known: Mapping[str, bytes] = (
+            dict(zip(previous.texts, previous.keys, strict=True)) if previous is not None else {}
+        )
+        keys = [known[text] if text in known else self._make_key(text) for text in texts]
+        rows = TextRows(texts, keys)
         with self._lock:
             self._load()
-            self._laid.add(laid)
-            live = self._live()
-            if len(self._pool) > 2 * len(live) + SLACK:
-                self._pool.shed(live.keys())
-        room = MOST - len(self._pool)
-        missing = [(key, text) for key, text in live.items() if key not in self._pool]
-        self._filling.want(dict(missing[:room]), start=fill)
-        return laid
+            self._text_rows.add(rows)
+            used = self._used_texts()
+            if len(self._pool) > 2 * len(used) + MAX_UNUSED:
+                self._pool.keep_only(used.keys())
+        missing = [(key, text) for key, text in used.items() if key not in self._pool]
+        self._background.set_texts(dict(missing[: MAX_VECTORS - len(self._pool)]), start=fill)
+        return rows
 
-    def direction(self, parts: Sequence[tuple[str, float]]) -> Array | None:
-        """The direction of texts with their weights; None where it cannot be told, and `trouble` may say why."""
-        return self._asking.direction(parts)
+    def embed_query(self, parts: Sequence[tuple[str, float]]) -> Array | None:
+        """The vector of texts with their weights; None where there is none, with a reason in `embedding_error`."""
+        return self._queries.embed(parts)
 
-    def scores(self, direction: Array, laid: Laid) -> Array:
-        """How near in meaning each text is to a direction, from -1 to 1; 0 where there is no vector yet."""
-        return self._pool.scores(direction, laid)
+    def scores(self, query: Array, texts: TextRows) -> Array:
+        """The cosine similarity of each text with a query, from -1 to 1; 0 for texts without a vector."""
+        return self._pool.scores(query, texts)
 
-    def known(self, laid: Laid) -> NDArray[np.bool_]:
-        """Which texts have a vector."""
-        return self._pool.known(laid)
+    def has_vectors(self, texts: TextRows) -> NDArray[np.bool_]:
+        """Which of these texts have a vector."""
+        return self._pool.has_vectors(texts)
 
     def fill(self, progress: Progress | None = None) -> None:
-        """Make all vectors that are missing while the caller waits; stops at the first trouble."""
-        self._filling.now(progress)
+        """Make all missing vectors while the caller waits; stops at the first failure."""
+        self._background.run_now(progress)
 
     def stop(self, seconds: float = 5.0) -> None:
-        """End the work in the background; what was made is kept."""
-        self._filling.stop(seconds)
+        """Stop the background work; finished vectors stay in the cache folder."""
+        self._background.stop(seconds)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many vectors of how many that are needed are there."""
+        """How many of the needed vectors exist, and how many are needed."""
         with self._lock:
-            total = len(self._live())
-        return total - len(self._filling), total
+            total = len(self._used_texts())
+        return total - len(self._background), total
 
     @property
-    def trouble(self) -> str:
-        """Why vectors cannot be made, as it last was."""
-        return self._asking.trouble or self._making_trouble
+    def embedding_error(self) -> str:
+        """Why the last attempt to make vectors failed."""
+        return self._queries.error or self._batch_error
 
-    def _key(self, text: str) -> bytes:
-        return key(text) if self.embedder.reads(text) else b""
+    def _make_key(self, text: str) -> bytes:
+        return text_key(text) if self.embedder.can_read(text) else b""
 
-    def _live(self) -> dict[bytes, str]:
-        """All texts that somebody still has laid, by their hashes."""
-        return {key: text for laid in self._laid for key, text in zip(laid.keys, laid.texts, strict=True) if key}
+    def _used_texts(self) -> dict[bytes, str]:
+        """All texts that are still in use, by hash."""
+        return {key: text for rows in self._text_rows for key, text in zip(rows.keys, rows.texts, strict=True) if key}
 
     def _load(self) -> None:
-        if self._read or self._kept is None:
+        if self._is_loaded or self._cache is None:
             return
-        self._read = True
+        self._is_loaded = True
         try:
-            for keys, vectors in self._kept.read():
+            for keys, vectors in self._cache.read():
                 self._pool.add(keys, vectors)
         except OSError as error:
-            self.cache_trouble = error.strerror or type(error).__name__
+            self.cache_error = error.strerror or type(error).__name__
 
-    def _make(self, some: Mapping[bytes, str]) -> bool:
-        """A bite of the filling."""
+    def _embed_batch(self, batch: Mapping[bytes, str]) -> bool:
+        """Embed a batch of the background work; returns whether it succeeded."""
         try:
-            made = self.embedder.embed(list(some.values()))
+            vectors = self.embedder.embed(list(batch.values()))
         except FabulaError as error:
-            self._making_trouble = error.sentence
+            self._batch_error = error.sentence
             return False
-        self._making_trouble = ""
-        self._pool.add(list(some), made)
+        self._batch_error = ""
+        self._pool.add(list(batch), vectors)
         with self._lock:
-            self._new += some
-            enough = len(self._new) >= WRITE_EVERY
-        if enough:
+            self._unwritten += batch
+            is_full = len(self._unwritten) >= WRITE_EVERY
+        if is_full:
             self._write()
         return True
 
     def _write(self) -> None:
-        """Keep what is new; a folder that cannot be written to is left alone from then on."""
+        """Store new vectors; a folder that cannot be written to is not tried again."""
         with self._lock:
-            new, self._new = [key for key in self._new if key in self._pool], []
-            if not new or self._kept is None or self.cache_trouble:
+            new, self._unwritten = [key for key in self._unwritten if key in self._pool], []
+            if not new or self._cache is None or self.cache_error:
                 return
             try:
-                if self._kept.many:
-                    self._kept.replace(*self._pool.all())
+                if self._cache.has_many_files:
+                    self._cache.replace(*self._pool.get_all())
                 else:
-                    self._kept.write(*self._pool.some(new))
+                    self._cache.write(*self._pool.get_some(new))
             except OSError as error:
-                self.cache_trouble = error.strerror or type(error).__name__
+                self.cache_error = error.strerror or type(error).__name__

@@ -1,9 +1,9 @@
-"""Asking: the vector of what is looked for, made while somebody waits.
+"""Embed queries while a request waits.
 
-A short text is one direction. Of a long one, such as the page before a cursor, the last sentences count, each by
-itself and remembered, so that somebody who writes on pays for the newest sentence alone. The model at hand answers
-in milliseconds. A server gets a short time; if it fails or is late it is left alone for a while, and what it says
-afterwards is remembered for the next time.
+A short text is one vector. Of a long text, such as the page before a cursor, the last sentences count, each by itself
+and cached, so that somebody who writes on pays for the newest sentence alone. The local model answers in milliseconds.
+A server gets a short time; if it fails or is late it is not asked again for a while, and a late answer is cached for
+the next time.
 """
 
 from __future__ import annotations
@@ -18,93 +18,95 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.search.embeddings.dense import Embedder
-from fabula.text.sentences import sentence_starts
+from fabula.search.embeddings.embedder import Embedder
+from fabula.text.sentences import find_sentence_starts
 
 DEADLINE = 1.0  # seconds that a query waits for a server
-ALONE = 15.0  # seconds for which a server that failed is left alone
-WHOLE = 300  # characters: a longer text is taken by its sentences,
-NEAR = 600  # as many as stand in so many characters at its end
-REMEMBERED = 512  # texts
+RETRY_AFTER = 15.0  # seconds after a failure in which a server is not asked
+WHOLE_CHARACTERS = 300  # a longer text is split into its sentences,
+NEAR_CHARACTERS = 600  # of which those in so many characters at its end count
+CACHED_TEXTS = 512
 
 Array = NDArray[np.float32]
 
 
-class Asking:
-    """Directions of queries by one embedder; `trouble` says why there was none."""
+class QueryEmbedder:
+    """Embeds queries with one embedder; `error` says why there was no vector."""
 
-    def __init__(self, embedder: Embedder, *, deadline: float = DEADLINE, alone: float = ALONE) -> None:
-        """Remembers nothing yet."""
-        self.trouble = ""
+    def __init__(self, embedder: Embedder, *, deadline: float = DEADLINE, retry_after: float = RETRY_AFTER) -> None:
+        """With an empty cache."""
+        self.error = ""
         self._embedder = embedder
         self._deadline = deadline
-        self._alone = alone
+        self._retry_after = retry_after
         self._lock = Lock()
-        self._known: dict[str, Array] = {}
-        self._asked: Future[dict[str, Array] | None] | None = None
+        self._cache: dict[str, Array] = {}
+        self._pending: Future[dict[str, Array] | None] | None = None
         self._not_before = 0.0
 
-    def direction(self, parts: Sequence[tuple[str, float]]) -> Array | None:
-        """The direction of texts with their weights, of length 1; None where it cannot be told."""
+    def embed(self, parts: Sequence[tuple[str, float]]) -> Array | None:
+        """The weighted sum of the vectors of these texts, of length 1; None where there is none."""
         weights: dict[str, float] = {}
         for text, weight in parts:
-            pieces = [piece for piece in pieces_of(text) if self._embedder.reads(piece)]
+            pieces = [piece for piece in split_query_text(text) if self._embedder.can_read(piece)]
             for piece in pieces:
                 weights[piece] = weights.get(piece, 0.0) + weight / len(pieces)
-        found = self._vectors(list(weights))
-        if not found:
+        vectors = self._find_vectors(list(weights))
+        if not vectors:
             return None
-        total = np.zeros_like(next(iter(found.values())))
+        total = np.zeros_like(next(iter(vectors.values())))
         for piece, weight in weights.items():
-            total += np.float32(weight) * found[piece]
+            total += np.float32(weight) * vectors[piece]
         length = np.sqrt(np.dot(total, total))
         return np.asarray(total / length, np.float32) if length > 0 else None
 
-    def _vectors(self, texts: Sequence[str]) -> dict[str, Array] | None:
+    def _find_vectors(self, texts: Sequence[str]) -> dict[str, Array] | None:
         with self._lock:
-            found = {text: self._known[text] for text in texts if text in self._known}
-        missing = [text for text in texts if text not in found]
+            cached = {text: self._cache[text] for text in texts if text in self._cache}
+        missing = [text for text in texts if text not in cached]
         if not missing:
-            return found
-        made = self._make(missing) if self._embedder.local else self._in_time(missing)
-        return None if made is None else found | made
+            return cached
+        new = self._embed_texts(missing) if self._embedder.is_local else self._embed_in_time(missing)
+        return None if new is None else cached | new
 
-    def _make(self, texts: Sequence[str]) -> dict[str, Array] | None:
+    def _embed_texts(self, texts: Sequence[str]) -> dict[str, Array] | None:
         try:
-            made = dict(zip(texts, self._embed(texts), strict=True))
+            vectors = dict(zip(texts, self._call_embedder(texts), strict=True))
         except FabulaError as error:
-            self.trouble = error.sentence
-            self._not_before = time.monotonic() + self._alone
+            self.error = error.sentence
+            self._not_before = time.monotonic() + self._retry_after
             return None
-        self.trouble = ""
+        self.error = ""
         with self._lock:
-            self._known.update(made)
-            for text in list(self._known)[:-REMEMBERED]:
-                del self._known[text]
-        return made
+            self._cache.update(vectors)
+            for text in list(self._cache)[:-CACHED_TEXTS]:
+                del self._cache[text]
+        return vectors
 
-    def _embed(self, texts: Sequence[str]) -> Array:
-        """Here each text by itself: together, the last bits of one would depend on the others, and so on the past."""
-        if self._embedder.local:
+    def _call_embedder(self, texts: Sequence[str]) -> Array:
+        """The local model embeds each text by itself: in a batch its last bits would depend on the other texts."""
+        if self._embedder.is_local:
             return np.concatenate([self._embedder.embed([text]) for text in texts])
         return self._embedder.embed(texts)
 
-    def _in_time(self, texts: Sequence[str]) -> dict[str, Array] | None:
-        """What a server says before the deadline; only one question at a time, and none soon after a failure."""
-        if time.monotonic() < self._not_before or (self._asked is not None and not self._asked.done()):
+    def _embed_in_time(self, texts: Sequence[str]) -> dict[str, Array] | None:
+        """The answer of a server before the deadline; one request at a time, and none soon after a failure."""
+        if time.monotonic() < self._not_before or (self._pending is not None and not self._pending.done()):
             return None
-        self._asked = answer = Future[dict[str, Array] | None]()
-        Thread(target=lambda: answer.set_result(self._make(texts)), name="search-query", daemon=True).start()
+        self._pending = answer = Future[dict[str, Array] | None]()
+        Thread(target=lambda: answer.set_result(self._embed_texts(texts)), name="search-query", daemon=True).start()
         try:
             return answer.result(self._deadline)
         except TimeoutError:
-            self.trouble = f"The embeddings server takes longer than {self._deadline:g} s. Search goes by words alone."
+            self.error = f"The embeddings server takes longer than {self._deadline:g} s. Search goes by words alone."
             return None
 
 
-def pieces_of(text: str) -> list[str]:
-    """A text as one piece, or a long one as its last sentences."""
-    text = text[-NEAR:] if len(text) > WHOLE else text
-    starts = [*sentence_starts(text), len(text)] if len(text) > WHOLE else [0, len(text)]
+def split_query_text(text: str) -> list[str]:
+    """A short text as one piece, a long one as its last sentences."""
+    is_long = len(text) > WHOLE_CHARACTERS
+    text = text[-NEAR_CHARACTERS:] if is_long else text
+    starts = [*find_sentence_starts(text), len(text)] if is_long else [0, len(text)]
     pieces = [piece for start, end in pairwise(starts) if (piece := text[start:end].strip())]
-    return pieces[1:] if len(pieces) > 2 and len(text) == NEAR else pieces  # the first is cut off in its middle
+    is_first_cut = len(pieces) > 2 and len(text) == NEAR_CHARACTERS
+    return pieces[1:] if is_first_cut else pieces

@@ -1,8 +1,8 @@
-"""The pool: all vectors at hand in one matrix, by the hash of their text.
+"""A pool of vectors: all vectors of a project in one matrix, by the hash of their text.
 
-Texts come in the order of an index and change a little with every edit; their vectors stand in the order in which
-they were made. A `Laid` remembers which row belongs to which text, and looks again only for those it missed. A query
-is compared with every row at once: up to two hundred thousand vectors that is faster than anything cleverer.
+Texts come in the order of an index and change a little with every edit; vectors stand in the order in which they were
+made. `TextRows` remembers which row belongs to which text, and looks up again only the missing ones. A query is
+compared with every row at once: up to two hundred thousand vectors that is faster than an approximate index.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 200_000  # vectors; further texts are found by their words alone
-_NOWHERE = -1
+MAX_VECTORS = 200_000  # further texts are found by their words alone
+_NO_ROW = -1
 
 Vectors = NDArray[np.float32]
 
 
-class Laid:
-    """Texts in their order and the hash of each, empty where there is to be no vector."""
+class TextRows:
+    """Texts in order with the hash of each, empty where the text gets no vector, and their rows in the pool."""
 
     __slots__ = ("__weakref__", "_rows", "_version", "keys", "texts")
 
@@ -28,85 +28,85 @@ class Laid:
         """As many hashes as texts."""
         self.texts = tuple(texts)
         self.keys = tuple(keys)
-        self._rows = np.full(len(self.texts), _NOWHERE, np.intp)
+        self._rows = np.full(len(self.texts), _NO_ROW, np.intp)
         self._version = (0, 0)
 
 
-class Pool:
-    """Vectors of one dimension; another dimension begins it anew."""
+class VectorPool:
+    """Vectors of one dimension; a vector of another dimension empties the pool."""
 
     def __init__(self) -> None:
-        """Empty."""
+        """An empty pool."""
         self._lock = Lock()
-        self._at: dict[bytes, int] = {}
+        self._row_of: dict[bytes, int] = {}
         self._matrix: Vectors = np.zeros((0, 0), np.float32)
-        self._age = 0  # how often rows were moved
+        self._generation = 0  # how often rows were moved
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._row_of)
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._at
+        return key in self._row_of
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
-        """Take vectors in, those there is room for. They are rounded as they are when kept in a file."""
+        """Add or replace vectors, up to `MAX_VECTORS`. They are rounded as in a cache file."""
         rounded = vectors.astype(np.float16).astype(np.float32)
         with self._lock:
             if self._matrix.shape[1] != vectors.shape[1]:
-                self._begin(vectors.shape[1])
-            last = {key: at for at, key in enumerate(keys)}
-            new = [key for key in last if key not in self._at][: MOST - len(self._at)]
-            self._grow(len(self._at) + len(new))
-            self._at.update((key, row) for row, key in enumerate(new, start=len(self._at)))
-            here = [key for key in last if key in self._at]
-            self._matrix[[self._at[key] for key in here]] = rounded[[last[key] for key in here]]
+                self._clear(vectors.shape[1])
+            last = {key: number for number, key in enumerate(keys)}
+            new = [key for key in last if key not in self._row_of][: MAX_VECTORS - len(self._row_of)]
+            self._grow(len(self._row_of) + len(new))
+            self._row_of.update((key, row) for row, key in enumerate(new, start=len(self._row_of)))
+            present = [key for key in last if key in self._row_of]
+            self._matrix[[self._row_of[key] for key in present]] = rounded[[last[key] for key in present]]
 
-    def shed(self, wanted: Collection[bytes]) -> None:
-        """Let go of all vectors but these."""
+    def keep_only(self, wanted: Collection[bytes]) -> None:
+        """Remove all vectors but these."""
         with self._lock:
-            kept = [key for key in self._at if key in wanted]
-            self._matrix = self._matrix[[self._at[key] for key in kept]]
-            self._at = {key: row for row, key in enumerate(kept)}
-            self._age += 1
+            kept = [key for key in self._row_of if key in wanted]
+            self._matrix = self._matrix[[self._row_of[key] for key in kept]]
+            self._row_of = {key: row for row, key in enumerate(kept)}
+            self._generation += 1
 
-    def all(self) -> tuple[list[bytes], Vectors]:
-        """Every hash, and its vector."""
+    def get_all(self) -> tuple[list[bytes], Vectors]:
+        """Every hash and its vector."""
         with self._lock:
-            return list(self._at), self._matrix[: len(self._at)].copy()
+            return list(self._row_of), self._matrix[: len(self._row_of)].copy()
 
-    def some(self, keys: Sequence[bytes]) -> tuple[list[bytes], Vectors]:
-        """Those of these hashes that are here, and their vectors."""
+    def get_some(self, keys: Sequence[bytes]) -> tuple[list[bytes], Vectors]:
+        """Those of these hashes that are in the pool, and their vectors."""
         with self._lock:
-            here = [key for key in keys if key in self._at]
-            return here, self._matrix[[self._at[key] for key in here]]
+            present = [key for key in keys if key in self._row_of]
+            return present, self._matrix[[self._row_of[key] for key in present]]
 
-    def known(self, laid: Laid) -> NDArray[np.bool_]:
-        """For which texts there is a vector."""
-        return self._rows(laid)[0] >= 0
+    def has_vectors(self, texts: TextRows) -> NDArray[np.bool_]:
+        """Which of these texts have a vector."""
+        return self._find_rows(texts)[0] >= 0
 
-    def scores(self, query: Vectors, laid: Laid) -> Vectors:
-        """How near each text is to the query, from -1 to 1; 0 for those without a vector."""
-        rows, matrix = self._rows(laid)
-        scores = np.zeros(len(matrix) + 1, np.float32)  # the last one is for rows that are nowhere
+    def scores(self, query: Vectors, texts: TextRows) -> Vectors:
+        """The cosine similarity of each text with the query, from -1 to 1; 0 for texts without a vector."""
+        rows, matrix = self._find_rows(texts)
+        scores = np.zeros(len(matrix) + 1, np.float32)  # the last one is for texts without a row
         if matrix.shape[1] == query.shape[0]:
             np.vecdot(matrix, query, out=scores[:-1])  # one thread: a matrix product would wait for busy cores
         return scores[rows]
 
-    def _rows(self, laid: Laid) -> tuple[NDArray[np.intp], Vectors]:
+    def _find_rows(self, texts: TextRows) -> tuple[NDArray[np.intp], Vectors]:
         with self._lock:
-            version = (self._age, len(self._at))
-            if laid._version != version:
-                moved = laid._version[0] != self._age
-                rows = np.full(len(laid.keys), _NOWHERE, np.intp) if moved else laid._rows.copy()
-                for at in np.flatnonzero(rows == _NOWHERE).tolist():
-                    rows[at] = self._at.get(laid.keys[at], _NOWHERE)
-                laid._rows, laid._version = rows, version
-            return laid._rows, self._matrix[: len(self._at)]
+            version = (self._generation, len(self._row_of))
+            if texts._version != version:
+                has_moved = texts._version[0] != self._generation
+                rows = np.full(len(texts.keys), _NO_ROW, np.intp) if has_moved else texts._rows.copy()
+                for number in np.flatnonzero(rows == _NO_ROW).tolist():
+                    rows[number] = self._row_of.get(texts.keys[number], _NO_ROW)
+                texts._rows, texts._version = rows, version
+            return texts._rows, self._matrix[: len(self._row_of)]
 
-    def _begin(self, dimension: int) -> None:
-        self._at = {}
+    def _clear(self, dimension: int) -> None:
+        self._row_of = {}
         self._matrix = np.zeros((0, dimension), np.float32)
-        self._age += 1
+        self._generation += 1
 
     def _grow(self, rows: int) -> None:
         if rows > len(self._matrix):

@@ -1,7 +1,7 @@
-"""The index: all passages of a project, found by their words and, where there are vectors, by their meaning.
+"""The search index: all passages of a project, found by their terms and, where there are vectors, by meaning.
 
-An index never changes. The next one takes over from the one before whatever belongs to a thread that stayed
-the same, and inside a thread that changed the counts of the passages that did.
+An index never changes. The next one takes over from the previous one whatever belongs to a document that stayed the
+same, and inside a changed document the counts of the passages that did.
 """
 
 from __future__ import annotations
@@ -12,113 +12,133 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.search.index.inverted_index import Ledger, follow, make, stale
-from fabula.search.index.passage_table import Traits, seat, traits
-from fabula.search.index.postings import Integers, Postings, count
-from fabula.search.model import Hit, Passage, Query, Thread
-from fabula.search.page_query import spoken
-from fabula.search.ranking import ranked
-from fabula.text.terms import rooted
+from fabula.search.index.inverted_index import (
+    Integers,
+    InvertedIndex,
+    Postings,
+    build_inverted_index,
+    count_postings,
+    is_stale,
+    update_inverted_index,
+)
+from fabula.search.index.passage_table import DocumentTraits, build_passage_table, read_traits
+from fabula.search.model import Passage, Query, SearchDocument, SearchHit
+from fabula.search.page_query import find_query_words
+from fabula.search.ranking import rank_passages
+from fabula.text.terms import map_shared_terms
 
-_MUCH = 0.5  # of all passages new: making the ledger anew is no slower
+_MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
 
 
-class Index:
-    """A snapshot of all passages, sharing with `before` what did not change."""
+class SearchIndex:
+    """An immutable index of all passages, sharing with the previous one what did not change."""
 
     def __init__(
         self,
-        threads: Sequence[Thread],
-        before: Index | None = None,
-        kept: Mapping[str, Postings] | None = None,
+        documents: Sequence[SearchDocument],
+        previous: SearchIndex | None = None,
+        cached: Mapping[str, Postings] | None = None,
     ) -> None:
-        """Index threads; `kept` are postings read back from a cache, by the id of their thread."""
-        self.threads = tuple(threads)
-        self.passages: Sequence[Passage] = tuple(chain.from_iterable(thread.passages for thread in threads))
-        self.by_source: Mapping[str, int] = {passage.source: at for at, passage in enumerate(self.passages)}
-        self._places = {thread.id: at for at, thread in enumerate(threads)}
+        """Index documents; `cached` are postings read from the cache folder, by document id."""
+        self.documents = tuple(documents)
+        self.passages: Sequence[Passage] = tuple(chain.from_iterable(document.passages for document in documents))
+        self.by_source: Mapping[str, int] = {passage.source: number for number, passage in enumerate(self.passages)}
+        self.first_passages: Mapping[str, int] = _number_first_passages(documents)
+        self._places = {document.id: place for place, document in enumerate(documents)}
         self.postings: Mapping[str, Postings] = {}
-        self._traits: dict[str, Traits] = {}
-        same = self._take(before, kept or {})
-        self._ledger = self._merge(before, same)
-        self._seats = seat([self._traits[thread.id] for thread in threads])
+        self._traits: dict[str, DocumentTraits] = {}
+        unchanged = self._count(previous, cached or {})
+        self._inverted = self._merge(previous, unchanged)
+        self._table = build_passage_table([self._traits[document.id] for document in documents])
 
     def search(
         self,
         query: Query,
         *,
-        most: int,
+        limit: int,
         allowed: NDArray[np.bool_] | None = None,
-        vectors: NDArray[np.float32] | None = None,
-        here: int | None = None,
-    ) -> list[Hit]:
-        """The passages that answer best, best first, with scores from 0 to 1.
+        semantic_scores: NDArray[np.float32] | None = None,
+        near_passage: int | None = None,
+    ) -> list[SearchHit]:
+        """The best passages, best first, with scores from 0 to 1.
 
-        `vectors` says how near in meaning each passage is, 0 where nobody knows; `here` is the number of the
-        passage by which somebody stands, and draws a little.
+        `semantic_scores` says how near in meaning each passage is, 0 where that is unknown. Passages beside the one
+        with the number `near_passage` score a little higher.
         """
-        return ranked(self._ledger, self._seats, query, most=most, allowed=allowed, nearness=vectors, here=here)
+        return rank_passages(
+            self._inverted,
+            self._table,
+            query,
+            limit=limit,
+            allowed=allowed,
+            semantic_scores=semantic_scores,
+            near_passage=near_passage,
+        )
 
-    def spoken(self, query: Query) -> frozenset[int]:
-        """The words of what weighs most in a query, by number."""
-        return spoken(self._ledger, query)
+    def find_query_words(self, query: Query) -> frozenset[int]:
+        """The numbers of the terms in the heaviest part of a query."""
+        return find_query_words(self._inverted, query)
 
-    def words(self, number: int) -> dict[int, str]:
-        """The words of a passage by the same numbers, each as it stands there."""
-        numbers = self._ledger.numbers
-        return {numbers[term]: word for term, word in rooted(self.passages[number].text).items() if term in numbers}
+    def read_words(self, number: int) -> dict[int, str]:
+        """The words of a passage as it has them, by the numbers of their terms."""
+        numbers, terms = self._inverted.term_numbers, map_shared_terms(self.passages[number].text)
+        return {numbers[term]: word for term, word in terms.items() if term in numbers}
 
     @property
-    def said(self) -> list[str]:
-        """Every passage as it is compared by meaning."""
-        return [text for thread in self.threads for text in self._traits[thread.id].said]
+    def embedding_texts(self) -> list[str]:
+        """The text of every passage as it is embedded."""
+        return [text for document in self.documents for text in self._traits[document.id].embedding_texts]
 
-    def beside(self, number: int) -> list[int]:
-        """The passages right before and right behind one, in its thread and with no long pause between them."""
-        places = self._seats.places
+    def find_neighbours(self, number: int) -> list[int]:
+        """The passages right before and after one, in its document and without a long pause between them."""
+        slots = self._table.slots
         return [
-            at
-            for at in (number - 1, number + 1)
-            if 0 <= at < len(places) and abs(int(places[at]) - int(places[number])) == 1
+            other
+            for other in (number - 1, number + 1)
+            if 0 <= other < len(slots) and abs(int(slots[other]) - int(slots[number])) == 1
         ]
 
-    def _take(self, before: Index | None, kept: Mapping[str, Postings]) -> set[str]:
-        """Counts and traits of every thread; which of them are those of the index before."""
-        same: set[str] = set()
+    def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> set[str]:
+        """Set the postings and traits of every document; returns the ids of those taken from the previous index."""
+        unchanged: set[str] = set()
         postings: dict[str, Postings] = {}
-        for thread in self.threads:
-            place = before._places.get(thread.id) if before is not None else None
-            was = before.threads[place] if before is not None and place is not None else None
-            if before is not None and was is not None and (was is thread or was.passages == thread.passages):
-                postings[thread.id] = before.postings[thread.id]
-                self._traits[thread.id] = before._traits[thread.id]
-                same.add(thread.id)
+        for document in self.documents:
+            place = previous._places.get(document.id) if previous is not None else None
+            old = previous.documents[place] if previous is not None and place is not None else None
+            if previous is not None and old is not None and (old is document or old.passages == document.passages):
+                postings[document.id] = previous.postings[document.id]
+                self._traits[document.id] = previous._traits[document.id]
+                unchanged.add(document.id)
                 continue
-            known = before.postings[thread.id] if before is not None and was is not None else None
-            made = kept[thread.id] if thread.id in kept else count(thread, was, known)
-            postings[thread.id] = made
-            self._traits[thread.id] = traits(thread, made)
+            known = previous.postings[document.id] if previous is not None and old is not None else None
+            counted = cached[document.id] if document.id in cached else count_postings(document, old, known)
+            postings[document.id] = counted
+            self._traits[document.id] = read_traits(document, counted)
         self.postings = postings
-        return same
+        return unchanged
 
-    def _merge(self, before: Index | None, same: set[str]) -> Ledger:
-        new = sum(len(thread.passages) for thread in self.threads if thread.id not in same)
-        if before is None or new > _MUCH * len(self.passages) or stale(before._ledger):
-            return make([self.postings[thread.id] for thread in self.threads])
-        firsts, olds = _firsts(self.threads), _firsts(before.threads)
-        moved: Integers = np.full(len(before.passages), -1, np.int32)
-        for thread in self.threads:
-            if thread.id in same:
-                first, old, size = firsts[thread.id], olds[thread.id], len(thread.passages)
+    def _merge(self, previous: SearchIndex | None, unchanged: set[str]) -> InvertedIndex:
+        new = sum(len(document.passages) for document in self.documents if document.id not in unchanged)
+        if previous is None or new > _MAX_UPDATED_SHARE * len(self.passages) or is_stale(previous._inverted):
+            return build_inverted_index([self.postings[document.id] for document in self.documents])
+        moved: Integers = np.full(len(previous.passages), -1, np.int32)
+        for document in self.documents:
+            if document.id in unchanged:
+                first, size = self.first_passages[document.id], len(document.passages)
+                old = previous.first_passages[document.id]
                 moved[old : old + size] = np.arange(first, first + size)
-        added = [(self.postings[thread.id], firsts[thread.id]) for thread in self.threads if thread.id not in same]
-        return follow(before._ledger, moved, added)
+        added = [
+            (self.postings[document.id], self.first_passages[document.id])
+            for document in self.documents
+            if document.id not in unchanged
+        ]
+        return update_inverted_index(previous._inverted, moved, added)
 
 
-def _firsts(threads: Sequence[Thread]) -> dict[str, int]:
-    """The number of each thread's first passage."""
+def _number_first_passages(documents: Sequence[SearchDocument]) -> dict[str, int]:
+    """The number of each document's first passage."""
     firsts, number = {}, 0
-    for thread in threads:
-        firsts[thread.id] = number
-        number += len(thread.passages)
+    for document in documents:
+        firsts[document.id] = number
+        number += len(document.passages)
     return firsts

@@ -1,109 +1,181 @@
-"""The ledger: for each word of all threads, which passages hold it.
+"""The inverted index: for each term, which passages hold it.
 
-Made from the postings of threads, sorted by word. When a few threads change, their entries are taken out, the
-others moved to their new numbers, and the new ones put in: no text is looked at and nothing is sorted again.
+`Postings` count the terms of one document by passage. They are plain arrays and a list of terms, so that a document
+can be kept in a cache folder and read back without its text. A document that changed takes over the rows of the
+passages that did not. `InvertedIndex` merges the postings of all documents, sorted by term. When a few documents
+change, their entries are removed, the others get their new passage numbers and the new entries are inserted: no text
+is read and nothing is sorted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from fabula.search.index.postings import Integers, Postings
-from fabula.text.bounded_cache import Remembered
+from fabula.search.message_header import parse_message_header
+from fabula.search.model import SearchDocument
+from fabula.text.bounded_cache import BoundedTextCache
+from fabula.text.terms import count_terms
 
-Shares = tuple[Integers, NDArray[np.float32]]  # words by number, and what each counts for
+Integers = NDArray[np.int32]
+WeightedNumbers = tuple[Integers, NDArray[np.float32]]  # numbers of terms, and the weight of each
 
-SPOKEN = 1_000_000  # characters of text whose words are kept
-SLACK = 2  # times as many words may be known as are in use, before all is made anew
-
-
-class Ledger(Struct, frozen=True, eq=False):
-    """Entries sorted by word."""
-
-    numbers: Mapping[str, int]  # of words
-    words: Integers  # the word of each entry,
-    holders: Integers  # the passage that holds it,
-    counts: NDArray[np.float32]  # and how often
-    starts: NDArray[np.int64]  # where the entries of each word begin; one more than there are words
-    # of texts that were looked for, their words and their characters
-    spoken: Remembered[tuple[Shares, Shares]] = field(default_factory=lambda: Remembered(SPOKEN))
-
-    def held(self, words: NDArray[np.int64] | Integers) -> NDArray[np.int64]:
-        """How many passages hold each of these words."""
-        return self.starts[words + 1] - self.starts[words]
-
-    def entries(self, words: NDArray[np.int64] | Integers) -> tuple[NDArray[np.int64], Integers, NDArray[np.float32]]:
-        """All entries of these words: which of them it is, who holds it, and how often."""
-        held = self.held(words)
-        rows = np.repeat(np.arange(len(words)), held)
-        at = np.arange(len(rows)) + np.repeat(self.starts[words] - (np.cumsum(held) - held), held)
-        return rows, self.holders[at], self.counts[at]
+QUERY_CACHE_CHARACTERS = 1_000_000  # of query text whose terms are cached
+MAX_UNUSED_FACTOR = 2  # times as many terms may be known as are in use, before the index is built again
 
 
-def make(postings: Sequence[Postings]) -> Ledger:
-    """The ledger of all these threads, one after the other."""
-    numbers: dict[str, int] = {}
-    firsts = np.cumsum([0, *(len(each.starts) - 1 for each in postings)])[:-1].tolist()
-    words, holders, counts = _entries(numbers, list(zip(postings, firsts, strict=True)))
-    order = np.argsort(words, kind="stable")
-    held = np.bincount(words, minlength=len(numbers))
-    return Ledger(numbers, words[order], holders[order], counts[order], _starts(held))
+class Postings(Struct, frozen=True, eq=False):
+    """The terms of one document, row by row: which terms a passage holds, and how often."""
+
+    terms: tuple[str, ...]
+    starts: Integers  # where the row of each passage begins; one more than there are passages
+    term_places: Integers  # places of terms in `terms`
+    counts: Integers
 
 
-def follow(before: Ledger, moved: Integers, new: Sequence[tuple[Postings, int]]) -> Ledger:
-    """The ledger after a change: `moved` is the new number of each old passage, or -1; `new` are threads to put in."""
-    numbers = dict(before.numbers)
-    added = _entries(numbers, new)
-    order = np.argsort(added[0], kind="stable")
-    holders = moved[before.holders]
-    stays = holders >= 0
-    words = before.words[stays]
-    places = np.searchsorted(words, added[0][order], side="right") + np.arange(len(order))
-    old = np.ones(len(words) + len(order), np.bool_)
-    old[places] = False
+def count_postings(
+    document: SearchDocument, previous: SearchDocument | None = None, known: Postings | None = None
+) -> Postings:
+    """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows."""
+    known_rows: Mapping[str, int] = {}
+    if previous is None or known is None:
+        known = None
+    else:
+        known_rows = {passage.text: row for row, passage in enumerate(previous.passages)}
+    places: dict[str, int] = {term: place for place, term in enumerate(known.terms if known is not None else ())}
+    lengths: list[int] = []
+    rows: list[Integers] = []
+    counts: list[Integers] = []
+    for passage in document.passages:
+        row = known_rows.get(passage.text)
+        if row is not None and known is not None:
+            span = slice(int(known.starts[row]), int(known.starts[row + 1]))
+            rows.append(known.term_places[span])
+            counts.append(known.counts[span])
+        else:
+            terms = count_terms(parse_message_header(passage).text)
+            rows.append(np.array([places.setdefault(intern(term), len(places)) for term in terms], np.int32))
+            counts.append(np.fromiter(terms.values(), np.int32, len(terms)))
+        lengths.append(len(rows[-1]))
+    empty = np.zeros(0, np.int32)
+    starts = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+    postings = Postings(tuple(places), starts, np.concatenate([empty, *rows]), np.concatenate([empty, *counts]))
+    return _drop_unused_terms(postings) if known is not None else postings
 
-    def woven(stayed: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
-        made = np.empty(len(old), stayed.dtype)
-        made[old] = stayed
-        made[places] = came[order]
-        return made
 
-    held = np.bincount(added[0], minlength=len(numbers))
-    held[: len(before.numbers)] += np.diff(before.starts)
-    held -= np.bincount(before.words[~stays], minlength=len(numbers))
-    return Ledger(
-        numbers,
-        woven(words, added[0]),
-        woven(holders[stays], added[1]),
-        woven(before.counts[stays], added[2]),
-        _starts(held),
+def _drop_unused_terms(postings: Postings) -> Postings:
+    """The postings without the terms of passages that are gone, once there are many of them."""
+    used = np.unique(postings.term_places)
+    if len(postings.terms) <= 2 * len(used) + 64:
+        return postings
+    return Postings(
+        tuple(postings.terms[place] for place in used),
+        postings.starts,
+        np.searchsorted(used, postings.term_places).astype(np.int32),
+        postings.counts,
     )
 
 
-def stale(ledger: Ledger) -> bool:
-    """Are most of the words it knows in use no more?"""
-    return len(ledger.numbers) > SLACK * int(np.count_nonzero(np.diff(ledger.starts))) + 1000
+class InvertedIndex(Struct, frozen=True, eq=False):
+    """The entries of all documents, sorted by term."""
+
+    term_numbers: Mapping[str, int]
+    terms: Integers  # the term of each entry,
+    passages: Integers  # the passage that holds it,
+    counts: NDArray[np.float32]  # and how often
+    starts: NDArray[np.int64]  # where the entries of each term begin; one more than there are terms
+    # the terms and the single characters of query texts
+    query_cache: BoundedTextCache[tuple[WeightedNumbers, WeightedNumbers]] = field(
+        default_factory=lambda: BoundedTextCache(QUERY_CACHE_CHARACTERS)
+    )
+
+    def count_passages(self, terms: NDArray[np.int64] | Integers) -> NDArray[np.int64]:
+        """How many passages hold each of these terms."""
+        return self.starts[terms + 1] - self.starts[terms]
+
+    def find_postings(
+        self, terms: NDArray[np.int64] | Integers
+    ) -> tuple[NDArray[np.int64], Integers, NDArray[np.float32]]:
+        """All entries of these terms: the place of the term in `terms`, the passage, and the count."""
+        entry_counts = self.count_passages(terms)
+        rows = np.repeat(np.arange(len(terms)), entry_counts)
+        firsts = self.starts[terms] - (np.cumsum(entry_counts) - entry_counts)
+        entries = np.arange(len(rows)) + np.repeat(firsts, entry_counts)
+        return rows, self.passages[entries], self.counts[entries]
 
 
-def _entries(
-    numbers: dict[str, int], threads: Sequence[tuple[Postings, int]]
+def build_inverted_index(postings: Sequence[Postings]) -> InvertedIndex:
+    """The inverted index of these documents, one after the other."""
+    numbers: dict[str, int] = {}
+    firsts = np.cumsum([0, *(len(each.starts) - 1 for each in postings)])[:-1].tolist()
+    terms, passages, counts = _list_entries(numbers, list(zip(postings, firsts, strict=True)))
+    order = np.argsort(terms, kind="stable")
+    entry_counts = np.bincount(terms, minlength=len(numbers))
+    return InvertedIndex(numbers, terms[order], passages[order], counts[order], _sum_starts(entry_counts))
+
+
+def update_inverted_index(
+    previous: InvertedIndex, moved: Integers, added: Sequence[tuple[Postings, int]]
+) -> InvertedIndex:
+    """The index after a change.
+
+    `moved` is the new number of each old passage, or -1. `added` are the postings to insert, each with the number of
+    its first passage.
+    """
+    numbers = dict(previous.term_numbers)
+    new_terms, new_passages, new_counts = _list_entries(numbers, added)
+    order = np.argsort(new_terms, kind="stable")
+    passages = moved[previous.passages]
+    stays = passages >= 0
+    terms = previous.terms[stays]
+    places = np.searchsorted(terms, new_terms[order], side="right") + np.arange(len(order))
+    is_old = np.ones(len(terms) + len(order), np.bool_)
+    is_old[places] = False
+
+    def merge(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        merged = np.empty(len(is_old), old.dtype)
+        merged[is_old] = old
+        merged[places] = new[order]
+        return merged
+
+    entry_counts = np.bincount(new_terms, minlength=len(numbers))
+    entry_counts[: len(previous.term_numbers)] += np.diff(previous.starts)
+    entry_counts -= np.bincount(previous.terms[~stays], minlength=len(numbers))
+    return InvertedIndex(
+        numbers,
+        merge(terms, new_terms),
+        merge(passages[stays], new_passages),
+        merge(previous.counts[stays], new_counts),
+        _sum_starts(entry_counts),
+    )
+
+
+def is_stale(index: InvertedIndex) -> bool:
+    """Are most of the known terms no longer in use?"""
+    used = int(np.count_nonzero(np.diff(index.starts)))
+    return len(index.term_numbers) > MAX_UNUSED_FACTOR * used + 1000
+
+
+def _list_entries(
+    numbers: dict[str, int], documents: Sequence[tuple[Postings, int]]
 ) -> tuple[Integers, Integers, NDArray[np.float32]]:
-    words: list[Integers] = [np.zeros(0, np.int32)]
-    holders: list[Integers] = [np.zeros(0, np.int32)]
+    """The term, passage and count of every entry; new terms get a number in `numbers`."""
+    terms: list[Integers] = [np.zeros(0, np.int32)]
+    passages: list[Integers] = [np.zeros(0, np.int32)]
     counts: list[Integers] = [np.zeros(0, np.int32)]
-    for each, first in threads:
-        known = np.array([numbers.setdefault(word, len(numbers)) for word in each.words], np.int32)
-        rows = np.arange(first, first + len(each.starts) - 1, dtype=np.int32)
-        words.append(known[each.places])
-        holders.append(np.repeat(rows, np.diff(each.starts)))
-        counts.append(each.counts)
-    return np.concatenate(words), np.concatenate(holders), np.concatenate(counts).astype(np.float32)
+    for postings, first in documents:
+        known = np.array([numbers.setdefault(term, len(numbers)) for term in postings.terms], np.int32)
+        rows = np.arange(first, first + len(postings.starts) - 1, dtype=np.int32)
+        terms.append(known[postings.term_places])
+        passages.append(np.repeat(rows, np.diff(postings.starts)))
+        counts.append(postings.counts)
+    return np.concatenate(terms), np.concatenate(passages), np.concatenate(counts).astype(np.float32)
 
 
-def _starts(held: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(held)])
+def _sum_starts(entry_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(entry_counts)])

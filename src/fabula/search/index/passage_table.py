@@ -1,7 +1,7 @@
-"""Seats: what is known of each passage besides its words, and where it stands among its neighbours.
+"""The passage table: what is known of each passage besides its terms, and where it stands among its neighbours.
 
-Passages are laid out in one row with a gap after each thread, and wherever those who spoke paused for hours, so
-that what is lent to neighbours falls into the gap where there is none.
+All passages are laid out in one row of slots. There is a gap of empty slots after each document and after each long
+pause in a conversation, so that the share of a term that neighbours get falls into the gap where there is no neighbour.
 """
 
 from __future__ import annotations
@@ -13,122 +13,129 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.core.ids import moment_of
-from fabula.search.index.postings import Postings
-from fabula.search.message_header import lead
-from fabula.search.model import Thread
+from fabula.core.ids import parse_timestamp
+from fabula.search.index.inverted_index import Postings
+from fabula.search.message_header import parse_message_header
+from fabula.search.model import SearchDocument
 
-LENT = (0.3, 0.15)  # of a word's count goes to the passages beside, and to those behind them
-GAP = len(LENT)  # places between threads
+NEIGHBOUR_SHARES = (0.3, 0.15)  # of a term's count that the passages at distance 1 and 2 get
+GAP = len(NEIGHBOUR_SHARES)  # empty slots between documents
 PAUSE = timedelta(hours=6)  # after which people speak of something else
 
 Numbers = NDArray[np.float32]
 
-_NONE: Numbers = np.zeros(0, np.float32)
+_EMPTY: Numbers = np.zeros(0, np.float32)
 
 
-class Seats(Struct, frozen=True, eq=False):
+class PassageTable(Struct, frozen=True, eq=False):
     """All passages in order, as arrays."""
 
-    threads: NDArray[np.int32]  # the thread of each passage
-    places: NDArray[np.int32]  # of each passage in the row
-    width: int  # of the row
-    numbers: NDArray[np.int32]  # of the passage at each place; -1 in a gap
-    breadth: Numbers  # how long a passage is with its neighbours, the average being 1
-    thread_breadth: Numbers
+    documents: NDArray[np.int32]  # the number of each passage's document
+    slots: NDArray[np.int32]  # the slot of each passage
+    slot_count: int
+    passage_at_slot: NDArray[np.int32]  # -1 in a gap
+    relative_length: Numbers  # of a passage with its neighbours, where 1 is the average
+    document_length: Numbers  # of each document, where 1 is the average
     days: NDArray[np.int32]
-    voices: NDArray[np.int32]  # who speaks, as a number; 0 for nobody
-    names: tuple[str, ...]  # of the voices
-    asks: Numbers  # 1 where a passage ends with a question
+    speakers: NDArray[np.int32]  # numbers of speakers; 0 for none
+    speaker_names: tuple[str, ...]
+    ends_with_question: Numbers  # 1 where it does
 
     @property
-    def dated(self) -> bool:
-        """Is it known of any passage when it was said?"""
+    def has_dates(self) -> bool:
+        """Is the date of any passage known?"""
         return bool(self.days.any())
 
     @property
     def size(self) -> int:
-        """How many passages there are."""
-        return len(self.places)
+        """The number of passages."""
+        return len(self.slots)
 
 
-class Traits(Struct, frozen=True, eq=False):
-    """What is known of the passages of one thread besides their words."""
+class DocumentTraits(Struct, frozen=True, eq=False):
+    """What is known of the passages of one document besides their terms."""
 
-    lengths: Numbers  # in words
+    lengths: Numbers  # in terms
     days: NDArray[np.int32]
-    asks: Numbers
-    speakers: tuple[str, ...]  # all who speak in it,
-    voices: NDArray[np.int32]  # and which of them speaks each passage
-    pauses: NDArray[np.int32]  # how many long pauses there were up to each passage
-    said: tuple[str, ...]
+    ends_with_question: Numbers
+    speakers: tuple[str, ...]  # all speakers of the document,
+    passage_speakers: NDArray[np.int32]  # and the speaker of each passage
+    pauses: NDArray[np.int32]  # the number of long pauses before each passage
+    embedding_texts: tuple[str, ...]
 
 
-def traits(thread: Thread, postings: Postings) -> Traits:
-    """Read the passages of a thread."""
-    leads = [lead(passage) for passage in thread.passages]
-    rows = np.repeat(np.arange(len(leads)), np.diff(postings.starts))
+def read_traits(document: SearchDocument, postings: Postings) -> DocumentTraits:
+    """The traits of a document."""
+    headers = [parse_message_header(passage) for passage in document.passages]
+    rows = np.repeat(np.arange(len(headers)), np.diff(postings.starts))
     speakers: dict[str, int] = {}
-    return Traits(
-        np.bincount(rows, postings.counts, len(leads)).astype(np.float32),
-        np.array([each.day for each in leads], np.int32),
-        np.array([each.asks for each in leads], np.float32),
-        voices=np.array([speakers.setdefault(each.speaker, len(speakers)) for each in leads], np.int32),
+    return DocumentTraits(
+        np.bincount(rows, postings.counts, len(headers)).astype(np.float32),
+        np.array([header.day for header in headers], np.int32),
+        np.array([header.ends_with_question for header in headers], np.float32),
+        passage_speakers=np.array([speakers.setdefault(header.speaker, len(speakers)) for header in headers], np.int32),
         speakers=tuple(speakers),
-        pauses=_pauses(thread),
-        said=tuple(each.said for each in leads),
+        pauses=_count_pauses(document),
+        embedding_texts=tuple(header.embedding_text for header in headers),
     )
 
 
-def _pauses(thread: Thread) -> NDArray[np.int32]:
-    found = np.zeros(len(thread.passages), np.int32)
+def _count_pauses(document: SearchDocument) -> NDArray[np.int32]:
+    pauses = np.zeros(len(document.passages), np.int32)
     last: datetime | None = None
-    for at, passage in enumerate(thread.passages):
-        now = moment_of(passage.at) if passage.at else None
-        found[at] = now is not None and last is not None and abs(now - last) > PAUSE
-        last = now or last
-    return np.cumsum(found, dtype=np.int32)
+    for number, passage in enumerate(document.passages):
+        time = parse_timestamp(passage.at) if passage.at else None
+        pauses[number] = time is not None and last is not None and abs(time - last) > PAUSE
+        last = time or last
+    return np.cumsum(pauses, dtype=np.int32)
 
 
-def seat(threads: Sequence[Traits]) -> Seats:
-    """Lay out threads, one after the other."""
-    sizes = np.array([len(each.days) for each in threads], np.int64)
+def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
+    """The table of all documents, one after the other."""
+    sizes = np.array([len(traits.days) for traits in documents], np.int64)
     size = int(sizes.sum())
-    owner = np.repeat(np.arange(len(threads), dtype=np.int32), sizes)
-    pauses = np.concatenate([_NONE, *(each.pauses for each in threads)]).astype(np.int32)
-    before = np.cumsum([0, *(each.pauses[-1] if len(each.pauses) else 0 for each in threads)], dtype=np.int32)
-    places = np.arange(size, dtype=np.int32) + GAP * (owner + 1 + pauses + before[owner])
-    width = size + GAP * (len(threads) + 1 + int(before[-1]))
-    numbers = np.full(width, -1, np.int32)
-    numbers[places] = np.arange(size)
+    document = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
+    pauses = np.concatenate([_EMPTY, *(traits.pauses for traits in documents)]).astype(np.int32)
+    earlier = np.cumsum([0, *(traits.pauses[-1] if len(traits.pauses) else 0 for traits in documents)], dtype=np.int32)
+    slots = np.arange(size, dtype=np.int32) + GAP * (document + 1 + pauses + earlier[document])
+    slot_count = size + GAP * (len(documents) + 1 + int(earlier[-1]))
+    passage_at_slot = np.full(slot_count, -1, np.int32)
+    passage_at_slot[slots] = np.arange(size)
     names = {"": 0}
-    known = [np.array([names.setdefault(one, len(names)) for one in each.speakers], np.int32) for each in threads]
-    lengths = np.concatenate([_NONE, *(each.lengths for each in threads)])
-    return Seats(
-        owner,
-        places,
-        width,
-        numbers,
-        _breadth(places, width, lengths),
-        _relative(np.bincount(owner, lengths, len(threads)).astype(np.float32)),
-        np.concatenate([_NONE, *(each.days for each in threads)]).astype(np.int32),
-        np.concatenate([_NONE, *(of[each.voices] for of, each in zip(known, threads, strict=True))]).astype(np.int32),
+    speakers = [
+        np.array([names.setdefault(name, len(names)) for name in traits.speakers], np.int32)[traits.passage_speakers]
+        for traits in documents
+    ]
+    lengths = np.concatenate([_EMPTY, *(traits.lengths for traits in documents)])
+    return PassageTable(
+        document,
+        slots,
+        slot_count,
+        passage_at_slot,
+        _measure_with_neighbours(slots, slot_count, lengths),
+        _divide_by_mean(np.bincount(document, lengths, len(documents)).astype(np.float32)),
+        np.concatenate([_EMPTY, *(traits.days for traits in documents)]).astype(np.int32),
+        np.concatenate([_EMPTY, *speakers]).astype(np.int32),
         tuple(names),
-        np.concatenate([_NONE, *(each.asks for each in threads)]),
+        np.concatenate([_EMPTY, *(traits.ends_with_question for traits in documents)]),
     )
 
 
-def _breadth(places: NDArray[np.int32], width: int, lengths: Numbers) -> Numbers:
-    row = np.zeros(width, np.float32)
-    row[places] = lengths
+def _measure_with_neighbours(slots: NDArray[np.int32], slot_count: int, lengths: Numbers) -> Numbers:
+    row = np.zeros(slot_count, np.float32)
+    row[slots] = lengths
+    return _divide_by_mean(share_with_neighbours(row)[slots])
+
+
+def share_with_neighbours(row: Numbers) -> Numbers:
+    """A value for each slot: its own, and the shares it gets from the slots beside it."""
     total = row.copy()
-    for away, part in enumerate(LENT, 1):
-        total[away:] += part * row[:-away]
-        total[:-away] += part * row[away:]
-    return _relative(total[places])
+    for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
+        total[distance:] += share * row[:-distance]
+        total[:-distance] += share * row[distance:]
+    return total
 
 
-def _relative(lengths: Numbers) -> Numbers:
-    """Beside their average."""
+def _divide_by_mean(lengths: Numbers) -> Numbers:
     mean = float(lengths.mean()) if len(lengths) else 0.0
     return lengths / mean if mean else np.ones_like(lengths)

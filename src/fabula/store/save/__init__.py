@@ -1,1 +1,1 @@
-"""Saves: a whole project as one readable file (sav-2)."""
+"""Saves: save a whole project to one readable file, check it and load it (sav-2)."""

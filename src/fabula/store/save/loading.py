@@ -1,9 +1,8 @@
-"""Loading a save: checked from end to end before the first row is written, then one transaction.
+"""Loading a save: check all of it before the first row is written, then load it in one transaction (sav-2).
 
-The file is read twice. The first time everything in it is checked; the second time its rows are written,
-and since every member must match the checksums of the first reading, what is written is what was checked.
-A project that is replaced is saved first, in the same transaction, into the folder of backups. What a
-person says of themselves is only added to: profile, memories and settings that are here stay as they are.
+The file is read twice: first it is checked, then its rows are written. Every member must match its checksum in both
+passes, so what is written is what was checked. A project that is replaced is saved first, in the same transaction, to
+the folder of backups. The user's profile, memory and settings are only added to: rows that exist here stay as they are.
 """
 
 from __future__ import annotations
@@ -17,120 +16,121 @@ from pathlib import Path
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, sound_id
-from fabula.store.backup import FOLDER, KEPT
-from fabula.store.save.checking import Report, check, depths, verify, warnings
-from fabula.store.save.manifest import Manifest, Record, damaged
-from fabula.store.save.progress import Progress, Steps
-from fabula.store.save.reader import OpenSave
-from fabula.store.save.saving import save_from
-from fabula.store.save.tables import Shape, shapes
-from fabula.store.save.writer import slug
-from fabula.store.store import OWNER, Store
+from fabula.core.ids import is_valid_id, new_id
+from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS
+from fabula.store.save.checking import SaveReport, check_save, find_depths, list_warnings, verify_save
+from fabula.store.save.manifest import Record, SaveManifest, save_damaged
+from fabula.store.save.progress import Progress, ProgressCounter
+from fabula.store.save.reader import SaveReader
+from fabula.store.save.saving import make_slug, save_transaction
+from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
-from fabula.store.transaction import Writing
+from fabula.store.transaction import WriteTransaction
 
-__all__ = ["Loaded", "Report", "load", "verify"]
+__all__ = ["LoadResult", "SaveReport", "load_save", "verify_save"]
 
-_AT_ONCE = 500
-_CHARACTERS = 4_000_000  # of one batch
+_BATCH_ROWS = 500
+_BATCH_CHARACTERS = 4_000_000
 
 
-class Loaded(Struct, frozen=True, kw_only=True):
-    """What became of a save."""
+class LoadResult(Struct, frozen=True, kw_only=True):
+    """The result of loading a save."""
 
     project_id: str
-    backup: Path | None = None  # what was there before
-    kept_back: dict[str, int] = {}  # rows of the person's that were not loaded, by table: here they say otherwise
+    backup: Path | None = None  # a save of the project that was replaced
+    not_loaded: dict[str, int] = {}  # rows of the user that differ from those here, by table
     warnings: tuple[str, ...] = ()
 
 
-def load(
+def load_save(
     store: Store,
     path: Path,
     *,
-    into: str | None = None,
+    project_id: str | None = None,
     replace: bool = False,
-    user: str | None = OWNER,
+    user: str | None = LOCAL_USER,
     progress: Progress | None = None,
-) -> Loaded:
+) -> LoadResult:
     """Load a save as a new project, or in place of one that is saved first; all of it or nothing.
 
-    `user` is who gets the profile, memory and settings in it, where they have none yet; None for nobody.
+    `user` gets the profile, memory and settings in the save where they have none yet; None for nobody.
     """
-    with OpenSave(path) as first:
+    with SaveReader(path) as first:
         manifest = first.manifest
-        steps = Steps(progress, 2 * manifest.rows)
-        check(first, steps)
-    target = _target(store, manifest, into, replace)
+        counter = ProgressCounter(progress, 2 * manifest.rows)
+        check_save(first, counter)
+    target = _choose_id(store, manifest, project_id, replace)
     before, _ = store.versions(project=target)
     backup: Path | None = None
-    kept_back: dict[str, int] = {}
+    not_loaded: dict[str, int] = {}
     try:
-        with OpenSave(path) as again, store.write(project=target, user=user) as tx:
-            if again.manifest != manifest:
-                raise damaged(again.label, "it changed while it was being read")
+        with SaveReader(path) as second, store.write(project=target, user=user) as tx:
+            if second.manifest != manifest:
+                raise save_damaged(second.label, "it changed while it was being read")
             if tx.row(projects) is not None:
-                backup = _saved_first(tx, store, target, replace)
-                for shape in reversed(shapes()):
-                    if shape.owner == "project":
-                        tx.remove(shape.table)  # one by one: whoever holds a view learns what is gone
-            for shape in shapes():
-                if not tx.belongs_to(shape.owner):
+                backup = _back_up_project(tx, store, target, replace)
+                for table_format in reversed(table_formats()):
+                    if table_format.owner == "project":
+                        tx.delete_rows(table_format.table)  # each by itself, so that the change feed names them
+            for table_format in table_formats():
+                if not tx.has_owner(table_format.owner):
                     continue
-                rows = _rows(again, shape)
-                if shape.owner == "user":
-                    rows = _missing_here(tx, shape, rows, kept_back)
+                rows = _read_rows(second, table_format)
+                if table_format.owner == "user":
+                    rows = _skip_existing(tx, table_format, rows, not_loaded)
                 for batch in _batches(rows):
-                    tx.add(shape.table, *batch)
-                    steps.took(len(batch))
-            steps.finish()  # the last chance to cancel
+                    tx.insert(table_format.table, *batch)
+                    counter.advance(len(batch))
+            counter.finish()  # the last chance to cancel
     except BaseException:
         if backup is not None:
-            _forget(store, target, before, backup)
+            _remove_backup(store, target, before, backup)
         raise
-    _prune(store, target)
-    said = [
-        f"{count} of {table} stayed as they are here; the save says otherwise." for table, count in kept_back.items()
+    _prune_backups(store, target)
+    differences = [
+        f"{count} of {table} stayed as they are here; the save says otherwise." for table, count in not_loaded.items()
     ]
-    return Loaded(project_id=target, backup=backup, kept_back=kept_back, warnings=(*warnings(manifest), *said))
+    return LoadResult(
+        project_id=target, backup=backup, not_loaded=not_loaded, warnings=(*list_warnings(manifest), *differences)
+    )
 
 
-def backups(store: Store, project_id: str) -> list[Path]:
-    """What was saved of a project before something else took its place, the oldest first."""
-    return sorted((store.folder / FOLDER).glob(f"*-{_mark(project_id)}*.fabula"))
+def list_project_backups(store: Store, project_id: str) -> list[Path]:
+    """The saves of a project that were made before it was replaced, the oldest first."""
+    return sorted((store.folder / BACKUP_FOLDER).glob(f"*-{_hash_id(project_id)}*.fabula"))
 
 
-def _target(store: Store, manifest: Manifest, into: str | None, replace: bool) -> str:
-    """The id under which the project will stand."""
-    if into is not None and not sound_id(into):
+def _choose_id(store: Store, manifest: SaveManifest, requested: str | None, replace: bool) -> str:
+    """The id that the loaded project gets."""
+    if requested is not None and not is_valid_id(requested):
         raise FabulaError(
             Code.PROJECT_INVALID,
-            f"{into[:80]!r} cannot be the id of a project: it must be short, without spaces or slashes. "
+            f"{requested[:80]!r} cannot be the id of a project: it must be short, without spaces or slashes. "
             "Nothing was changed.",
         )
-    wanted = into or manifest.project.id
-    if replace or wanted not in store.project_ids():
-        return wanted
-    if into is None:
+    project_id = requested or manifest.project.id
+    if replace or project_id not in store.project_ids():
+        return project_id
+    if requested is None:
         return new_id()
-    raise _taken(wanted)
+    raise _duplicate_id(project_id)
 
 
-def _saved_first(tx: Writing, store: Store, project_id: str, replace: bool) -> Path:
-    """A save of what is there now, if it may be replaced."""
+def _back_up_project(tx: WriteTransaction, store: Store, project_id: str, replace: bool) -> Path:
+    """Save the project that is there now, if it may be replaced."""
     if not replace:
-        raise _taken(project_id)
-    folder = store.folder / FOLDER
+        raise _duplicate_id(project_id)
+    folder = store.folder / BACKUP_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S%f")
-    words = slug(tx.need(projects).title)
-    backup = folder / f"{stamp}-{_mark(project_id)}{'-' if words else ''}{words}.fabula"
-    save_from(tx, backup)
+    slug = make_slug(tx.require(projects).title)
+    backup = folder / f"{stamp}-{_hash_id(project_id)}{'-' if slug else ''}{slug}.fabula"
+    save_transaction(tx, backup)
     return backup
 
 
-def _taken(project_id: str) -> FabulaError:
+def _duplicate_id(project_id: str) -> FabulaError:
     return FabulaError(
         Code.STORE_DUPLICATE,
         f"There is a project {project_id!r} already. Nothing was changed. Choose another id, or replace the project: "
@@ -138,68 +138,72 @@ def _taken(project_id: str) -> FabulaError:
     )
 
 
-def _rows(save: OpenSave, shape: Shape) -> Iterator[Record]:
-    """The rows of a table as the store takes them, those above before those below."""
-    records: Iterator[Record] = (line.record for line in save.lines(shape.name))
-    if shape.parent is not None:
-        records = iter(_from_the_top(list(records), shape.key, shape.parent.columns))
+def _read_rows(save: SaveReader, table_format: TableFormat) -> Iterator[Record]:
+    """The rows of a table as they are inserted, parents before children."""
+    records: Iterator[Record] = (line.record for line in save.lines(table_format.name))
+    if table_format.parent is not None:
+        records = iter(_sort_by_depth(list(records), table_format.key, table_format.parent.columns))
     for record in records:
-        for name in shape.files:
+        for name in table_format.file_columns:
             if record.get(name) is not None:
                 record[name] = save.text(record[name]["file"])
-        for name in shape.empty:
+        for name in table_format.null_columns:
             if record.get(name, ...) is None:
                 del record[name]
         yield record
 
 
-def _missing_here(tx: Writing, shape: Shape, records: Iterator[Record], kept_back: dict[str, int]) -> Iterator[Record]:
-    """The rows of a person whose keys are not taken here; counts those that say something else than is here."""
-    here = {tuple([row._mapping[name] for name in shape.key]): row._mapping for row in tx.rows(shape.table)}
+def _skip_existing(
+    tx: WriteTransaction, table_format: TableFormat, records: Iterator[Record], not_loaded: dict[str, int]
+) -> Iterator[Record]:
+    """The user's rows whose keys do not exist here; rows that exist and differ are counted in `not_loaded`."""
+    existing = {
+        tuple([row._mapping[name] for name in table_format.key]): row._mapping for row in tx.rows(table_format.table)
+    }
     for record in records:
-        found = here.get(tuple([record[name] for name in shape.key]))
-        if found is None:
+        row = existing.get(tuple([record[name] for name in table_format.key]))
+        if row is None:
             yield record
-        elif any(found[name] != value for name, value in record.items()):
-            kept_back[shape.name] = kept_back.get(shape.name, 0) + 1
+        elif any(row[name] != value for name, value in record.items()):
+            not_loaded[table_format.name] = not_loaded.get(table_format.name, 0) + 1
 
 
-def _from_the_top(records: list[Record], key: tuple[str, ...], parent: tuple[str, ...]) -> list[Record]:
-    above = {}
+def _sort_by_depth(records: list[Record], key: tuple[str, ...], parent: tuple[str, ...]) -> list[Record]:
+    parents = {}
     for record in records:
-        higher = tuple(record.get(name) for name in parent)
-        above[tuple(record[name] for name in key)] = None if None in higher else higher
-    levels = depths(above)
-    return sorted(records, key=lambda record: levels[tuple(record[name] for name in key)])
+        above = tuple(record.get(name) for name in parent)
+        parents[tuple(record[name] for name in key)] = None if None in above else above
+    depths = find_depths(parents)
+    return sorted(records, key=lambda record: depths[tuple(record[name] for name in key)])
 
 
 def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Rows in bundles that are neither many nor long."""
+    """Rows in batches that are limited in number and size."""
     batch: list[Record] = []
     characters = 0
     for record in records:
         batch.append(record)
         characters += sum(len(value) for value in record.values() if isinstance(value, str))
-        if len(batch) >= _AT_ONCE or characters > _CHARACTERS:
+        if len(batch) >= _BATCH_ROWS or characters > _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0
     if batch:
         yield batch
 
 
-def _mark(project_id: str) -> str:
-    """A project's id as part of a file's name, whatever is in it."""
+def _hash_id(project_id: str) -> str:
+    """A hash of a project's id, safe in a file name."""
     return sha256(project_id.encode()).hexdigest()[:10]
 
 
-def _forget(store: Store, project_id: str, version: int, backup: Path) -> None:
-    """A backup of what was not replaced after all is not needed; where that is unsure, it stays."""
+def _remove_backup(store: Store, project_id: str, version: int, backup: Path) -> None:
+    """Remove the backup of a project that was not replaced after all; where that is uncertain, it stays."""
     with suppress(FabulaError, OSError):
         if store.versions(project=project_id)[0] == version:
             backup.unlink(missing_ok=True)
 
 
-def _prune(store: Store, project_id: str) -> None:
-    for old in backups(store, project_id)[:-KEPT]:
+def _prune_backups(store: Store, project_id: str) -> None:
+    for old in list_project_backups(store, project_id)[:-MAX_BACKUPS]:
         with suppress(OSError):
             old.unlink(missing_ok=True)

@@ -1,9 +1,8 @@
-"""The manifest of a save: what the file is, and what is in it.
+"""The manifest of a save: the format of the file, and every member with its checksum.
 
-It is read before anything else and says by which format the rest is to be understood. Every other member
-stands in it with its checksum, so that nothing can be missing, added or altered unnoticed. A save of an
-older format is brought up to date while it is read, through one small step for each format in between:
-a step gets a table's name and its rows, and gives back the name and the rows of the next format.
+It is read first. Every other member of the archive is listed with its size and checksum, so that nothing can be
+missing, added or altered unnoticed. A save of an older format is upgraded while it is read, by one function for each
+format in between: it gets the name of a table and its rows, and returns the name and the rows of the next format.
 """
 
 from __future__ import annotations
@@ -15,134 +14,147 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import sound_id
+from fabula.core.ids import is_valid_id
+from fabula.store.old_presets import remove_unknown_fields
+from fabula.store.renamed_settings import rename_settings
 
 FORMAT = "fabula-save"
-VERSION = 2
-FILE = "manifest.json"
+FORMAT_VERSION = 3
+MANIFEST_FILE = "manifest.json"
 
 Record = dict[str, Any]
-Upgrade = Callable[[str, Iterator[Record]], tuple[str, Iterator[Record]]]
-Count = Annotated[int, Meta(ge=0, le=2**53)]
+RecordUpgrade = Callable[[str, Iterator[Record]], tuple[str, Iterator[Record]]]
+RowCount = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 def _from_1(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
-    """Format 1 had nothing of a person, and did not say what details, evidence, priorities and shares may be."""
-    mend = {
-        "budgets": lambda row: _with(row, "profile", _shares),
-        "codex_entries": lambda row: _with(row, "details", _details),
-        "constraints": lambda row: _with(row, "priority", lambda number: max(0, min(100, number))),
-        "memories": lambda row: _with(row, "evidence", lambda said: [_words(one) for one in said]),
+    """Upgrade from format 1, which allowed any details, evidence, priorities and shares."""
+    fix = {
+        "budgets": lambda row: _fix_field(row, "profile", _fix_shares),
+        "codex_entries": lambda row: _fix_field(row, "details", _fix_details),
+        "constraints": lambda row: _fix_field(row, "priority", lambda number: max(0, min(100, number))),
+        "memories": lambda row: _fix_field(row, "evidence", lambda evidence: [_as_text(value) for value in evidence]),
     }.get(table)
-    return table, rows if mend is None else map(mend, rows)
+    return table, rows if fix is None else map(fix, rows)
 
 
-def _with(row: Record, name: str, mended: Callable[[Any], Any]) -> Record:
+def _from_2(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    """Upgrade from format 2, which had older names of settings, and presets with fields that are unknown."""
+    if table in ("settings", "person/user_settings"):
+        return table, rename_settings(rows, of_project=table == "settings")
+    if table == "presets":
+        return table, (_fix_field(row, "nodes", remove_unknown_fields) for row in rows)
+    return table, rows
+
+
+def _fix_field(row: Record, name: str, fix: Callable[[Any], Any]) -> Record:
     try:
-        return {**row, name: mended(row[name])} if name in row else row
+        return {**row, name: fix(row[name])} if name in row else row
     except (AttributeError, TypeError):
-        return row  # it is not even of the right sort, and will be refused
+        return row  # the value has a wrong type, and the check will refuse it
 
 
-def _shares(profile: Record) -> Record:
+def _fix_shares(profile: Record) -> Record:
     return {name: share for name, share in profile.items() if isinstance(share, dict) or name.startswith("reply")}
 
 
-def _details(details: Record) -> Record:
-    return {name: _words(value) for name, value in details.items() if value is not None}
+def _fix_details(details: Record) -> Record:
+    return {name: _as_text(value) for name, value in details.items() if value is not None}
 
 
-def _words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-UPGRADES: dict[int, Upgrade] = {1: _from_1}  # from the format of that number to the next
+UPGRADES: dict[int, RecordUpgrade] = {1: _from_1, 2: _from_2}  # by the format they upgrade from
 
 
-class Member(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One file inside the save."""
+class SaveMember(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One file in the archive."""
 
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    size: Count = field(name="bytes")
-    rows: Count | None = None  # of a table; a text has none
+    size: RowCount = field(name="bytes")
+    rows: RowCount | None = None  # None for a text
 
 
-class Origin(Struct, frozen=True, kw_only=True):
-    """The project that was saved."""
+class SavedProject(Struct, frozen=True, kw_only=True):
+    """The project in a save."""
 
     id: str
     title: str
 
 
-class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a save says about itself."""
+class SaveManifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a save holds, and which program wrote it."""
 
     format: str
     version: int
     program: str
-    made: str
-    project: Origin
-    members: dict[str, Member]
-    left_out: dict[str, Count] = {}  # rows that were not saved, by table: what looks like a secret
+    created_at: str = field(name="made")
+    project: SavedProject
+    members: dict[str, SaveMember]
+    omitted_rows: dict[str, RowCount] = field(name="left_out", default_factory=dict)  # by table: possible secrets
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
+        """The number of all rows."""
         return sum(member.rows or 0 for member in self.members.values())
 
     @property
     def size(self) -> int:
-        """How many bytes all members have."""
+        """The number of bytes of all members."""
         return sum(member.size for member in self.members.values())
 
 
-class _Head(Struct):
+class _Format(Struct):
     format: str
     version: int
 
 
-def write(manifest: Manifest) -> bytes:
-    """A manifest as readable JSON."""
+def encode_manifest(manifest: SaveManifest) -> bytes:
+    """Encode a manifest as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
-def read(data: bytes, label: str) -> Manifest:
-    """The manifest in these bytes; a format that this program does not know is refused."""
+def parse_manifest(data: bytes, label: str) -> SaveManifest:
+    """Parse a manifest; a format that this program does not know is refused."""
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = msgspec.json.decode(data, type=_Format)
     except (ValueError, RecursionError):
-        raise damaged(label, f"its {FILE} cannot be read") from None
+        raise save_damaged(label, f"its {MANIFEST_FILE} cannot be read") from None
     if head.format != FORMAT:
-        raise damaged(label, f"its {FILE} calls it {head.format[:40]!r}, and a save of Fabula is a {FORMAT!r}")
-    if head.version > VERSION:
+        raise save_damaged(
+            label, f"its {MANIFEST_FILE} calls it {head.format[:40]!r}, and a save of Fabula is a {FORMAT!r}"
+        )
+    if head.version > FORMAT_VERSION:
         raise FabulaError(
             Code.SAVE_TOO_NEW,
-            f"{label}: it was saved by a newer Fabula (format {head.version}; this program knows {VERSION}). "
+            f"{label}: it was saved by a newer Fabula (format {head.version}; this program knows {FORMAT_VERSION}). "
             "Nothing was changed. Update Fabula, then load it.",
         )
-    if any(step not in UPGRADES for step in range(head.version, VERSION)):
-        raise damaged(label, f"it claims the format {head.version}, and there never was one")
+    if any(step not in UPGRADES for step in range(head.version, FORMAT_VERSION)):
+        raise save_damaged(label, f"it claims the format {head.version}, and there is no such format")
     try:
-        manifest = msgspec.json.decode(data, type=Manifest)
+        manifest = msgspec.json.decode(data, type=SaveManifest)
     except (ValueError, RecursionError) as error:
-        raise damaged(label, f"its {FILE} makes no sense ({error})") from None
-    if not sound_id(manifest.project.id):
-        raise unsafe(label, f"its project has an id that no project can have ({manifest.project.id[:40]!r})")
+        raise save_damaged(label, f"its {MANIFEST_FILE} makes no sense ({error})") from None
+    if not is_valid_id(manifest.project.id):
+        raise save_unsafe(label, f"its project has an id that no project can have ({manifest.project.id[:40]!r})")
     return manifest
 
 
-def upgraded(version: int, table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
-    """A table of an older format as this format has it."""
-    for step in range(version, VERSION):
+def upgrade_records(version: int, table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    """Upgrade the rows of a table from an older format to this one."""
+    for step in range(version, FORMAT_VERSION):
         table, rows = UPGRADES[step](table, rows)
     return table, rows
 
 
-def damaged(label: str, problem: str) -> FabulaError:
-    """A save that is broken, or makes no sense."""
+def save_damaged(label: str, problem: str) -> FabulaError:
+    """The error for a save that is incomplete or inconsistent."""
     return FabulaError(Code.SAVE_DAMAGED, f"{label}: {problem}. Nothing was changed. Use another copy of the save.")
 
 
-def unsafe(label: str, problem: str) -> FabulaError:
-    """A save that no honest program wrote."""
+def save_unsafe(label: str, problem: str) -> FabulaError:
+    """The error for a save that was made to do harm."""
     return FabulaError(Code.SAVE_UNSAFE, f"{label}: {problem}. Nothing was changed. Do not trust this file.")

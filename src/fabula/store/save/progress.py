@@ -1,6 +1,6 @@
-"""Progress of saving and loading: told often enough to be seen, seldom enough to cost nothing.
+"""Progress of saving and loading, reported every few hundred rows.
 
-Whoever listens may raise to cancel; nothing was changed then.
+The listener can raise to cancel; then nothing was changed.
 """
 
 from __future__ import annotations
@@ -8,30 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]
-_EVERY = 500
+_REPORT_EVERY = 500  # rows
 
 
-class Steps:
-    """Counts rows, and tells how many of them are done."""
+class ProgressCounter:
+    """Counts rows, and reports how many of them are done."""
 
     def __init__(self, listener: Progress | None, total: int) -> None:
         self._listener = listener
         self._total = total
         self._done = 0
-        self._told = 0
+        self._reported = 0
 
-    def took(self, rows: int = 1) -> None:
-        """Some more rows are done."""
+    def advance(self, rows: int = 1) -> None:
+        """Count some more rows."""
         self._done += rows
-        if self._done - self._told >= _EVERY:
-            self._tell()
+        if self._done - self._reported >= _REPORT_EVERY:
+            self._report()
 
     def finish(self) -> None:
-        """Everything is done."""
+        """Report that everything is done."""
         self._done = self._total
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
-        self._told = self._done
+    def _report(self) -> None:
+        self._reported = self._done
         if self._listener is not None:
             self._listener(min(self._done, self._total), self._total)

@@ -1,8 +1,8 @@
-"""An open save: its manifest, and rows and texts that are what the manifest says they are.
+"""Reading a save: its manifest, and rows and texts that match the manifest.
 
-The file is anybody's. The archive is opened with bounds, the manifest must list what is there and nothing
-else, and each member is compared with its checksum before a line of it is believed. Opened twice, a save
-gives the same twice or is refused; that is why what was checked can be loaded from the file again.
+The file may come from anybody. The archive is opened with limits, the manifest must list exactly the members that are
+there, and each member is compared with its checksum before it is parsed. A save that is opened twice gives the same
+content twice or is refused; that is why a save can be checked in one pass and loaded in a second.
 """
 
 from __future__ import annotations
@@ -16,81 +16,83 @@ from typing import NamedTuple
 
 import msgspec
 
-from fabula.core.archives import Codes, Limits, open_zip
+from fabula.core.archives import ArchiveErrorCodes, ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
 from fabula.store.save import manifest as manifests
-from fabula.store.save.manifest import Record, damaged, unsafe, upgraded
-from fabula.store.save.tables import PERSON
+from fabula.store.save.manifest import Record, save_damaged, save_unsafe, upgrade_records
+from fabula.store.save.tables import USER_FOLDER
 
-LIMITS = Limits(entries=200_000, each=1_000_000_000, total=4_000_000_000, file=4_000_000_000)
-MOST_ROWS = 10_000_000
-MOST_PIECES = 5_000_000  # of one line: what has more would fill the memory, and no row of ours comes near
-DEEPEST = 200  # levels of JSON
+SAVE_LIMITS = ArchiveLimits(
+    max_entries=200_000, max_entry_bytes=1_000_000_000, max_total_bytes=4_000_000_000, max_file_bytes=4_000_000_000
+)
+MAX_ROWS = 10_000_000
+MAX_LINE_VALUES = 5_000_000  # a line with more could fill the memory; no real row comes near
+MAX_JSON_DEPTH = 200
 
-_CODES = Codes(unreadable=Code.SAVE_DAMAGED, unsafe=Code.SAVE_UNSAFE, too_large=Code.SAVE_UNSAFE)
-_TABLE = re.compile(rf"((?:{PERSON})?[a-z][a-z_]*)(?:-([1-9]\d{{0,5}}))?\.jsonl")
+_CODES = ArchiveErrorCodes(unreadable=Code.SAVE_DAMAGED, unsafe=Code.SAVE_UNSAFE, too_large=Code.SAVE_UNSAFE)
+_TABLE = re.compile(rf"((?:{USER_FOLDER})?[a-z][a-z_]*)(?:-([1-9]\d{{0,5}}))?\.jsonl")
 _TEXT = re.compile(r"[a-z][a-z_]*/[^/\\:]{1,200}\.md")
 
 
-class Line(NamedTuple):
-    """A row, and where it stands."""
+class SaveLine(NamedTuple):
+    """A row of a save, and its place in the file."""
 
     member: str
     number: int
     record: Record
 
     @property
-    def where(self) -> str:
-        """The place in words."""
+    def location(self) -> str:
+        """The line and the file, for an error message."""
         return f"line {self.number} of {self.member}"
 
 
-class OpenSave:
-    """A save that can be read; it reads nothing twice by itself and keeps nothing."""
+class SaveReader:
+    """An open save; it caches nothing."""
 
     def __init__(self, path: Path, *, label: str = "") -> None:
         self.label = label or path.name
-        self._archive = open_zip(path, LIMITS, _CODES, self.label)
+        self._archive = open_zip(path, SAVE_LIMITS, _CODES, self.label)
         try:
-            if manifests.FILE not in self._archive.names:
-                raise damaged(self.label, f"it has no {manifests.FILE}; a save of Fabula has one")
-            head = self._archive.read(manifests.FILE)
-            self._check_pieces(head, manifests.FILE)
-            self.manifest = manifests.read(head, self.label)
+            if manifests.MANIFEST_FILE not in self._archive.names:
+                raise save_damaged(self.label, f"it has no {manifests.MANIFEST_FILE}; a save of Fabula has one")
+            data = self._archive.read(manifests.MANIFEST_FILE)
+            self._check_value_count(data, manifests.MANIFEST_FILE)
+            self.manifest = manifests.parse_manifest(data, self.label)
             self._check_members()
-            self.tables = self._tables()
+            self.tables = self._find_tables()
             self.texts = {name for name, member in self.manifest.members.items() if member.rows is None}
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> OpenSave:
+    def __enter__(self) -> SaveReader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._archive.close()
 
-    def lines(self, table: str) -> Iterator[Line]:
-        """Every row of a table, brought to the present format."""
+    def lines(self, table: str) -> Iterator[SaveLine]:
+        """Every row of a table, upgraded to the current format."""
         for member in self.tables.get(table, ()):
-            written = _TABLE.fullmatch(member)
-            old = written[1] if written else table
-            _, records = upgraded(self.manifest.version, old, self._records(member))
+            match = _TABLE.fullmatch(member)
+            old_name = match[1] if match else table
+            _, records = upgrade_records(self.manifest.version, old_name, self._records(member))
             for number, record in enumerate(records, start=1):
-                yield Line(member, number, record)
+                yield SaveLine(member, number, record)
 
     def text(self, member: str) -> str:
-        """One text."""
+        """The text of one member."""
         try:
             text = self._bytes(member).decode()
         except UnicodeDecodeError as error:
-            raise damaged(self.label, f"{member} is not UTF-8 (at byte {error.start})") from None
+            raise save_damaged(self.label, f"{member} is not UTF-8 (at byte {error.start})") from None
         if "\x00" in text:
-            raise damaged(self.label, f"{member} holds a null character")
+            raise save_damaged(self.label, f"{member} holds a null character")
         return text
 
     def _records(self, member: str) -> Iterator[Record]:
@@ -102,66 +104,73 @@ class OpenSave:
             number += 1
             end = data.find(b"\n", start)
             if end < 0:
-                raise damaged(self.label, f"the last line of {member} is cut off")
+                raise save_damaged(self.label, f"the last line of {member} is cut off")
             line = data[start:end]
-            where = f"line {number} of {member}"
-            self._check_pieces(line, where)
+            location = f"line {number} of {member}"
+            self._check_value_count(line, location)
             try:
                 record = decode(line)
             except RecursionError:
-                raise self._too_deep(where) from None
+                raise self._too_deep(location) from None
             except UnicodeDecodeError:
-                raise damaged(self.label, f"{where} is not UTF-8") from None
+                raise save_damaged(self.label, f"{location} is not UTF-8") from None
             except ValueError as error:
-                raise damaged(self.label, f"{where} is not JSON ({error})") from None
+                raise save_damaged(self.label, f"{location} is not JSON ({error})") from None
             if not isinstance(record, dict):
-                raise damaged(self.label, f"{where} is not a row, which would be a JSON object")
-            if line.count(b"[") + line.count(b"{") > DEEPEST and _deep(record):
-                raise self._too_deep(where)
+                raise save_damaged(self.label, f"{location} is not a row, which would be a JSON object")
+            if line.count(b"[") + line.count(b"{") > MAX_JSON_DEPTH and _is_too_deep(record):
+                raise self._too_deep(location)
             yield record
             start = end + 1
         if number != expected:
-            raise damaged(self.label, f"{member} has {number} rows, and its {manifests.FILE} says {expected}")
+            raise save_damaged(
+                self.label, f"{member} has {number} rows, and its {manifests.MANIFEST_FILE} says {expected}"
+            )
 
     def _bytes(self, member: str) -> bytes:
         data = self._archive.read(member)
         expected = self.manifest.members[member]
         if len(data) != expected.size or sha256(data).hexdigest() != expected.sha256:
-            raise damaged(self.label, f"{member} is not what was saved: its size or its checksum is another")
+            raise save_damaged(self.label, f"{member} is not what was saved: its size or checksum differs")
         return data
 
-    def _too_deep(self, where: str) -> FabulaError:
-        return unsafe(self.label, f"{where} is nested deeper than {DEEPEST} levels")
+    def _too_deep(self, location: str) -> FabulaError:
+        return save_unsafe(self.label, f"{location} is nested deeper than {MAX_JSON_DEPTH} levels")
 
-    def _check_pieces(self, data: bytes, where: str) -> None:
-        if len(data) > MOST_PIECES and sum(map(data.count, (b",", b"[", b"{"))) > MOST_PIECES:
-            raise unsafe(self.label, f"{where} holds more than {MOST_PIECES} values")
+    def _check_value_count(self, data: bytes, location: str) -> None:
+        if len(data) > MAX_LINE_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_LINE_VALUES:
+            raise save_unsafe(self.label, f"{location} holds more than {MAX_LINE_VALUES} values")
 
     def _check_members(self) -> None:
-        listed, there = set(self.manifest.members), set(self._archive.names) - {manifests.FILE}
-        if there - listed:
-            raise damaged(self.label, f"it holds {_some(there - listed)}, which its {manifests.FILE} does not list")
-        if listed - there:
-            raise damaged(self.label, f"it lacks {_some(listed - there)}, which its {manifests.FILE} lists")
-        if self.manifest.size > LIMITS.total or self.manifest.rows > MOST_ROWS:
-            raise unsafe(self.label, f"it claims {self.manifest.rows} rows and {self.manifest.size} bytes")
+        listed, present = set(self.manifest.members), set(self._archive.names) - {manifests.MANIFEST_FILE}
+        if present - listed:
+            raise save_damaged(
+                self.label,
+                f"it holds {_list_names(present - listed)}, which {manifests.MANIFEST_FILE} does not list",
+            )
+        if listed - present:
+            raise save_damaged(
+                self.label, f"it lacks {_list_names(listed - present)}, which {manifests.MANIFEST_FILE} lists"
+            )
+        if self.manifest.size > SAVE_LIMITS.max_total_bytes or self.manifest.rows > MAX_ROWS:
+            raise save_unsafe(self.label, f"it claims {self.manifest.rows} rows and {self.manifest.size} bytes")
         for name, member in self.manifest.members.items():
-            fits = _TEXT.fullmatch(name) if member.rows is None else _TABLE.fullmatch(name)
-            if fits is None:
-                raise damaged(self.label, f"{_some([name])} is nothing that a save holds")
+            match = _TEXT.fullmatch(name) if member.rows is None else _TABLE.fullmatch(name)
+            if match is None:
+                raise save_damaged(self.label, f"{_list_names([name])} is not part of any save")
 
-    def _tables(self) -> dict[str, list[str]]:
-        """The members of each table in order, by the table's present name."""
-        found: dict[str, list[tuple[int, str]]] = {}
+    def _find_tables(self) -> dict[str, list[str]]:
+        """The members of each table in order, by the table's current name."""
+        tables: dict[str, list[tuple[int, str]]] = {}
         for member in self.manifest.members:
-            written = _TABLE.fullmatch(member)
-            if written is not None:
-                table, _ = upgraded(self.manifest.version, written[1], iter(()))
-                found.setdefault(table, []).append((int(written[2] or 1), member))
-        return {table: [member for _, member in sorted(members)] for table, members in found.items()}
+            match = _TABLE.fullmatch(member)
+            if match is not None:
+                table, _ = upgrade_records(self.manifest.version, match[1], iter(()))
+                tables.setdefault(table, []).append((int(match[2] or 1), member))
+        return {table: [member for _, member in sorted(members)] for table, members in tables.items()}
 
 
-def _deep(value: object) -> bool:
+def _is_too_deep(value: object) -> bool:
     level, depth = [value], 0
     while level:
         inner: list[object] = []
@@ -171,8 +180,8 @@ def _deep(value: object) -> bool:
             elif isinstance(part, list):
                 inner.extend(part)
         level, depth = inner, depth + 1
-    return depth > DEEPEST
+    return depth > MAX_JSON_DEPTH
 
 
-def _some(names: set[str] | list[str]) -> str:
+def _list_names(names: set[str] | list[str]) -> str:
     return ", ".join(repr(name[:80]) for name in sorted(names)[:3]) + (" and more" if len(names) > 3 else "")

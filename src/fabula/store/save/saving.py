@@ -1,65 +1,88 @@
-"""Saving: a project as one file that a person can read and a program can load again, exactly.
+"""Saving: write a project to one file that a person can read and a program can load again, exactly (sav-2).
 
-With it go the person's own things, profile, memory and settings, unless they are to stay at home.
-Everything is read in one transaction, so the save is of one moment. The file is written beside its place
-and then read back as a load would read it; only a complete and loadable one takes the place of an older
-file, and whatever goes wrong before leaves nothing behind.
+The file is a ZIP archive: one `.jsonl` per table with one line per row, one Markdown file per document, and the
+manifest last. Nothing in it depends on the engine or the clock, so the same project gives the same bytes. The user's
+profile, memory and settings are included unless the caller leaves them out.
+
+Everything is read in one transaction. Rows are streamed: at most one part of one table is in memory. The file is
+written beside its destination and read back as a load would read it; only a complete and loadable file replaces an
+older one.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from fabula.core.ids import now
-from fabula.store.save.checking import check
-from fabula.store.save.manifest import Manifest
-from fabula.store.save.progress import Progress, Steps
-from fabula.store.save.reader import OpenSave
-from fabula.store.save.tables import shapes
-from fabula.store.save.writer import write
-from fabula.store.store import OWNER, Store
+import msgspec
+from sqlalchemy import Row, String, select
+
+from fabula.core.ids import current_timestamp
+from fabula.core.version import __version__
+from fabula.store.save import manifest as manifests
+from fabula.store.save.checking import check_save
+from fabula.store.save.manifest import Record, SavedProject, SaveManifest, SaveMember
+from fabula.store.save.progress import Progress, ProgressCounter
+from fabula.store.save.reader import SaveReader
+from fabula.store.save.secrets import contains_secret, is_secret, remove_secrets
+from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
-from fabula.store.transaction import Reading
+from fabula.store.transaction import ReadTransaction
+
+MAX_PART_BYTES = 32_000_000  # a larger table is split into several members
+_MAX_SLUG = 40
+_COMPRESSION_LEVEL = 3
+_ROWS_PER_FETCH = 500
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def save(
+def save_project(
     store: Store,
     project_id: str,
     path: Path,
     *,
-    user: str | None = OWNER,
-    made: str | None = None,
+    user: str | None = LOCAL_USER,
+    created_at: str | None = None,
     progress: Progress | None = None,
-) -> Manifest:
-    """Save a project as it stands at one moment; an older file gives way only to a complete one.
+) -> SaveManifest:
+    """Save a project; an older file is replaced only by a complete one.
 
-    `user` is whose profile, memory and settings go with it; None for nobody's.
+    `user` is whose profile, memory and settings are included; None for nobody's.
     """
     with store.read(project=project_id, user=user) as reading:
-        return save_from(reading, path, made=made, progress=progress)
+        return save_transaction(reading, path, created_at=created_at, progress=progress)
 
 
-def save_from(reading: Reading, path: Path, *, made: str | None = None, progress: Progress | None = None) -> Manifest:
-    """Save what a transaction sees of its project and its person."""
-    reading.need(projects)
-    ours = [shape.table for shape in shapes() if reading.belongs_to(shape.owner)]
-    steps = Steps(progress, 2 * sum(reading.count(table) for table in ours))
+def save_transaction(
+    reading: ReadTransaction, path: Path, *, created_at: str | None = None, progress: Progress | None = None
+) -> SaveManifest:
+    """Save the project, and the user where there is one, as a transaction sees them."""
+    reading.require(projects)
+    tables = [table_format.table for table_format in table_formats() if reading.has_owner(table_format.owner)]
+    counter = ProgressCounter(progress, 2 * sum(reading.count(table) for table in tables))
     temporary: Path | None = None
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=".save-", suffix=".part", delete=False) as file:
             temporary = Path(file.name)
-            manifest = write(reading, file, made or now(), steps)
+            manifest = write_save(reading, file, created_at or current_timestamp(), counter)
             file.flush()
             os.fsync(file.fileno())
-        with OpenSave(temporary, label=path.name) as written:
-            check(written, steps)
-        steps.finish()  # the last chance to cancel
+        with SaveReader(temporary, label=path.name) as reader:
+            check_save(reader, counter)
+        counter.finish()  # the last chance to cancel
         temporary.chmod(0o644)
         temporary.replace(path)
-        _settle(path.parent)
+        _sync_folder(path.parent)
     finally:
         if temporary is not None:
             with suppress(OSError):
@@ -67,11 +90,152 @@ def save_from(reading: Reading, path: Path, *, made: str | None = None, progress
     return manifest
 
 
-def _settle(folder: Path) -> None:
-    """Wait until the disk knows the new name; where a folder cannot be waited for, the system sees to it."""
+def _sync_folder(folder: Path) -> None:
+    """Wait until the new name is on disk; on systems where a folder cannot be synced, do nothing."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def write_save(reading: ReadTransaction, file: IO[bytes], created_at: str, counter: ProgressCounter) -> SaveManifest:
+    """Write a project to an open file; return its manifest."""
+    project = reading.require(projects)
+    with ZipFile(file, "w", compression=ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive:
+        writer = _Writer(archive, _RowStream(reading), counter)
+        for table_format in table_formats():
+            if reading.has_owner(table_format.owner):
+                writer.write_table(table_format)
+        manifest = SaveManifest(
+            format=manifests.FORMAT,
+            version=manifests.FORMAT_VERSION,
+            program=__version__,
+            created_at=created_at,
+            project=SavedProject(id=project.project_id, title=project.title),
+            members=dict(sorted(writer.members.items())),
+            omitted_rows=writer.left_out,
+        )
+        writer.write_file(manifests.MANIFEST_FILE, manifests.encode_manifest(manifest))
+    return manifest
+
+
+def make_slug(title: str) -> str:
+    """Make a part of a file name of a title, in any script."""
+    plain = unicodedata.normalize("NFC", title).lower()
+    return re.sub(r"[\W_]+", "-", plain).strip("-")[:_MAX_SLUG].rstrip("-")
+
+
+class _RowStream(ReadTransaction):
+    """Reads whole tables, a few rows at a time."""
+
+    def __init__(self, reading: ReadTransaction) -> None:
+        super().__init__(reading._connection, reading._owners)
+
+    def stream(self, table_format: TableFormat) -> Iterator[Row[Any]]:
+        """The owner's rows in the order of their keys; text is ordered by bytes, whatever the server's collation."""
+        table = table_format.table
+        order: list[Any] = [table.c[name] for name in table_format.key]
+        if self._connection.dialect.name == "postgresql":
+            order = [column.collate("C") if isinstance(column.type, String) else column for column in order]
+        query = select(*[table.c[name] for name in table_format.columns]).where(self._owned(table)).order_by(*order)
+        with self._connection.execute(query.execution_options(yield_per=_ROWS_PER_FETCH)) as rows:
+            yield from rows
+
+
+class _Writer:
+    """Writes tables to an archive, and collects the manifest's members."""
+
+    def __init__(self, archive: ZipFile, rows: _RowStream, counter: ProgressCounter) -> None:
+        self.members: dict[str, SaveMember] = {}
+        self.left_out: dict[str, int] = {}
+        self._archive = archive
+        self._rows = rows
+        self._counter = counter
+
+    def write_table(self, table_format: TableFormat) -> None:
+        """Write all rows of a table, and the files that belong to them."""
+        encode = msgspec.json.Encoder().encode
+        numbers = _number_rows(self._rows, table_format) if table_format.file_columns else {}
+        lines: list[bytes] = []
+        size, part = 0, 1
+        for row in self._rows.stream(table_format):
+            record: Record = dict(zip(table_format.columns, row, strict=True))
+            self._counter.advance()
+            if table_format.holds_settings and not self._remove_secrets(table_format, record):
+                continue
+            for name in table_format.float_columns:
+                if record[name] is not None and not isfinite(record[name]):
+                    del record[name]  # JSON has no NaN and no infinity
+            for name in table_format.file_columns:
+                record[name] = self._write_text(table_format, name, record, numbers)
+            line = encode(record) + b"\n"
+            if lines and size + len(line) > MAX_PART_BYTES:
+                self._write_part(table_format, part, lines)
+                lines, size, part = [], 0, part + 1
+            lines.append(line)
+            size += len(line)
+        if lines:
+            self._write_part(table_format, part, lines)
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Write one file; the bytes in the archive do not depend on time or system."""
+        info = ZipInfo(name, _FIXED_TIME)
+        info.compress_type = ZIP_DEFLATED
+        info.create_system = 3
+        info.external_attr = 0o100644 << 16
+        self._archive.writestr(info, data, compresslevel=_COMPRESSION_LEVEL)
+
+    def _write_part(self, table_format: TableFormat, part: int, lines: list[bytes]) -> None:
+        name = f"{table_format.name}.jsonl" if part == 1 else f"{table_format.name}-{part}.jsonl"
+        self._write_member(name, b"".join(lines), rows=len(lines))
+
+    def _write_text(
+        self, table_format: TableFormat, column: str, record: Record, numbers: dict[Any, int]
+    ) -> dict[str, str] | None:
+        """Write a text to a file of its own; return what its row holds instead."""
+        text = record[column]
+        if text is None:
+            return None
+        number = numbers[tuple(record[name] for name in table_format.key)]
+        slug = make_slug(str(record.get("title") or record.get("name") or ""))
+        name = f"{table_format.name}/{number:04}{'-' if slug else ''}{slug}.{table_format.file_columns[column]}"
+        self._write_member(name, text.encode())
+        return {"file": name}
+
+    def _write_member(self, name: str, data: bytes, rows: int | None = None) -> None:
+        self.members[name] = SaveMember(sha256=sha256(data).hexdigest(), size=len(data), rows=rows)
+        self.write_file(name, data)
+
+    def _remove_secrets(self, table_format: TableFormat, record: Record) -> bool:
+        """Remove what looks like a secret from a setting; return whether the setting can be saved at all."""
+        secret = is_secret(record["name"], record["value"])
+        if secret or contains_secret(record["value"]):
+            self.left_out[table_format.name] = self.left_out.get(table_format.name, 0) + 1
+            record["value"] = remove_secrets(record["value"])
+        return not secret
+
+
+def _number_rows(reading: ReadTransaction, table_format: TableFormat) -> dict[Any, int]:
+    """The number of every row: in a tree from top to bottom, else in the order of the keys."""
+    is_tree = table_format.parent is not None and "place" in table_format.columns
+    parent_columns = table_format.parent.columns if table_format.parent is not None else ()
+    children: dict[Any, list[tuple[Any, Any]]] = {}
+    columns = (*table_format.key, *parent_columns, *(("place",) if is_tree else ()))
+    for row in reading.rows(table_format.table, only=columns):
+        values = row._mapping
+        key = tuple(values[name] for name in table_format.key)
+        parent = tuple(values[name] for name in parent_columns)
+        siblings = children.setdefault(parent if is_tree and None not in parent else None, [])
+        siblings.append((values["place"] if is_tree else 0, key))
+    numbers: dict[Any, int] = {}
+    stack = [key for _, key in sorted(children.get(None, ()), reverse=True)]
+    while stack:
+        key = stack.pop()
+        numbers[key] = len(numbers) + 1
+        stack.extend(child for _, child in sorted(children.get(key, ()), reverse=True))
+    unreachable = {key for siblings in children.values() for _, key in siblings} - numbers.keys()
+    for key in sorted(unreachable):
+        numbers[key] = len(numbers) + 1
+    return numbers

@@ -1,8 +1,8 @@
-"""What looks like a secret never enters a save.
+"""Secrets: detect keys, tokens and passwords by their names, so that none enters a save.
 
-Keys live in the keyring or in the environment. Should one stand among the settings all the same, its name
-gives it away: this is the one place that knows such names. `max_tokens` and `hot_key` are no secrets, and
-neither is a yes or a no (`remember_password`).
+Keys live in the OS keyring or in the environment. Where one is among the settings all the same, its name shows it: this
+is the only place that knows such names. `max_tokens` and `hot_key` are not secrets, and neither is a yes or no
+(`remember_password`).
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ _SECRET = re.compile(
 _CHINESE = re.compile("密码|密钥|口令|令牌")
 
 
-def secret_name(name: str) -> bool:
-    """Is this what people call a key, a token or a password?"""
+def is_secret_name(name: str) -> bool:
+    """Whether this is a name of a key, a token or a password."""
     words = " ".join(word.lower() for word in _WORD.findall(name))
     return _SECRET.search(words) is not None or _CHINESE.search(name) is not None
 
 
-def pairs(table: Table) -> bool:
-    """Is this a table of names and values, where anything could stand?"""
+def holds_names_and_values(table: Table) -> bool:
+    """Whether this is a table of names and arbitrary values, such as the settings."""
     return {"name", "value"} <= set(table.columns.keys())
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Does something of this name and value look like a secret?"""
-    return value is not None and not isinstance(value, bool) and secret_name(name)
+    """Whether a value with this name looks like a secret."""
+    return value is not None and not isinstance(value, bool) and is_secret_name(name)
 
 
-def holds_secret(value: Any) -> bool:
-    """Does something that looks like a secret stand somewhere inside?"""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+def contains_secret(value: Any) -> bool:
+    """Whether something that looks like a secret is inside a value, at any depth."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
         if isinstance(part, dict):
             if any(is_secret(name, inner) for name, inner in part.items()):
                 return True
-            waiting.extend(part.values())
+            stack.extend(part.values())
         elif isinstance(part, list):
-            waiting.extend(part)
+            stack.extend(part)
     return False
 
 
-def without_secrets(value: Any) -> Any:
-    """A value without the parts that look like secrets, however deep they stand."""
+def remove_secrets(value: Any) -> Any:
+    """A copy of a value without the parts that look like secrets, at any depth."""
     if isinstance(value, dict):
-        return {name: without_secrets(part) for name, part in value.items() if not is_secret(name, part)}
+        return {name: remove_secrets(part) for name, part in value.items() if not is_secret(name, part)}
     if isinstance(value, list):
-        return [without_secrets(part) for part in value]
+        return [remove_secrets(part) for part in value]
     return value

@@ -1,9 +1,9 @@
-"""Which tables enter a save, and what a row of each looks like in it.
+"""Table formats: which tables enter a save, and what a row of each looks like in it (sav-1).
 
-Everything is read off the tables themselves: whose rows they hold, whether those are saved, keys,
-references, types. A column may say more: `info={"file": "md"}` keeps its text in a file of its own,
-`info={"holds": Kind}` names a type that every value has to fit, and `info={"above": True}` says that it
-names a row of the same table, as a key would, so that nobody may stand above himself.
+Everything comes from the tables themselves: owner, keys, references, types, and whether they are saved. A column can
+add to it: with `info={"file": "md"}` its text goes to a file of its own, `info={"type": SomeType}` names a type that
+every value must fit, and `info={"parent": True}` marks a column that names a row of the same table without a foreign
+key, so that cycles are found.
 """
 
 from __future__ import annotations
@@ -15,139 +15,139 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
-from fabula.store.save.secrets import pairs
-from fabula.store.schema import About, Json, OwnerKind, about, all_tables
+from fabula.store.save.secrets import holds_names_and_values
+from fabula.store.schema import Json, OwnerKind, TableInfo, all_tables, table_info
 
-PERSON = "person/"  # the folder of what belongs to the person rather than to the project
+USER_FOLDER = "person/"  # the folder of the user's tables
 
-_SMALL = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-_LARGE = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_INT32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+_INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
-_SOMETHING = list[Any] | dict[str, Any] | str | float | int | bool
+_NOT_NULL = list[Any] | dict[str, Any] | str | float | int | bool
 
 
-class Beside(Struct, frozen=True, forbid_unknown_fields=True):
-    """A text that is kept in a file of its own."""
+class TextFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The name of the file that holds the text of a column."""
 
     file: str
 
 
-class Reference(Struct, frozen=True):
-    """Columns that name a row of a table."""
+class TableReference(Struct, frozen=True):
+    """Columns that refer to a row of another table."""
 
     columns: tuple[str, ...]
     table: str
     to: tuple[str, ...]
 
 
-class Shape(Struct, frozen=True, kw_only=True):
-    """What a save knows of one table; the owner's column is nowhere among the columns."""
+class TableFormat(Struct, frozen=True, kw_only=True):
+    """How the rows of one table are saved; the owner's column is left out everywhere."""
 
     table: Table
     columns: tuple[str, ...]
-    known: frozenset[str]  # the same
-    unique: tuple[tuple[str, ...], ...]  # no two rows agree in all of these; the key is the first
-    references: tuple[Reference, ...]
-    parent: Reference | None  # to another row of the same table: a tree
-    above: str | None  # the same where no key says so: there may be gaps, but no circles
-    files: dict[str, str]  # columns kept in files of their own, and the ending of those
-    fractions: tuple[str, ...]
-    defaults: dict[str, Any]  # of the columns in keys
-    empty: frozenset[str]  # columns where nothing is the word `null`, which only the table itself can put there
-    pairs: bool
-    row: type[Struct]
+    column_names: frozenset[str]
+    unique: tuple[tuple[str, ...], ...]  # the primary key first
+    references: tuple[TableReference, ...]
+    parent: TableReference | None  # to a row of the same table: a tree
+    parent_column: str | None  # the same without a foreign key: rows may be missing, but there are no cycles
+    file_columns: dict[str, str]  # columns with files of their own, and the file extension
+    float_columns: tuple[str, ...]
+    defaults: dict[str, Any]  # of the key columns
+    null_columns: frozenset[str]  # JSON columns whose default is `null`: the database sets it, an insert cannot
+    holds_settings: bool
+    row_type: type[Struct]
 
     @property
     def owner(self) -> OwnerKind:
-        """Whose rows: a project's or a person's."""
-        return about(self.table).owner
+        """The kind of owner: a project or a user."""
+        return table_info(self.table).owner
 
     @property
     def name(self) -> str:
-        """What the table is called in a save: a person's tables are in a folder of their own."""
-        return f"{PERSON if self.owner == 'user' else ''}{self.table.name}"
+        """The name of the table in a save; a user's tables are in a folder of their own."""
+        return f"{USER_FOLDER if self.owner == 'user' else ''}{self.table.name}"
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What a row is known by among its owner's."""
+        """The primary key without the owner."""
         return self.unique[0]
 
 
 @cache
-def shapes() -> tuple[Shape, ...]:
-    """The shape of every table that is saved, parents before children."""
-    return tuple(shape(table) for table in all_tables() if _saved(table))
+def table_formats() -> tuple[TableFormat, ...]:
+    """The formats of all tables that are saved, parents before children."""
+    return tuple(make_table_format(table) for table in all_tables() if _is_saved(table))
 
 
-def shape(table: Table) -> Shape:
-    """What a table looks like in a save."""
-    owner = about(table).owner_column
+def make_table_format(table: Table) -> TableFormat:
+    """Make the format of one table."""
+    owner = table_info(table).owner_column
     columns = [column for column in table.columns if column.name != owner]
-    links = [
-        Reference(
-            tuple(str(name) for name in link.column_keys if name != owner),
-            str(link.referred_table.name),
-            tuple(str(part.column.name) for part in link.elements if part.column.name != owner),
+    references = [
+        TableReference(
+            tuple(str(name) for name in foreign_key.column_keys if name != owner),
+            str(foreign_key.referred_table.name),
+            tuple(str(part.column.name) for part in foreign_key.elements if part.column.name != owner),
         )
-        for link in table.constraints
-        if isinstance(link, ForeignKeyConstraint)
+        for foreign_key in table.constraints
+        if isinstance(foreign_key, ForeignKeyConstraint)
     ]
     uniques = [part.columns.keys() for part in table.constraints if isinstance(part, UniqueConstraint)]
     keys = [table.primary_key.columns.keys(), *sorted(uniques)]
-    return Shape(
+    return TableFormat(
         table=table,
         columns=tuple(str(column.name) for column in columns),
-        known=frozenset(str(column.name) for column in columns),
+        column_names=frozenset(str(column.name) for column in columns),
         unique=tuple(tuple(str(name) for name in key if name != owner) for key in keys),
-        references=tuple(link for link in links if link.columns and link.table != table.name),
-        parent=next((link for link in links if link.table == table.name), None),
-        above=next((str(column.name) for column in columns if column.info.get("above")), None),
-        files={str(column.name): column.info["file"] for column in columns if "file" in column.info},
-        fractions=tuple(column.name for column in columns if isinstance(column.type, Float)),
-        defaults={column.name: _value(column) for column in columns if any(column.name in key for key in keys)},
-        empty=frozenset(column.name for column in columns if _empty(column)),
-        pairs=pairs(table),
-        row=msgspec.defstruct(
+        references=tuple(link for link in references if link.columns and link.table != table.name),
+        parent=next((link for link in references if link.table == table.name), None),
+        parent_column=next((str(column.name) for column in columns if column.info.get("parent")), None),
+        file_columns={str(column.name): column.info["file"] for column in columns if "file" in column.info},
+        float_columns=tuple(column.name for column in columns if isinstance(column.type, Float)),
+        defaults={column.name: _default_value(column) for column in columns if any(column.name in key for key in keys)},
+        null_columns=frozenset(column.name for column in columns if _defaults_to_null(column)),
+        holds_settings=holds_names_and_values(table),
+        row_type=msgspec.defstruct(
             str(table.name), [_field(column) for column in columns], kw_only=True, forbid_unknown_fields=True
         ),
     )
 
 
-def _saved(table: Table) -> bool:
-    known = table.info.get("about")
-    return isinstance(known, About) and known.saved
+def _is_saved(table: Table) -> bool:
+    info = table.info.get("table_info")
+    return isinstance(info, TableInfo) and info.in_saves
 
 
-def _empty(column: Column[Any]) -> bool:
-    return isinstance(column.type, Json) and not column.nullable and _default(column) == "null"
+def _defaults_to_null(column: Column[Any]) -> bool:
+    return isinstance(column.type, Json) and not column.nullable and _server_default(column) == "null"
 
 
-def _default(column: Column[Any]) -> object:
+def _server_default(column: Column[Any]) -> object:
     return getattr(column.server_default, "arg", None)
 
 
-def _value(column: Column[Any]) -> Any:
-    default = _default(column)
+def _default_value(column: Column[Any]) -> Any:
+    default = _server_default(column)
     return int(default) if isinstance(column.type, Integer) and isinstance(default, str) else default
 
 
 def _field(column: Column[Any]) -> tuple[str, Any, Any]:
-    kind = _type(column)
-    if kind is not Any and column.nullable:
-        kind = kind | None
-    needed = not column.nullable and column.server_default is None
-    return (str(column.name), kind, msgspec.NODEFAULT if needed else UNSET)
+    value_type = _value_type(column)
+    if value_type is not Any and column.nullable:
+        value_type = value_type | None
+    required = not column.nullable and column.server_default is None
+    return (str(column.name), value_type, msgspec.NODEFAULT if required else UNSET)
 
 
-def _type(column: Column[Any]) -> Any:
+def _value_type(column: Column[Any]) -> Any:
     if "file" in column.info:
-        return Beside
-    if "holds" in column.info:
-        return column.info["holds"]
+        return TextFile
+    if "type" in column.info:
+        return column.info["type"]
     if isinstance(column.type, Json):
-        return Any if column.nullable or _empty(column) else _SOMETHING
+        return Any if column.nullable or _defaults_to_null(column) else _NOT_NULL
     if isinstance(column.type, Float):
         return float
     if isinstance(column.type, BigInteger):
-        return _LARGE
-    return _SMALL if isinstance(column.type, Integer) else str
+        return _INT64
+    return _INT32 if isinstance(column.type, Integer) else str

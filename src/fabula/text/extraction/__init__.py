@@ -1,1 +1,1 @@
-"""Extraction: propose codex entries from a manuscript (cdx-7)."""
+"""Extraction: propose codex entries from an existing manuscript, without a model (cdx-7)."""

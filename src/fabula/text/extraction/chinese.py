@@ -1,42 +1,46 @@
-"""Names in Chinese prose, told by what they do, for there are no capitals.
+"""Find names in Chinese prose by their behaviour, as there are no capitals.
 
-Candidates are the words a segmenter finds or makes up, and whatever stands between the beginning of a
-clause and a word of speaking. Then the whole book is asked about each of them: what stands before and
-behind it, is it free on both sides, does it say and see things, does it begin clauses. A surname makes
-belief easier; a word the dictionary knows as an ordinary one makes it harder. 玄德 becomes another name
-of 刘备 only where the book says so (姓刘，名备，字玄德).
+Candidates are the words a segmenter finds or makes up, and whatever stands between the beginning of a clause and a
+verb of speaking. Then the statistics of the whole book are collected for each candidate: what stands before and after
+it, whether its neighbours vary on both sides, whether it speaks and acts, whether it begins clauses. A surname lowers
+the bar; being an ordinary word of the dictionary raises it. 玄德 becomes an alias of 刘备 only where the book says so
+(姓刘，名备，字玄德).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ahocorasick_rs import AhoCorasick, MatchKind
-from rjieba import Jieba
 
-from fabula.text.extraction.chinese_merge import NAME_TAGS, NOUNS, Seen, gathered
+from fabula.text.extraction.chinese_merge import NAME_TAGS, NOUN_TAGS, CandidateStatistics, merge_candidates
 from fabula.text.extraction.chinese_words import (
-    ACTS,
-    COUNTED,
-    GENERIC,
-    INTO,
-    INTRODUCED,
-    NEVER,
-    NEVER_FIRST,
-    NEVER_LAST,
+    ACTION,
+    GENERIC_PERSONS,
+    INTRODUCTION,
+    MEASURE_CHARACTERS,
+    NEVER_FIRST_IN_NAME,
+    NEVER_IN_NAME,
+    NEVER_LAST_IN_NAME,
+    PLACE_VERBS,
     SPEAKER,
 )
-from fabula.text.extraction.proposals import Found, Progress, Texts
-from fabula.text.names.surnames import DOUBLE, SURNAMES, surname_of
+from fabula.text.extraction.model import MIN_MENTIONS, ExtractedName, Progress, Texts
+from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES, surname_of
 
-FEWEST = 3  # mentions of what is worth proposing
-PER_MENTION = 150_000  # characters of a long book that ask for one mention more
-LONGEST = 4
+if TYPE_CHECKING:
+    from rjieba import Jieba
+
+CHARACTERS_PER_MENTION = 150_000  # a longer book requires one mention more for each of these
+MAX_NAME = 4  # characters
 
 
-def find(texts: Texts, progress: Progress | None = None) -> list[Found]:
-    """Every name that is believed in."""
+def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[ExtractedName]:
+    """The names of a book; `progress` counts every character twice, as the book is read twice."""
+    from rjieba import Jieba
+
     length, done = sum(len(text) for _, text in texts), 0
     segmenter = Jieba()
     words: Counter[str] = Counter()
@@ -45,73 +49,76 @@ def find(texts: Texts, progress: Progress | None = None) -> list[Found]:
     for _, text in texts:
         words.update(segmenter.cut(text))
         speakers.update(SPEAKER.findall(text))
-        introduced.update(_introductions(text))
+        introduced.update(_find_introductions(text))
         done += len(text)
         if progress is not None:
             progress(done, 2 * length)
-    fewest = max(FEWEST, length // PER_MENTION)
-    seen = _candidates(words, speakers, {name for pair in introduced for name in pair}, fewest, segmenter)
-    automaton = AhoCorasick([one.word for one in seen], matchkind=MatchKind.Standard)
+    minimum = max(MIN_MENTIONS, length // CHARACTERS_PER_MENTION)
+    introduced_names = {name for pair in introduced for name in pair}
+    candidates = _make_candidates(words, speakers, introduced_names, minimum, segmenter)
+    automaton = AhoCorasick([candidate.word for candidate in candidates], matchkind=MatchKind.Standard)
     for _, text in texts:
-        _look(text, automaton, seen)
+        _collect_statistics(text, automaton, candidates)
         done += len(text)
         if progress is not None:
             progress(done, 2 * length)
-    return gathered({one.word: one for one in seen if one.count >= fewest}, introduced, texts)
+    frequent = {candidate.word: candidate for candidate in candidates if candidate.count >= minimum}
+    return merge_candidates(frequent, introduced, texts)
 
 
-def _introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Names that the book itself says are one person's: the full one and the other."""
-    for found in INTRODUCED.finditer(text):
-        surname, given, whole, courtesy, pen = found.groups()
-        if surname and (surname in SURNAMES or surname in DOUBLE):
+def _find_introductions(text: str) -> Iterator[tuple[str, str]]:
+    """Pairs of names that the book itself gives to one person: the full name and the other one."""
+    for match in INTRODUCTION.finditer(text):
+        surname, given, full, courtesy, pen = match.groups()
+        if surname and (surname in SURNAMES or surname in DOUBLE_SURNAMES):
             yield surname + given, courtesy or pen
-        elif whole:
-            at = next((n for n in range(len(whole) - 1) if surname_of(whole[n:])), None)
-            if at is not None:
-                yield whole[at:], courtesy or pen
+        elif full:
+            start = next((at for at in range(len(full) - 1) if surname_of(full[at:])), None)
+            if start is not None:
+                yield full[start:], courtesy or pen
 
 
-def _candidates(
-    words: Mapping[str, int], speakers: Mapping[str, int], told: set[str], fewest: int, segmenter: Jieba
-) -> list[Seen]:
-    """What may be a name at all."""
-    found: list[Seen] = []
-    often = {word for known in (words, speakers) for word, count in known.items() if count >= fewest}
-    for word in sorted(often | told):
-        if word not in told and not _sound(word):
+def _make_candidates(
+    words: Mapping[str, int], speakers: Mapping[str, int], introduced: set[str], minimum: int, segmenter: Jieba
+) -> list[CandidateStatistics]:
+    """The words that may be names at all."""
+    candidates: list[CandidateStatistics] = []
+    frequent = {word for counts in (words, speakers) for word, count in counts.items() if count >= minimum}
+    for word in sorted(frequent | introduced):
+        if word not in introduced and not _can_be_name(word):
             continue
-        pieces = segmenter.tag(word, False)
-        tag = pieces[0][1] if len(pieces) == 1 else ""
-        speaks = speakers.get(word, 0)
-        if speaks > 1 or tag.startswith(NAME_TAGS) or word in told or (word[0] in SURNAMES and tag in NOUNS):
-            found.append(Seen(word, tag, speaks))
-    return found
+        tagged = segmenter.tag(word, False)
+        tag = tagged[0][1] if len(tagged) == 1 else ""
+        speeches = speakers.get(word, 0)
+        is_noun_with_surname = word[0] in SURNAMES and tag in NOUN_TAGS
+        if speeches > 1 or tag.startswith(NAME_TAGS) or word in introduced or is_noun_with_surname:
+            candidates.append(CandidateStatistics(word, tag, speeches))
+    return candidates
 
 
-def _sound(word: str) -> bool:
+def _can_be_name(word: str) -> bool:
     """Could these characters be a name?"""
-    if not 2 <= len(word) <= LONGEST or word in GENERIC or word in DOUBLE:
+    if not 2 <= len(word) <= MAX_NAME or word in GENERIC_PERSONS or word in DOUBLE_SURNAMES:
         return False
-    if word[-1] in NEVER_LAST or word[0] in NEVER_FIRST:
+    if word[-1] in NEVER_LAST_IN_NAME or word[0] in NEVER_FIRST_IN_NAME:
         return False
-    return all("\u4e00" <= character <= "\u9fff" and character not in NEVER for character in word)
+    return all("\u4e00" <= character <= "\u9fff" and character not in NEVER_IN_NAME for character in word)
 
 
-def _look(text: str, automaton: AhoCorasick, seen: list[Seen]) -> None:
-    for pattern, start, end in automaton.find_matches_as_indexes(text, overlapping=True):
-        one = seen[pattern]
-        one.count += 1
-        before, behind = text[start - 1 : start], text[end : end + 1]
+def _collect_statistics(text: str, automaton: AhoCorasick, candidates: list[CandidateStatistics]) -> None:
+    for number, start, end in automaton.find_matches_as_indexes(text, overlapping=True):
+        candidate = candidates[number]
+        candidate.count += 1
+        before, after = text[start - 1 : start], text[end : end + 1]
         if "\u4e00" <= before <= "\u9fff":
-            one.left[before] += 1
-            if before in COUNTED:
-                one.counted += 1
-            elif before in INTO:
-                one.entered += 1
+            candidate.left[before] += 1
+            if before in MEASURE_CHARACTERS:
+                candidate.measured += 1
+            elif before in PLACE_VERBS:
+                candidate.entered += 1
         else:
-            one.begins += 1
-        if ACTS.match(text, end):
-            one.acts += 1
-        elif "\u4e00" <= behind <= "\u9fff":
-            one.right[behind] += 1
+            candidate.clause_starts += 1
+        if ACTION.match(text, end):
+            candidate.actions += 1
+        elif "\u4e00" <= after <= "\u9fff":
+            candidate.right[after] += 1

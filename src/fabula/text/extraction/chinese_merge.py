@@ -1,8 +1,8 @@
-"""Which Chinese candidates are believed, and which of them are one and the same.
+"""Decide which Chinese candidates are names, and which names belong to one person.
 
-Every candidate comes with what the whole book shows of it. Believed is who does what people do and is
-free on both sides; 林之 and 宝玉听 are bound on one. Names are one where the book introduces them so,
-where one is the other with its surname before it and nobody else has that name, or with 儿 behind it.
+Every candidate comes with its statistics over the whole book. A name acts as people do and has varying neighbours on
+both sides; 林之 and 宝玉听 are bound on one side. Two names belong to one person where the book introduces them so,
+where one is the other with its surname and nobody else has that name, or where one is the other with 儿 added.
 """
 
 from __future__ import annotations
@@ -14,185 +14,202 @@ from math import log
 from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
-from fabula.text.extraction.chinese_words import ARMIES, GENERIC, PLACES, TITLES
-from fabula.text.extraction.proposals import Found, Kind, Place, Texts
-from fabula.text.names.surnames import ALSO_WORDS, DOUBLE, PLAIN, surname_of
+from fabula.text.extraction.chinese_words import GENERIC_PERSONS, PLACE_ENDINGS, POSSESSION_ENDINGS, TITLES
+from fabula.text.extraction.model import MAX_EXAMPLES, ExtractedName, Kind, TextPlace, Texts
+from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES_THAT_ARE_WORDS, UNAMBIGUOUS_SURNAMES, surname_of
 
-EXAMPLES = 3
 NAME_TAGS = ("nr", "ns", "nt", "nz")
-NOUNS = ("n", "q", "x", "")
+NOUN_TAGS = ("n", "q", "x", "")
 
 
-class Seen(Struct):
-    """What was seen of one candidate."""
+class CandidateStatistics(Struct):
+    """What the book shows of one candidate."""
 
     word: str
-    tag: str  # what the dictionary takes it for; "" when it does not know it
-    speeches: int  # clauses that begin with it and go on with speaking
+    tag: str  # its part of speech in the dictionary; "" for an unknown word
+    speeches: int  # clauses that begin with it and continue with a verb of speaking
     count: int = 0
-    begins: int = 0  # clauses
-    acts: int = 0
-    counted: int = 0  # 一个…, 众…
-    entered: int = 0
-    left: Counter[str] = field(default_factory=Counter)
-    right: Counter[str] = field(default_factory=Counter)
+    clause_starts: int = 0
+    actions: int = 0  # followed by something that people do
+    measured: int = 0  # after a measure word: 一个…, 众…
+    entered: int = 0  # after a verb of movement
+    left: Counter[str] = field(default_factory=Counter)  # the characters before it,
+    right: Counter[str] = field(default_factory=Counter)  # and after it
 
     def share(self, part: int) -> float:
-        """A part of all times it was seen."""
+        """A part of all occurrences."""
         return part / self.count
 
     @property
-    def free(self) -> float:
-        """How free its neighbours are, on the side where they are less so: 0 bound, 1 anything goes."""
-        return min(_spread(self.left, self.count), _spread(self.right, self.count))
+    def freedom(self) -> float:
+        """How much the neighbours vary, on the side where they vary less: from 0 (bound) to 1 (free)."""
+        return min(_relative_entropy(self.left, self.count), _relative_entropy(self.right, self.count))
 
 
-def _spread(beside: Counter[str], count: int) -> float:
-    """Entropy as a share of what it could be; what is not counted (an edge, a deed) is unlike all others."""
+def _relative_entropy(neighbours: Counter[str], count: int) -> float:
+    """Entropy as a share of its maximum; occurrences without a counted neighbour are unlike all others."""
     if count < 2:
         return 0.0
-    return 1.0 - sum(n * log(n) for n in beside.values()) / (count * log(count))
+    return 1.0 - sum(n * log(n) for n in neighbours.values()) / (count * log(count))
 
 
-class Belief(Struct, frozen=True):
-    """What a candidate is taken for, and how surely."""
+class KindEstimate(Struct, frozen=True):
+    """The kind of a candidate, and how sure that is."""
 
     kind: Kind
-    sure: float
+    confidence: float
 
 
-def gathered(seen: Mapping[str, Seen], introduced: Iterable[tuple[str, str]], texts: Texts) -> list[Found]:
-    """The names that are believed, those of one person together, counted where they stand by themselves."""
-    beliefs = {word: belief for word, one in seen.items() if (belief := _belief(one)) is not None}
-    beliefs = _whole(beliefs, seen)
-    groups = _one_person(beliefs, seen, introduced)
-    owner = {word: name for name, words in groups.items() for word in words}
+def merge_candidates(
+    candidates: Mapping[str, CandidateStatistics], introduced: Iterable[tuple[str, str]], texts: Texts
+) -> list[ExtractedName]:
+    """The candidates that are names, those of one person merged, counted where no longer name contains them."""
+    estimates = {
+        word: estimate for word, candidate in candidates.items() if (estimate := _estimate_kind(candidate)) is not None
+    }
+    estimates = _drop_fragments(estimates, candidates)
+    groups = _group_by_person(estimates, candidates, introduced)
+    group_of = {word: name for name, words in groups.items() for word in words}
     counts: Counter[str] = Counter()
-    places: dict[str, list[Place]] = {}
-    surfaces = list(owner)
-    automaton = AhoCorasick(surfaces, matchkind=MatchKind.LeftmostLongest)
+    places: dict[str, list[TextPlace]] = {}
+    words = list(group_of)
+    automaton = AhoCorasick(words, matchkind=MatchKind.LeftmostLongest)
     for number, (_, text) in enumerate(texts):
         for pattern, start, _ in automaton.find_matches_as_indexes(text):
-            word = surfaces[pattern]
+            word = words[pattern]
             counts[word] += 1
-            known = places.setdefault(owner[word], [])
-            if len(known) < EXAMPLES:
-                known.append(Place(number, start))
-    return [_found(words, beliefs, counts, places[name]) for name, words in groups.items() if name in places]
+            examples = places.setdefault(group_of[word], [])
+            if len(examples) < MAX_EXAMPLES:
+                examples.append(TextPlace(number, start))
+    return [_make_name(members, estimates, counts, places[name]) for name, members in groups.items() if name in places]
 
 
-def _belief(one: Seen) -> Belief | None:
-    if one.free < 0.5 or one.share(one.counted) > 0.1:
+def _estimate_kind(candidate: CandidateStatistics) -> KindEstimate | None:
+    """The kind of a candidate; None where it is no name."""
+    if candidate.freedom < 0.5 or candidate.share(candidate.measured) > 0.1:
         return None
-    acts, entered = one.share(one.acts), one.share(one.entered)
-    if entered > 0.12 and acts < 0.08:
-        place = one.tag.startswith(("ns", "nt")) or one.word[-1] in PLACES
-        return Belief("location", min(1.0, 0.4 + entered)) if place else None
-    surname = surname_of(one.word)
-    if surname and _is_called(one, surname):
-        return Belief("character", min(1.0, 0.6 + 2 * acts))
-    ordinary = one.tag != "" and not one.tag.startswith(NAME_TAGS)
-    speaks = one.speeches >= max(2, one.count // 50) and one.tag[:1] in ("", "n", "q", "x")
-    short = len(one.word) < 4 or one.tag.startswith("nr")
-    if speaks and short and one.share(one.begins) > 0.35 and acts > (0.22 if ordinary else 0.15):
-        return Belief("character", min(1.0, 0.4 + 2 * acts))
+    actions, entered = candidate.share(candidate.actions), candidate.share(candidate.entered)
+    if entered > 0.12 and actions < 0.08:
+        is_place = candidate.tag.startswith(("ns", "nt")) or candidate.word[-1] in PLACE_ENDINGS
+        return KindEstimate("location", min(1.0, 0.4 + entered)) if is_place else None
+    surname = surname_of(candidate.word)
+    if surname and _is_full_name(candidate, surname):
+        return KindEstimate("character", min(1.0, 0.6 + 2 * actions))
+    is_common_word = candidate.tag != "" and not candidate.tag.startswith(NAME_TAGS)
+    speaks = candidate.speeches >= max(2, candidate.count // 50) and candidate.tag[:1] in ("", "n", "q", "x")
+    is_short = len(candidate.word) < 4 or candidate.tag.startswith("nr")
+    begins_clauses = candidate.share(candidate.clause_starts) > 0.35
+    if speaks and is_short and begins_clauses and actions > (0.22 if is_common_word else 0.15):
+        return KindEstimate("character", min(1.0, 0.4 + 2 * actions))
     return None
 
 
-def _is_called(one: Seen, surname: str) -> bool:
-    """Is this a surname with a name or a title behind it, rather than a word that happens to begin so?"""
-    acts, given = one.share(one.acts), one.word[len(surname) :]
+def _is_full_name(candidate: CandidateStatistics, surname: str) -> bool:
+    """Is this a surname with a given name or a title, rather than a word that happens to begin so?"""
+    actions, given = candidate.share(candidate.actions), candidate.word[len(surname) :]
     if given in TITLES:
-        return acts > 0.05
-    if given == surname or len(given) > 2 or (given[-1] in ARMIES and len(one.word) < 4) or one.share(one.begins) < 0.2:
+        return actions > 0.05
+    if given == surname or len(given) > 2 or candidate.share(candidate.clause_starts) < 0.2:
         return False
-    if not one.tag:
-        return acts > (0.1 if surname in ALSO_WORDS else 0.03)
-    if surname in ALSO_WORDS or one.acts < 3:
+    if given[-1] in POSSESSION_ENDINGS and len(candidate.word) < 4:
         return False
-    return acts > (0.02 if one.tag.startswith("nr") else 0.08 if one.tag.startswith(NAME_TAGS) else 0.14)
+    is_word = surname in SURNAMES_THAT_ARE_WORDS
+    if not candidate.tag:
+        return actions > (0.1 if is_word else 0.03)
+    if is_word or candidate.actions < 3:
+        return False
+    if candidate.tag.startswith("nr"):
+        return actions > 0.02
+    return actions > (0.08 if candidate.tag.startswith(NAME_TAGS) else 0.14)
 
 
-def _whole(beliefs: Mapping[str, Belief], seen: Mapping[str, Seen]) -> dict[str, Belief]:
-    """Those that are neither a name with more stuck to it nor a piece of a longer one."""
-    kept = dict(beliefs)
-    for word in sorted(beliefs, key=len, reverse=True):
-        count = seen[word].count
+def _drop_fragments(
+    estimates: Mapping[str, KindEstimate], candidates: Mapping[str, CandidateStatistics]
+) -> dict[str, KindEstimate]:
+    """The estimates without names that have more attached to them and without parts of a longer name."""
+    remaining = dict(estimates)
+    for word in sorted(estimates, key=len, reverse=True):
+        count = candidates[word].count
         for start in range(len(word) - 1):
             for end in range(start + 2, len(word) + 1):
                 inner = word[start:end]
-                if inner == word or inner not in kept or word not in kept:
+                if inner == word or inner not in remaining or word not in remaining:
                     continue
-                if seen[inner].count < 1.3 * count:
-                    del kept[inner]
-                elif not _grown(word, inner) and seen[inner].count > 2 * count:
-                    del kept[word]
-    return kept
+                if candidates[inner].count < 1.3 * count:
+                    del remaining[inner]
+                elif not _is_extended_name(word, inner) and candidates[inner].count > 2 * count:
+                    del remaining[word]
+    return remaining
 
 
-def _grown(word: str, inner: str) -> bool:
-    """Is the longer one the same with a surname before it, or 儿 behind it?"""
-    before, behind = word[: word.index(inner)], word[word.index(inner) + len(inner) :]
-    named = before in DOUBLE or before in PLAIN
-    return (named or not before) and behind in ("", "儿") and bool(before or behind)
+def _is_extended_name(word: str, inner: str) -> bool:
+    """Is the longer word the shorter one with a surname before it, or 儿 after it?"""
+    before, after = word[: word.index(inner)], word[word.index(inner) + len(inner) :]
+    has_surname = before in DOUBLE_SURNAMES or before in UNAMBIGUOUS_SURNAMES
+    return (has_surname or not before) and after in ("", "儿") and bool(before or after)
 
 
-def _one_person(
-    beliefs: Mapping[str, Belief], seen: Mapping[str, Seen], introduced: Iterable[tuple[str, str]]
+def _group_by_person(
+    estimates: Mapping[str, KindEstimate],
+    candidates: Mapping[str, CandidateStatistics],
+    introduced: Iterable[tuple[str, str]],
 ) -> dict[str, list[str]]:
-    """Names by the person they belong to, each person under the name used most."""
-    home = {word: word for word in beliefs}
+    """The names of each person, under the name that is used most."""
+    parent = {word: word for word in estimates}  # a disjoint-set forest
 
-    def root(word: str) -> str:
-        while home[word] != word:
-            word = home[word]
+    def find_root(word: str) -> str:
+        while parent[word] != word:
+            word = parent[word]
         return word
 
     def join(first: str, second: str) -> None:
-        home[root(second)] = root(first)
+        parent[find_root(second)] = find_root(first)
 
-    fulls: dict[str, set[str]] = {}
-    people = {word for word, belief in beliefs.items() if belief.kind == "character"}
+    full_names: dict[str, set[str]] = {}
+    people = {word for word, estimate in estimates.items() if estimate.kind == "character"}
     for full, other in introduced:
-        if full in seen and other in seen and other not in GENERIC and (full in people or other in people):
-            fulls.setdefault(other, set()).add(full)
-    for other, those in fulls.items():
-        if len(those) == 1:
-            full = next(iter(those))
-            home.setdefault(other, other)
-            home.setdefault(full, full)
+        is_known = full in candidates and other in candidates and other not in GENERIC_PERSONS
+        if is_known and (full in people or other in people):
+            full_names.setdefault(other, set()).add(full)
+    for other, fulls in full_names.items():
+        if len(fulls) == 1:
+            full = next(iter(fulls))
+            parent.setdefault(other, other)
+            parent.setdefault(full, full)
             join(full, other)
-    longer: dict[str, Counter[str]] = {}
-    for word, one in seen.items():
+    with_surname: dict[str, Counter[str]] = {}
+    for word, candidate in candidates.items():
         surname = surname_of(word)
         given = word[len(surname) :]
-        if surname and surname not in ALSO_WORDS and len(given) == 2 and given in home:
-            # 孙权 is whole without anything before it: 封孙权 is chance.
-            complete = given[0] in PLAIN and surname not in DOUBLE
-            if not complete:
-                longer.setdefault(given, Counter())[word] = one.count
-        if word.endswith("儿") and word in home and word[:-1] in home:
+        if surname and surname not in SURNAMES_THAT_ARE_WORDS and len(given) == 2 and given in parent:
+            # 孙权 is complete by itself: 封孙权 is an accident.
+            is_complete = given[0] in UNAMBIGUOUS_SURNAMES and surname not in DOUBLE_SURNAMES
+            if not is_complete:
+                with_surname.setdefault(given, Counter())[word] = candidate.count
+        if word.endswith("儿") and word in parent and word[:-1] in parent:
             join(word[:-1], word)
-    for given, wholes in longer.items():
-        word, count = wholes.most_common(1)[0]
-        if count >= 0.8 * wholes.total():
-            home.setdefault(word, word)
+    for given, counts in with_surname.items():
+        word, count = counts.most_common(1)[0]
+        if count >= 0.8 * counts.total():
+            parent.setdefault(word, word)
             join(given, word)
     groups: dict[str, list[str]] = {}
-    for word in sorted(home, key=lambda word: (-seen[word].count, word)):
-        groups.setdefault(root(word), []).append(word)
+    for word in sorted(parent, key=lambda word: (-candidates[word].count, word)):
+        groups.setdefault(find_root(word), []).append(word)
     return {words[0]: words for words in groups.values()}
 
 
-def _found(words: list[str], beliefs: Mapping[str, Belief], counts: Counter[str], places: list[Place]) -> Found:
+def _make_name(
+    words: list[str], estimates: Mapping[str, KindEstimate], counts: Counter[str], places: list[TextPlace]
+) -> ExtractedName:
     ordered = sorted((word for word in words if counts[word]), key=lambda word: (-counts[word], word))
-    known = [beliefs[word] for word in words if word in beliefs]
-    best = max(known, key=lambda belief: (belief.kind == "character", belief.sure))
-    return Found(
+    known = [estimates[word] for word in words if word in estimates]
+    best = max(known, key=lambda estimate: (estimate.kind == "character", estimate.confidence))
+    return ExtractedName(
         name=ordered[0],
         aliases=tuple(ordered[1:]),
         kind=best.kind,
         mentions=sum(counts[word] for word in ordered),
-        sure=best.sure,
+        confidence=best.confidence,
         places=places,
     )

@@ -1,35 +1,35 @@
-"""The Chinese words that a reader for names must know beforehand.
+"""Chinese word lists and patterns for name extraction.
 
-Surnames, what people do, what is said of anyone, and the characters that hold sentences together and
-so are hardly ever part of a name.
+They describe what people do, how a name is introduced, words for persons in general, titles, and the function
+characters that are hardly ever part of a name.
 """
 
 from __future__ import annotations
 
 import re
 
-from fabula.text.word_set import listed
+from fabula.text.word_list import make_word_set
 
 HAN = "\u4e00-\u9fff"
-_HOW = (
+_MANNER = (
     "(?:大[怒喜惊笑叫呼哭骂]|冷笑|微笑|[笑忙又便亦乃因急叹泣答问说喝厉惊怒喜只即谓忽哭骂叫回再连也先都奏告应]"
     "|[轻低高淡沉缓嘻哈苦陪])"
 )
-ACTS = re.compile(
-    rf"{_HOW}{{0,3}}(?:曰|道|说|问|云|喊)|[听见闻看想知笑忙叹哭怒喝骂走坐站急慌跪拜谢躺跑转伸抬]|大[怒喜惊笑]|"
+ACTION = re.compile(
+    rf"{_MANNER}{{0,3}}(?:曰|道|说|问|云|喊)|[听见闻看想知笑忙叹哭怒喝骂走坐站急慌跪拜谢躺跑转伸抬]|大[怒喜惊笑]|"
     r"[点摇低抬回转][头过身]|起[身来]|引[兵军]|[拍纵勒]马|出[马来]|心[中里下头]|自[己思]|"
     r"的(?:脸|眼|手|心|声音|目光|话|头|嘴)"
 )
-SPEAKER = re.compile(rf"(?<![{HAN}])([{HAN}]{{2,4}}?)(?={_HOW}{{0,3}}[声着地]?(?:曰|道|说|问|云|喊))")
+SPEAKER = re.compile(rf"(?<![{HAN}])([{HAN}]{{2,4}}?)(?={_MANNER}{{0,3}}[声着地]?(?:曰|道|说|问|云|喊))")
 # 姓刘，名备，字玄德; 关羽，字云长; 姓贾名化，表字时飞，别号雨村
-INTRODUCED = re.compile(
+INTRODUCTION = re.compile(
     rf"(?:复?姓([{HAN}]{{1,2}})[，、]?名([{HAN}]{{1,2}})|(?<![{HAN}])([{HAN}]{{2,4}}))[，、]?(?:者[，、])?"
     rf"(?:[表]?字([{HAN}]{{2}})(?=[^{HAN}]|乃|者|也|号|别)|(?:[别道绰诨自]号|诨名|绰名|人称)([{HAN}]{{2,4}})(?=[^{HAN}]))"
 )
 
-COUNTED = frozenset("一个这那众诸各其此些位名每某几两二三多")  # what stands before persons in general
-INTO = frozenset("在至到往入赴奔离出取守攻据屯回过")
-GENERIC = listed(
+MEASURE_CHARACTERS = frozenset("一个这那众诸各其此些位名每某几两二三多")  # before persons in general: 一个…, 众…
+PLACE_VERBS = frozenset("在至到往入赴奔离出取守攻据屯回过")
+GENERIC_PERSONS = make_word_set(
     "俗语 常言 古语 众人 大家 左右 使者 太太 老爷 奶奶 丫头 丫鬟 婆子 小厮 姑娘 小姐 "
     "夫人 将军 丞相 主公 先生 陛下 太后 皇后 皇帝 天子 国王 大王 和尚 道士 道人 老者 "
     "老人 少年 女子 男子 妇人 妇女 师父 师傅 徒弟 哥哥 弟弟 姐姐 妹妹 兄弟 爹爹 母亲 "
@@ -48,17 +48,17 @@ GENERIC = listed(
     "童子 老尼 书办 军汉 公人 差人 差役 衙役 门子 门人 小童 书童 道童 仙童 侍女 宫人 "
     "美人"
 )
-TITLES = listed(
+TITLES = make_word_set(
     "夫人 姨妈 姥姥 姑娘 太太 奶奶 老爷 先生 小姐 大人 将军 都督 丞相 皇叔 嬷嬷 妈妈 姨娘 "
     "妹妹 姐姐 哥哥 公子 少爷 大夫 太医 二爷 三爷 大爷 道长 真人 老师 教授 医生 队长 掌柜 "
     "员外 太公 师傅 师父 师兄 姑姑 婆婆 爷爷 老太 老爹 道婆 二姐 三姐 大姐 姑 嫂 氏 公 母 "
     "妃 郎 爷 婆 妈"
 )
-ARMIES = frozenset("兵军将营寨城主王侯帝后家府宅门")  # what is someone's, and what someone is
-PLACES = frozenset("州城关山江河县郡国府院馆庵寺园阁楼殿宫寨谷岭村镇庄岛湖海桥街港口镇洞峰崖坡")
-NEVER = frozenset(
+POSSESSION_ENDINGS = frozenset("兵军将营寨城主王侯帝后家府宅门")  # what belongs to somebody, or what somebody is
+PLACE_ENDINGS = frozenset("州城关山江河县郡国府院馆庵寺园阁楼殿宫寨谷岭村镇庄岛湖海桥街港口镇洞峰崖坡")
+NEVER_IN_NAME = frozenset(
     "的了着过是在不也又就都还没很把被这那哪什么怎我你他她它们您咱吾汝其所以而乃若则且但因故此彼谁说曰问听见笑忙便遂亦皆只得请让给向"
     "与跟再已将欲可能会要想叫令使教报谓却"
 )
-NEVER_FIRST = frozenset("俗一二两几众诸其有某各每又大前上下左右回入出来去如何人当正即忽却话次今昨明早晚")
-NEVER_LAST = frozenset("小道大之来去回出入上下里内中外前后时等辈")
+NEVER_FIRST_IN_NAME = frozenset("俗一二两几众诸其有某各每又大前上下左右回入出来去如何人当正即忽却话次今昨明早晚")
+NEVER_LAST_IN_NAME = frozenset("小道大之来去回出入上下里内中外前后时等辈")

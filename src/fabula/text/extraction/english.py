@@ -1,9 +1,9 @@
-"""Names in English prose, told by how they are written and by what they do.
+"""Find names in English prose by how they are written and by their behaviour.
 
-A name is capitalised where no sentence begins, and hardly ever written small. What stands around it
-says the rest: people say things, have faces and bear titles; one is in or at a place; a thing has an
-article before it. The shorter form of a name belongs to the longer one where only one longer one has
-it: Ahab is Captain Ahab, while Mr. and Mrs. Bennet stay two.
+A name is capitalised where no sentence begins, and hardly ever written in lower case. The words around it say the
+rest: people speak, have faces and bear titles; one is in or at a place; a thing has an article before it. The shorter
+form of a name belongs to the longer one where only one longer form contains it: Ahab is Captain Ahab, while Mr. and
+Mrs. Bennet stay two.
 """
 
 from __future__ import annotations
@@ -16,107 +16,114 @@ from itertools import groupby
 from msgspec import Struct, field
 
 from fabula.text.extraction.english_words import (
-    ACTS,
-    BEFORE_THINGS,
-    FEMALE,
-    FROM,
-    GROUPS,
-    INSIDE,
-    IS,
-    JUNK,
-    MAIDS,
-    MALE,
-    OWNED,
-    PARTICLES,
-    PERHAPS,
-    PLACES,
-    SHORT,
-    SPEECH,
+    ABBREVIATED_TITLES,
+    ACTION_WORDS,
+    AUXILIARIES,
+    CAPITALISED_WORDS,
+    DETERMINERS,
+    DIRECTION_PREPOSITIONS,
+    GROUP_NOUNS,
+    MEN_TITLES,
+    NAME_PARTICLES,
+    PLACE_NOUNS,
+    PLACE_PREPOSITIONS,
+    POSSESSIONS,
+    SPEECH_VERBS,
     TITLES,
-    WIVES,
+    UNMARRIED_TITLES,
+    WIVES_TITLES,
+    WOMEN_TITLES,
+    WORDS_THAT_ARE_NAMES,
 )
-from fabula.text.extraction.proposals import Found, Kind, Place, Progress, Texts
+from fabula.text.extraction.model import (
+    MAX_EXAMPLES,
+    MIN_MENTIONS,
+    ExtractedName,
+    Kind,
+    Progress,
+    TextPlace,
+    Texts,
+)
 
-PERSON = 0.1  # how much a character does, at least
-FEWEST = 3  # mentions of what is worth proposing
-EXAMPLES = 3
-MOST_ALIASES = 6
+MIN_PERSON_SCORE = 0.1  # of a character
+MAX_ALIASES = 6
 _UP, _LOW = "A-ZÀ-ÖØ-ÞŁŒŠŽ", "a-zß-öø-ÿāăąćčďēęěğīłńňōœŕřśşšţťūůűźżž"
 _CAPITAL = rf"[{_UP}](?:[{_UP}{_LOW}]|['’](?!s\b)(?=[{_UP}{_LOW}]))*(?:-[{_UP}][{_UP}{_LOW}]+)*"
 _BETWEEN = rf"(?:(?<=\b[{_UP}])\.|(?<=\b[A-Z][a-z])\.|(?<=\b[A-Z][a-z][a-z])\.)?[ \u00a0\u202f\n]"
-_RUN = re.compile(rf"(?<![\w’'-]){_CAPITAL}(?:{_BETWEEN}(?:(?:{'|'.join(sorted(PARTICLES))}) )?{_CAPITAL})*")
-_SMALL = re.compile(rf"(?<![\w’'-])[{_LOW}]{{2,}}(?:['’][{_LOW}]+)?")
+_RUN = re.compile(rf"(?<![\w’'-]){_CAPITAL}(?:{_BETWEEN}(?:(?:{'|'.join(sorted(NAME_PARTICLES))}) )?{_CAPITAL})*")
+_LOWER_CASE_WORD = re.compile(rf"(?<![\w’'-])[{_LOW}]{{2,}}(?:['’][{_LOW}]+)?")
 _HEADING = re.compile(r"(?:(?<=\n\n)|\A)[^\n]{1,90}(?<![.!?…,;:”\"’—-])(?=\n\n|\n?\Z)")
-_BEFORE = re.compile(r"([\w’'-]+)[,]?[ \u00a0\n]+\Z")
-_AFTER = re.compile(r"(['’]s?)?,?[ \u00a0\n]+([\w’'-]+)|['’]s\b")
-_ENDS = frozenset(".!?…")
-_STOPS = _ENDS | frozenset(":;“‘\"'([{*_—")
-_CLASSES = (MALE, WIVES, MAIDS, FEMALE)
+_WORD_BEFORE = re.compile(r"([\w’'-]+)[,]?[ \u00a0\n]+\Z")
+_WORD_AFTER = re.compile(r"(['’]s?)?,?[ \u00a0\n]+([\w’'-]+)|['’]s\b")
+_SENTENCE_ENDS = frozenset(".!?…")
+_SENTENCE_OPENERS = _SENTENCE_ENDS | frozenset(":;“‘\"'([{*_—")
+_TITLE_CLASSES = (MEN_TITLES, WIVES_TITLES, UNMARRIED_TITLES, WOMEN_TITLES)
 
-Core = tuple[str, ...]
+Form = tuple[str, ...]  # one form of a name, word by word
 
 
-class Run(Struct, gc=False):
-    """Capitalised words in a row, with what stands before and behind."""
+class CapitalisedRun(Struct, gc=False):
+    """Capitalised words in a row, with the words before and after them."""
 
-    words: Core
-    begins: bool  # a sentence, so that its first capital means nothing
+    words: Form
+    begins_sentence: bool  # its first capital then proves nothing
     before: str
-    behind: str
-    owns: bool
-    place: Place
+    after: str
+    is_possessive: bool
+    place: TextPlace
 
 
-class Tally(Struct):
-    """What was seen of one form of a name."""
+class NameStatistics(Struct):
+    """What the book shows of one form of a name."""
 
     count: int = 0
-    inside: int = 0  # a sentence
-    speaks: int = 0
-    acts: float = 0.0
-    things: int = 0  # with an article before it
-    within: float = 0.0  # in it, at it, from it
+    inside_sentence: int = 0
+    speeches: int = 0
+    actions: float = 0.0
+    determiners: int = 0  # articles and the like before it
+    locations: float = 0.0  # in it, at it, from it
     titles: Counter[str] = field(default_factory=Counter)
-    places: list[Place] = field(default_factory=list)
+    places: list[TextPlace] = field(default_factory=list)
 
-    def add(self, other: Tally) -> None:
-        """Take in what was seen of another form."""
+    def add(self, other: NameStatistics) -> None:
+        """Add the statistics of another form."""
         self.count += other.count
-        self.inside += other.inside
-        self.speaks += other.speaks
-        self.acts += other.acts
-        self.things += other.things
-        self.within += other.within
+        self.inside_sentence += other.inside_sentence
+        self.speeches += other.speeches
+        self.actions += other.actions
+        self.determiners += other.determiners
+        self.locations += other.locations
         self.titles += other.titles
-        self.places = sorted([*self.places, *other.places])[:EXAMPLES]
+        self.places = sorted([*self.places, *other.places])[:MAX_EXAMPLES]
 
     @property
-    def person(self) -> float:
-        """How often, of all times, it does what people do."""
-        return (2 * self.speaks + self.acts + 2 * self.titles.total()) / self.count
+    def person_score(self) -> float:
+        """How often, relative to all occurrences, it behaves like a person."""
+        return (2 * self.speeches + self.actions + 2 * self.titles.total()) / self.count
 
 
-def find(texts: Texts, progress: Progress | None = None) -> list[Found]:
-    """Every name that is believed in."""
-    small: Counter[str] = Counter()
-    runs: list[Run] = []
+def find_english_names(texts: Texts, progress: Progress | None = None) -> list[ExtractedName]:
+    """The names of a book."""
+    lower_case: Counter[str] = Counter()
+    runs: list[CapitalisedRun] = []
     total, done = sum(len(text) for _, text in texts), 0
     for number, (_, text) in enumerate(texts):
-        small.update(_SMALL.findall(text))
-        runs += _runs(number, text)
+        lower_case.update(_LOWER_CASE_WORD.findall(text))
+        runs += _find_runs(number, text)
         done += len(text)
         if progress is not None:
             progress(done, total)
-    proper = _Proper(runs, small)
-    seen: dict[tuple[str, Core], Tally] = {}
+    words = _NameWords(runs, lower_case)
+    statistics: dict[tuple[str, Form], NameStatistics] = {}
     for run in runs:
-        for title, core in proper.cores(run):
-            _note(seen.setdefault((title, core), Tally()), run, title)
-    forms = _forms(seen)
-    return [found for members in _merged(forms) for found in _believed(members, forms)]
+        for title, form in words.split_names(run):
+            _add_run(statistics.setdefault((title, form), NameStatistics()), run, title)
+    forms = _join_titles(statistics)
+    names = (_make_name(members, forms) for members in _merge_forms(forms))
+    return [name for name in names if name is not None]
 
 
-def _runs(number: int, text: str) -> Iterator[Run]:
+def _find_runs(number: int, text: str) -> Iterator[CapitalisedRun]:
     headings = [match.span() for match in _HEADING.finditer(text)]
     headings.reverse()
     for match in _RUN.finditer(text):
@@ -126,190 +133,192 @@ def _runs(number: int, text: str) -> Iterator[Run]:
         if headings and headings[-1][0] <= start:
             continue
         before = text[max(0, start - 24) : start]
-        word = _BEFORE.search(before)
-        after = _AFTER.match(text, end, end + 32)
-        yield Run(
+        word_before = _WORD_BEFORE.search(before)
+        after = _WORD_AFTER.match(text, end, end + 32)
+        yield CapitalisedRun(
             tuple(match[0].replace(".", "").split()),
-            _begins(before),
-            word[1].lower() if word else "",
+            _begins_sentence(before),
+            word_before[1].lower() if word_before else "",
             (after[2] or "").lower() if after else "",
             after is not None and (after[1] is not None or after[0].startswith(("'", "’"))),
-            Place(number, start),
+            TextPlace(number, start),
         )
 
 
-def _begins(before: str) -> bool:
-    """Does a sentence begin behind this?"""
+def _begins_sentence(before: str) -> bool:
+    """Does a sentence begin after this text?"""
     bare = before.rstrip()
-    ended = bare.rstrip("”’\"')")
-    return not bare or bare[-1] in _STOPS or ended[-1:] in _ENDS or "\n\n" in before[len(bare) :]
+    unquoted = bare.rstrip("”’\"')")
+    has_ended = not bare or bare[-1] in _SENTENCE_OPENERS or unquoted[-1:] in _SENTENCE_ENDS
+    return has_ended or "\n\n" in before[len(bare) :]
 
 
-class _Proper:
-    """Which capitalised words are names, judged by the whole book."""
+class _NameWords:
+    """Decides by the whole book which capitalised words are part of names."""
 
-    def __init__(self, runs: Iterable[Run], small: Mapping[str, int]) -> None:
-        self.small = small
-        self.inside: Counter[str] = Counter()
-        self.first: Counter[str] = Counter()
-        self.speaks: Counter[str] = Counter()
+    def __init__(self, runs: Iterable[CapitalisedRun], lower_case: Mapping[str, int]) -> None:
+        self._lower_case = lower_case
+        self._inside_sentence: Counter[str] = Counter()
+        self._speeches: Counter[str] = Counter()
         for run in runs:
-            rest = run.words[1:] if run.begins else run.words
-            self.inside.update(rest)
-            if run.begins:
-                self.first[run.words[0]] += 1
-            if run.before in SPEECH and not run.begins:
-                self.speaks[run.words[0]] += 1
-            elif run.behind in SPEECH and (len(run.words) > 1 or not run.begins):
-                self.speaks[run.words[-1]] += 1
-        self._known: dict[str, bool] = {}
+            self._inside_sentence.update(run.words[1:] if run.begins_sentence else run.words)
+            if run.before in SPEECH_VERBS and not run.begins_sentence:
+                self._speeches[run.words[0]] += 1
+            elif run.after in SPEECH_VERBS and (len(run.words) > 1 or not run.begins_sentence):
+                self._speeches[run.words[-1]] += 1
+        self._cache: dict[str, bool] = {}
 
     def __contains__(self, word: str) -> bool:
-        known = self._known.get(word)
+        known = self._cache.get(word)
         if known is None:
-            known = self._known[word] = self._is_name(word)
+            known = self._cache[word] = self._is_name(word)
         return known
 
     def _is_name(self, word: str) -> bool:
-        low = word.lower().replace("'", "’")
-        if (low in JUNK and low not in PERHAPS) or low in TITLES or len(word) < 2 or word.isupper():
+        lower = word.lower().replace("'", "’")
+        is_listed = lower in CAPITALISED_WORDS
+        if (is_listed and lower not in WORDS_THAT_ARE_NAMES) or lower in TITLES or len(word) < 2 or word.isupper():
             return False
-        inside, small = self.inside[word], self.small.get(low, 0)
-        if inside > 2 * small and low not in JUNK:
+        inside = self._inside_sentence[word]
+        if inside > 2 * self._lower_case.get(lower, 0) and not is_listed:
             return True
-        return self.speaks[word] >= 3 and self.speaks[word] * 20 >= inside
+        return self._speeches[word] >= 3 and self._speeches[word] * 20 >= inside
 
-    def cores(self, run: Run) -> Iterator[tuple[str, Core]]:
+    def split_names(self, run: CapitalisedRun) -> Iterator[tuple[str, Form]]:
         """The names in a run, each with the titles before it."""
         titles: list[str] = []
-        core: list[str] = []
+        name: list[str] = []
         for word in (*run.words, ""):
-            low = word.lower()
-            if word and (word in self or (core and low in PARTICLES)):
-                core.append(word)
+            lower = word.lower()
+            if word and (word in self or (name and lower in NAME_PARTICLES)):
+                name.append(word)
                 continue
-            while core and core[-1].lower() in PARTICLES:
-                core.pop()
-            if core:
-                yield " ".join(titles), tuple(core)
-                titles, core = [], []
-            titles = [*titles, word] if low in TITLES else []
+            while name and name[-1].lower() in NAME_PARTICLES:
+                name.pop()
+            if name:
+                yield " ".join(titles), tuple(name)
+                titles, name = [], []
+            titles = [*titles, word] if lower in TITLES else []
 
 
-def _note(tally: Tally, run: Run, title: str) -> None:
-    tally.count += 1
-    tally.inside += not run.begins
-    if len(tally.places) < EXAMPLES:
-        tally.places.append(run.place)
+def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> None:
+    statistics.count += 1
+    statistics.inside_sentence += not run.begins_sentence
+    if len(statistics.places) < MAX_EXAMPLES:
+        statistics.places.append(run.place)
     if title:
-        tally.titles[title] += 1
-    tally.speaks += run.before in SPEECH or run.behind in SPEECH
-    if run.owns:
-        tally.acts += run.behind in OWNED
-    elif run.behind in ACTS or run.behind.endswith("ed"):
-        tally.acts += 1
-    elif run.behind in IS:
-        tally.acts += 0.5
-    tally.things += run.before in BEFORE_THINGS and not title
-    tally.within += run.before in INSIDE or (0.3 if run.before in FROM else 0)
+        statistics.titles[title] += 1
+    statistics.speeches += run.before in SPEECH_VERBS or run.after in SPEECH_VERBS
+    if run.is_possessive:
+        statistics.actions += run.after in POSSESSIONS
+    elif run.after in ACTION_WORDS or run.after.endswith("ed"):
+        statistics.actions += 1
+    elif run.after in AUXILIARIES:
+        statistics.actions += 0.5
+    statistics.determiners += run.before in DETERMINERS and not title
+    statistics.locations += run.before in PLACE_PREPOSITIONS or (0.3 if run.before in DIRECTION_PREPOSITIONS else 0)
 
 
-def _forms(seen: Mapping[tuple[str, Core], Tally]) -> dict[Core, Tally]:
-    """What was seen by the form of the name; where titles tell two people apart, the title belongs to it."""
-    titled: dict[Core, list[str]] = {}
-    for title, core in seen:
-        titled.setdefault(core, []).append(title)
-    forms: dict[Core, Tally] = {}
-    for core, titles in titled.items():
-        sides: Counter[int] = Counter()
+def _join_titles(statistics: Mapping[tuple[str, Form], NameStatistics]) -> dict[Form, NameStatistics]:
+    """Statistics by form; a title becomes part of the form where titles distinguish two people."""
+    titles_of: dict[Form, list[str]] = {}
+    for title, name in statistics:
+        titles_of.setdefault(name, []).append(title)
+    forms: dict[Form, NameStatistics] = {}
+    for name, titles in titles_of.items():
+        counts: Counter[int] = Counter()
         for title in titles:
-            sides[_side(title)] += seen[title, core].count
-        apart = sum(count >= FEWEST for side, count in sides.items() if side) > 1
+            counts[_find_title_class(title)] += statistics[title, name].count
+        are_several = sum(count >= MIN_MENTIONS for number, count in counts.items() if number) > 1
         for title in titles:
-            side = _side(title)
-            form = (_dotted(title), *core) if apart and side else core
-            tally = forms.setdefault(form, Tally())
-            tally.add(seen[title, core])
-            if form is not core:
-                tally.acts += 2 * tally.titles.total()
-                tally.titles.clear()
+            form = (_add_dots(title), *name) if are_several and _find_title_class(title) else name
+            joined = forms.setdefault(form, NameStatistics())
+            joined.add(statistics[title, name])
+            if form is not name:
+                joined.actions += 2 * joined.titles.total()
+                joined.titles.clear()
     return forms
 
 
-def _side(title: str) -> int:
-    """Which of a family a title belongs to; 0 when it may be anyone."""
+def _find_title_class(title: str) -> int:
+    """Which member of a family a title belongs to; 0 when it may be anyone."""
     words = set(title.lower().split())
-    return next((side for side, those in enumerate(_CLASSES, 1) if words & those), 0)
+    return next((number for number, titles in enumerate(_TITLE_CLASSES, 1) if words & titles), 0)
 
 
-def _merged(forms: Mapping[Core, Tally]) -> list[list[Core]]:
-    """Forms of one name together: a shorter one goes to the longer one that alone has it."""
-    longer: dict[Core, list[Core]] = {}
-    for core, tally in forms.items():
-        if len(core) > 1 and tally.count > 1:
-            for size in range(1, len(core)):
-                for start in range(len(core) - size + 1):
-                    longer.setdefault(core[start : start + size], []).append(core)
-    home: dict[Core, Core] = {}
-    for core in sorted(forms, key=len, reverse=True):
-        homes: Counter[Core] = Counter()
-        for owner in longer.get(core, ()):
-            homes[home[owner]] += forms[owner].count
-        best = max(homes, key=lambda one: (homes[one], one), default=core)
-        alone = homes[best] >= 0.8 * homes.total() and _belongs(core, best, forms)
-        home[core] = best if alone else core
-    order = sorted(forms, key=lambda core: (home[core], core))
-    return [list(members) for _, members in groupby(order, key=home.__getitem__)]
+def _merge_forms(forms: Mapping[Form, NameStatistics]) -> list[list[Form]]:
+    """The forms of each name: a shorter form joins the only longer one that contains it."""
+    longer: dict[Form, list[Form]] = {}
+    for form, statistics in forms.items():
+        if len(form) > 1 and statistics.count > 1:
+            for size in range(1, len(form)):
+                for start in range(len(form) - size + 1):
+                    longer.setdefault(form[start : start + size], []).append(form)
+    group_of: dict[Form, Form] = {}
+    for form in sorted(forms, key=len, reverse=True):
+        counts: Counter[Form] = Counter()
+        for other in longer.get(form, ()):
+            counts[group_of[other]] += forms[other].count
+        best = max(counts, key=lambda group: (counts[group], group), default=form)
+        is_unique = counts[best] >= 0.8 * counts.total() and _is_short_form(form, best, forms)
+        group_of[form] = best if is_unique else form
+    ordered = sorted(forms, key=lambda form: (group_of[form], form))
+    return [list(members) for _, members in groupby(ordered, key=group_of.__getitem__)]
 
 
-def _belongs(core: Core, owner: Core, forms: Mapping[Core, Tally]) -> bool:
-    """Is the shorter form likely to mean the longer one?"""
-    short, long = forms[core], forms[owner]
+def _is_short_form(form: Form, longer: Form, forms: Mapping[Form, NameStatistics]) -> bool:
+    """Does the shorter form probably mean the longer one?"""
+    short, long = forms[form], forms[longer]
     if short.count <= long.count:
         return True
-    hers = sum(count for title, count in short.titles.items() if _side(title) in (2, 3))
-    if core == owner[-len(core) :] and hers * 2 > short.count and not long.titles:
+    as_woman = sum(count for title, count in short.titles.items() if _find_title_class(title) in (2, 3))
+    if form == longer[-len(form) :] and as_woman * 2 > short.count and not long.titles:
         return False  # Mrs. Hussey is not Hosea Hussey
-    return short.person >= PERSON and long.count * 100 >= short.count
+    return short.person_score >= MIN_PERSON_SCORE and long.count * 100 >= short.count
 
 
-def _believed(members: list[Core], forms: Mapping[Core, Tally]) -> Iterator[Found]:
-    whole = Tally()
+def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics]) -> ExtractedName | None:
+    """The name with these forms; None where it occurs too rarely, or only at the beginning of sentences."""
+    total = NameStatistics()
     surfaces: Counter[str] = Counter()
-    for core in members:
-        text, tally = " ".join(core), forms[core]
-        whole.add(tally)
-        surfaces[text] += tally.count - tally.titles.total()
-        for title, count in tally.titles.items():
-            surfaces[f"{_dotted(title)} {text}"] += count
-    if whole.count < FEWEST or not whole.inside:
-        return
-    kind, sure = _kind(members, whole, forms)
+    for form in members:
+        text, statistics = " ".join(form), forms[form]
+        total.add(statistics)
+        surfaces[text] += statistics.count - statistics.titles.total()
+        for title, count in statistics.titles.items():
+            surfaces[f"{_add_dots(title)} {text}"] += count
+    if total.count < MIN_MENTIONS or not total.inside_sentence:
+        return None
+    kind, confidence = _estimate_kind(members, total, forms)
     names = [name for name, count in surfaces.most_common() if count > 1] or [surfaces.most_common(1)[0][0]]
-    yield Found(
+    return ExtractedName(
         name=names[0],
-        aliases=tuple(names[1 : MOST_ALIASES + 1]),
+        aliases=tuple(names[1 : MAX_ALIASES + 1]),
         kind=kind,
-        mentions=whole.count,
-        sure=sure,
-        places=whole.places,
+        mentions=total.count,
+        confidence=confidence,
+        places=total.places,
     )
 
 
-def _dotted(title: str) -> str:
-    return " ".join(f"{word}." if word.lower() in SHORT else word for word in title.split())
+def _add_dots(title: str) -> str:
+    return " ".join(f"{word}." if word.lower() in ABBREVIATED_TITLES else word for word in title.split())
 
 
-def _kind(members: list[Core], tally: Tally, forms: Mapping[Core, Tally]) -> tuple[Kind, float]:
-    words = {word.lower() for core in members for word in core}
-    thing, within = tally.things / tally.count, tally.within / tally.count
-    saintly = sum(count for title, count in tally.titles.items() if title.lower() in ("st", "saint"))
-    if words & PLACES:
+def _estimate_kind(
+    members: list[Form], total: NameStatistics, forms: Mapping[Form, NameStatistics]
+) -> tuple[Kind, float]:
+    words = {word.lower() for form in members for word in form}
+    as_thing, as_place = total.determiners / total.count, total.locations / total.count
+    as_saint = sum(count for title, count in total.titles.items() if title.lower() in ("st", "saint"))
+    if words & PLACE_NOUNS:
         return "location", 0.8
-    if words & GROUPS or (thing > 0.3 and any((core[-1][:-1],) in forms for core in members if core[-1][-1] == "s")):
+    has_singular = any((form[-1][:-1],) in forms for form in members if form[-1][-1] == "s")
+    if words & GROUP_NOUNS or (as_thing > 0.3 and has_singular):
         return "faction", 0.8
-    if thing < 0.3 and tally.person >= PERSON and tally.person > 2 * within and saintly * 2 < tally.count:
-        return "character", min(1.0, 0.5 + tally.person - thing)
-    if within > 0.1 and thing < 0.5:
-        return "location", min(1.0, 0.4 + within)
+    is_person = total.person_score >= MIN_PERSON_SCORE and total.person_score > 2 * as_place
+    if as_thing < 0.3 and is_person and as_saint * 2 < total.count:
+        return "character", min(1.0, 0.5 + total.person_score - as_thing)
+    if as_place > 0.1 and as_thing < 0.5:
+        return "location", min(1.0, 0.4 + as_place)
     return "other", 0.5

@@ -1,37 +1,37 @@
-"""The English words that a reader for names must know beforehand.
+"""English word lists for name extraction, all in lower case.
 
-Lists are for what no statistics of one book can tell: that March is a month, that Captain is a title
-and that "said" is what people do. All in lower case.
+The lists hold what statistics of one book cannot tell: that March is a month, that Captain is a title and that "said"
+is something people do.
 """
 
 from __future__ import annotations
 
-from fabula.text.word_set import listed
+from fabula.text.word_list import make_word_set
 
-MALE = listed(
+MEN_TITLES = make_word_set(
     "mr mister sir lord king prince count duke baron earl marquis emperor tsar czar father brother uncle monsieur "
     "m messrs señor signor herr don abbé abbe pope bishop friar deacon grandfather squire"
 )
-WIVES = listed("mrs madame mme missis mistress señora signora frau lady dame")
-MAIDS = listed("miss mademoiselle mlle señorita signorina fräulein")
-FEMALE = listed(
+WIVES_TITLES = make_word_set("mrs madame mme missis mistress señora signora frau lady dame")
+UNMARRIED_TITLES = make_word_set("miss mademoiselle mlle señorita signorina fräulein")
+WOMEN_TITLES = make_word_set(
     "queen princess countess duchess baroness marchioness empress tsarina aunt sister mother grandmother nurse"
 )
-NEUTRAL = listed(
+NEUTRAL_TITLES = make_word_set(
     "dr doctor captain capt cap’n general colonel col major lieutenant lieut sergeant corporal admiral commodore "
     "commander commissar marshal professor prof judge governor president senator reverend rev saint st elder "
     "chief inspector detective officer private cardinal archbishop cousin master mate"
 )
-TITLES = MALE | WIVES | MAIDS | FEMALE | NEUTRAL
-SHORT = listed("mr mrs dr st m mme mlle capt col rev prof lieut")
-PARTICLES = listed("de von van der den du la le di da del della d’ al el bin ibn ap y")
+TITLES = MEN_TITLES | WIVES_TITLES | UNMARRIED_TITLES | WOMEN_TITLES | NEUTRAL_TITLES
+ABBREVIATED_TITLES = make_word_set("mr mrs dr st m mme mlle capt col rev prof lieut")
+NAME_PARTICLES = make_word_set("de von van der den du la le di da del della d’ al el bin ibn ap y")
 
-JUNK = listed(
+CAPITALISED_WORDS = make_word_set(
     # calendar and compass
     "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday christmas easter lent michaelmas sabbath "
     "north south east west northern southern eastern western "
-    # who is called upon
+    # religion
     "god gods lord lords christ jesus heaven heavens hell devil almighty providence creator saviour savior messiah "
     "goddess satan deity amen hallelujah bible scripture scriptures gospel testament koran holy ghost spirit trinity "
     "virgin madonna "
@@ -49,10 +49,10 @@ JUNK = listed(
     "sir sirs madam ma’am dear mamma mama papa mother father mom mum dad daddy mommy mummy grandma grandpa granny "
     "gentleman gentlemen ladies majesty excellency highness honour honor lordship ladyship grace boy girl man woman "
     "misses messieurs mon ami "
-    # a book's own furniture
+    # parts of a book
     "chapter book part volume preface epilogue prologue contents appendix introduction note illustration gutenberg "
     "project ebook act scene exit enter exeunt stage "
-    # what stands first in sentences and in titles
+    # words that begin sentences and titles
     "i i’m i’ll i’ve i’d it’s that’s there’s he’s she’s you’re we’re they’re don’t can’t won’t "
     "what’s who’s let’s o’clock "
     "a an the and but or nor for so yet if then when while where who whom whose which what why how "
@@ -63,37 +63,40 @@ JUNK = listed(
     "good great little old young poor dear new your ye thou thee thy thine o"
 )
 
-PERHAPS = listed("will may june april august grace young christian norman finn dane roman irish")
+# of the words above, those that are names as well
+WORDS_THAT_ARE_NAMES = make_word_set("will may june april august grace young christian norman finn dane roman irish")
 
-SPEECH = listed(
+SPEECH_VERBS = make_word_set(
     "said says say cried cries replied replies asked asks answered answers exclaimed muttered murmured whispered "
     "shouted returned added continued observed remarked thought declared demanded repeated began responded inquired "
     "enquired interrupted suggested agreed laughed sighed growled snapped roared called screamed yelled rejoined "
     "interposed ejaculated admitted insisted explained told protested mumbled sobbed went quoth spoke"
 )
-ACTS = listed(
+ACTION_WORDS = make_word_set(
     "looked looks turned nodded smiled frowned shrugged blushed knew felt saw heard wanted wished hoped wondered "
     "remembered forgot understood believed decided took gave held put got came walked ran rose sat stood stopped "
     "paused hesitated glanced stared gazed listened leaned bowed kissed embraced wept grinned shook opened closed "
     "entered left followed seemed rode drew sprang jumped started stepped seized "
     "moved lifted raised lowered placed pointed himself herself who whom tried liked loved hated"
 )
-OWNED = listed(
+POSSESSIONS = make_word_set(
     "face eyes eye hand hands voice heart head arm arms mind wife husband father mother brother sister son daughter "
     "lips mouth hair shoulder shoulders soul words look smile room brow cheek cheeks leg legs feet foot feelings "
     "thoughts manner expression tone back side death"
 )
-IS = listed("had was is has did does would could will")
-INSIDE = listed("in at into near throughout within reached around across toward towards outside inside")
-FROM = listed("from to through via leaving visiting")
-BEFORE_THINGS = listed("the a an this that these those every each no any some another its our their")
-PLACES = listed(
+AUXILIARIES = make_word_set("had was is has did does would could will")
+PLACE_PREPOSITIONS = make_word_set(
+    "in at into near throughout within reached around across toward towards outside inside"
+)
+DIRECTION_PREPOSITIONS = make_word_set("from to through via leaving visiting")
+DETERMINERS = make_word_set("the a an this that these those every each no any some another its our their")
+PLACE_NOUNS = make_word_set(
     "street road square lane avenue bridge hall house castle palace park river lake sea ocean bay cape island islands "
     "isle mountain mount mountains hill hills valley city town village port harbour harbor fort station court inn "
     "tavern church cathedral abbey school university college county forest wood woods gate tower straits strait "
     "coast pacific atlantic desert gulf point creek falls canal"
 )
-GROUPS = listed(
+GROUP_NOUNS = make_word_set(
     "company army guild order society committee league council club regiment division corps brotherhood house "
     "brigade party union ministry bank house family clan tribe empire republic"
 )

@@ -1,7 +1,7 @@
-"""Patterns as JavaScript writes them, looked for in bounded time."""
+"""JavaScript regular expressions, matched in bounded time (inj-6, inj-7)."""
 
-from fabula.text.js_regex.character_bits import Searched
-from fabula.text.js_regex.matching import Allowance, Pattern, TooMuchWorkError, pattern
-from fabula.text.js_regex.syntax_tree import WHITE
+from fabula.text.js_regex.character_bits import RegexText
+from fabula.text.js_regex.matching import JsRegex, TooMuchWorkError, WorkBudget, compile_regex
+from fabula.text.js_regex.syntax_tree import JS_WHITESPACE
 
-__all__ = ["WHITE", "Allowance", "Pattern", "Searched", "TooMuchWorkError", "pattern"]
+__all__ = ["JS_WHITESPACE", "JsRegex", "RegexText", "TooMuchWorkError", "WorkBudget", "compile_regex"]

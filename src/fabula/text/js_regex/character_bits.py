@@ -1,7 +1,7 @@
-"""Where in a text each kind of character stands, a bit a place.
+"""The positions of each class of characters in a text, as bit sets.
 
-A text is looked at once for all patterns of a scan: which characters occur in it, and what they are in other
-cases. After that, the places of a class of characters are one look into a table.
+A text is analysed once for all patterns of a scan: which characters occur in it, and what they are in other cases.
+After that, the positions of a class of characters come from a table.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from fabula.text.js_regex.syntax_tree import Chars
+from fabula.text.js_regex.syntax_tree import CharacterClass
 from fabula.text.js_regex.unicode_properties import has_property
 
 if TYPE_CHECKING:
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Searched:
-    """A text to look for patterns in, as JavaScript sees it with and without the `u` flag."""
+class RegexText:
+    """A text to match against, as JavaScript sees it with and without the `u` flag."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
-    def points(self) -> Marks:
-        """By code points, as with `u`."""
-        return Marks(self._text.encode("utf-32-le", "surrogatepass"), "<u4", unicode=True)
+    def code_points(self) -> CharacterPositions:
+        """The text in code points, as with the `u` flag."""
+        return CharacterPositions(self._text.encode("utf-32-le", "surrogatepass"), "<u4", unicode=True)
 
     @cached_property
-    def units(self) -> Marks:
-        """In units of 16 bits."""
-        return Marks(self._text.encode("utf-16-le", "surrogatepass"), "<u2", unicode=False)
+    def code_units(self) -> CharacterPositions:
+        """The text in UTF-16 code units."""
+        return CharacterPositions(self._text.encode("utf-16-le", "surrogatepass"), "<u2", unicode=False)
 
 
-class Marks:
-    """The places of characters in one text."""
+class CharacterPositions:
+    """The positions of characters in one text."""
 
     def __init__(self, data: bytes, kind: str, *, unicode: bool) -> None:
         import numpy
@@ -44,44 +44,44 @@ class Marks:
         self.size = len(self._codes)
         self._unicode = unicode
         self._letters = numpy.flatnonzero(numpy.bincount(self._codes)) if self.size else self._codes
-        self._known: dict[tuple[Chars, bool], int] = {}
+        self._cache: dict[tuple[CharacterClass, bool], int] = {}
 
     @property
-    def variety(self) -> int:
-        """How many different characters there are."""
+    def distinct_characters(self) -> int:
+        """How many different characters occur."""
         return len(self._letters)
 
-    def knows(self, chars: Chars, ignore: bool) -> bool:
-        """Whether the places of that class were looked up before, which makes them cheap."""
-        return (chars, ignore) in self._known
+    def has_cached(self, chars: CharacterClass, ignore_case: bool) -> bool:
+        """Were the positions of that class computed before?"""
+        return (chars, ignore_case) in self._cache
 
-    def where(self, chars: Chars, ignore: bool) -> int:
-        """The places where one of these characters stands."""
-        known = self._known.get((chars, ignore))
-        if known is None:
-            known = self._known[chars, ignore] = self._looked_up(chars, ignore)
-        return known
+    def find_positions(self, chars: CharacterClass, ignore_case: bool) -> int:
+        """The positions of the characters of a class."""
+        positions = self._cache.get((chars, ignore_case))
+        if positions is None:
+            positions = self._cache[chars, ignore_case] = self._compute_positions(chars, ignore_case)
+        return positions
 
-    def _looked_up(self, chars: Chars, ignore: bool) -> int:
+    def _compute_positions(self, chars: CharacterClass, ignore_case: bool) -> int:
         import numpy
 
         if not self.size:
             return 0
-        if len(chars.ranges) == 1 and not chars.properties and not ignore:
+        if len(chars.ranges) == 1 and not chars.properties and not ignore_case:
             low, high = chars.ranges[0]
-            return _bits(((self._codes >= low) & (self._codes <= high)) ^ chars.negated)
-        inside = self._members(self._letters, chars)
-        if ignore:
+            return _pack_bits(((self._codes >= low) & (self._codes <= high)) ^ chars.negated)
+        inside = self._find_members(self._letters, chars)
+        if ignore_case:
             at, others = self._cases
-            inside[at[self._members(others, chars)]] = True
+            inside[at[self._find_members(others, chars)]] = True
             for low, high in chars.ranges:
-                if low == high:  # a letter of which a text may hold another case that has no way back
-                    inside |= self._folds == ord(folded(chr(low), self._unicode))
+                if low == high:  # another case of this letter in the text may not map back to it
+                    inside |= self._folds == ord(fold_case(chr(low), self._unicode))
         table = numpy.zeros(int(self._letters[-1]) + 1, dtype=bool)
         table[self._letters] = ~inside if chars.negated else inside
-        return _bits(table[self._codes])
+        return _pack_bits(table[self._codes])
 
-    def _members(self, letters: NDArray[int64], chars: Chars) -> NDArray[bool_]:
+    def _find_members(self, letters: NDArray[int64], chars: CharacterClass) -> NDArray[bool_]:
         import numpy
 
         found = numpy.zeros(len(letters), dtype=bool)
@@ -95,11 +95,11 @@ class Marks:
     def _folds(self) -> NDArray[int64]:
         import numpy
 
-        return numpy.array([ord(folded(chr(code), self._unicode)) for code in self._letters], dtype=numpy.int64)
+        return numpy.array([ord(fold_case(chr(code), self._unicode)) for code in self._letters], dtype=numpy.int64)
 
     @cached_property
     def _cases(self) -> tuple[NDArray[int64], NDArray[int64]]:
-        """Which letters have other cases, and which."""
+        """The numbers of letters that have other cases, and those cases."""
         import numpy
 
         pairs = [
@@ -111,14 +111,14 @@ class Marks:
         return numpy.array(at, dtype=numpy.int64), numpy.array(others, dtype=numpy.int64)
 
 
-def _bits(places: NDArray[bool_]) -> int:
+def _pack_bits(mask: NDArray[bool_]) -> int:
     import numpy
 
-    return int.from_bytes(numpy.packbits(places, bitorder="little").tobytes(), "little")
+    return int.from_bytes(numpy.packbits(mask, bitorder="little").tobytes(), "little")
 
 
-def folded(letter: str, unicode: bool) -> str:
-    """JavaScript's idea of the same letter in another case."""
+def fold_case(letter: str, unicode: bool) -> str:
+    """A letter in the case in which JavaScript compares it."""
     other = letter.casefold() if unicode else letter.upper()
     if len(other) != 1 or (not unicode and not letter.isascii() and other.isascii()):
         return letter
@@ -127,6 +127,6 @@ def folded(letter: str, unicode: bool) -> str:
 
 @lru_cache(maxsize=16_384)
 def _other_cases(letter: str, unicode: bool) -> set[str]:
-    own = folded(letter, unicode)
+    own = fold_case(letter, unicode)
     near = {letter.upper(), letter.lower(), letter.upper().lower(), own} - {letter}
-    return {form for form in near if len(form) == 1 and folded(form, unicode) == own}
+    return {form for form in near if len(form) == 1 and fold_case(form, unicode) == own}

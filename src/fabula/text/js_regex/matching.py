@@ -1,178 +1,190 @@
-"""Is there a match? Answered for all places of a text at once.
+"""Decide whether a regular expression matches anywhere in a text, in bounded time.
 
-A set of places is one large integer, a bit a place. A character class moves the set one to the
-right where it matches, a choice unites, a repetition grows the set until it no longer changes.
-Nothing is ever tried again, so there is no pattern that runs away: `(a+)+$` costs what `a+$` costs.
-What remains is bounded by counting the work, not the time, so that the same text gives the same answer
-on every machine. No groups are captured: only *whether* matters here.
+All positions of a text are tried at once. A set of positions is one large integer with a bit for each position. A
+character class shifts the set by one where it matches, an alternation unites sets, a repetition grows the set until it
+no longer changes. There is no backtracking, so no pattern runs away: `(a+)+$` costs what `a+$` costs. The bound counts
+work, not time, so that the same text gives the same answer on every machine. No groups are captured.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from fabula.text.js_regex.character_bits import Marks, Searched
-from fabula.text.js_regex.parser import PatternError, parse
-from fabula.text.js_regex.syntax_tree import NEWLINE, WORD, Chain, Chars, Choice, Edge, Look, Node, Repeat
+from fabula.text.js_regex.character_bits import CharacterPositions, RegexText
+from fabula.text.js_regex.parser import RegexSyntaxError, parse_regex
+from fabula.text.js_regex.syntax_tree import (
+    NEWLINE,
+    WORD,
+    Alternation,
+    Boundary,
+    CharacterClass,
+    Concatenation,
+    Lookaround,
+    Node,
+    Repetition,
+)
 
-WORK = 60_000_000  # bytes touched and steps taken: a quarter of a second or so, for all patterns of a scan together
-_STEP, _LOOKED_UP = 150, 6_000  # what a step, and looking up the places of a class, cost at least
+WORK = 60_000_000  # bytes and steps for all patterns of a scan together: about a quarter of a second
+_STEP_COST, _LOOKUP_COST = 150, 6_000  # the least that a step, and finding the positions of a class, cost
 
 
 class TooMuchWorkError(Exception):
-    """A pattern was given up on: the text is too long for it."""
+    """Matching was given up: the text is too long for the pattern."""
 
 
-class Allowance:
-    """The work that may still be done; no pattern gets more than a quarter of it."""
+class WorkBudget:
+    """The work that remains for a scan; no pattern gets more than a quarter of it."""
 
-    __slots__ = ("left",)
+    __slots__ = ("remaining",)
 
     def __init__(self, work: int = WORK) -> None:
-        self.left = work
+        self.remaining = work
 
 
-class Pattern:
-    """A JavaScript pattern, ready to be looked for."""
+class JsRegex:
+    """A parsed JavaScript regular expression."""
 
     __slots__ = ("_flags", "_root")
 
     def __init__(self, source: str, flags: str) -> None:
         self._flags = frozenset(flags)
-        self._root = parse(source if "u" in flags else _units(source), flags)
+        self._root = parse_regex(source if "u" in flags else _to_utf16_units(source), flags)
 
-    def found_in(self, text: Searched, allowance: Allowance) -> bool:
-        """Whether it matches anywhere; raises TooMuchWorkError rather than take long."""
-        if allowance.left <= 0:
+    def is_found_in(self, text: RegexText, budget: WorkBudget) -> bool:
+        """Does it match anywhere in the text? Raises TooMuchWorkError where that would take too long."""
+        if budget.remaining <= 0:
             raise TooMuchWorkError
-        run = _Run(text.points if "u" in self._flags else text.units, self._flags, allowance.left // 4)
+        run = _RegexRun(text.code_points if "u" in self._flags else text.code_units, self._flags, budget.remaining // 4)
         try:
             return bool(run.forward(self._root, 1 if "y" in self._flags else run.all))
         finally:
-            allowance.left -= run.work
+            budget.remaining -= run.work
 
 
 @lru_cache(maxsize=4096)
-def pattern(source: str, flags: str) -> Pattern | str:
-    """The pattern, or in words why it is none."""
+def compile_regex(source: str, flags: str) -> JsRegex | str:
+    """The regular expression, or the reason why it is invalid."""
     try:
-        return Pattern(source, flags)
-    except PatternError as error:
+        return JsRegex(source, flags)
+    except RegexSyntaxError as error:
         return str(error)
 
 
-class _Run:
-    def __init__(self, marks: Marks, flags: frozenset[str], most: int) -> None:
-        self.marks, self.size = marks, marks.size
+class _RegexRun:
+    """One match of a pattern against a text."""
+
+    def __init__(self, characters: CharacterPositions, flags: frozenset[str], max_work: int) -> None:
+        self.characters, self.size = characters, characters.size
         self.all = (1 << (self.size + 1)) - 1
-        self.ignore, self.lines = "i" in flags, "m" in flags
-        self.masks: dict[Edge | Look, int] = {}
-        self.work, self.most = _LOOKED_UP + self.size // 8, most
+        self.ignore_case, self.multiline = "i" in flags, "m" in flags
+        self.masks: dict[Boundary | Lookaround, int] = {}
+        self.work, self.max_work = _LOOKUP_COST + self.size // 8, max_work
 
     def spend(self, work: int) -> None:
         self.work += work
-        if self.work > self.most:
+        if self.work > self.max_work:
             raise TooMuchWorkError
 
-    def forward(self, node: Node, places: int) -> int:
-        """Where matches end that begin at one of these places."""
-        if not places:
+    def forward(self, node: Node, positions: int) -> int:
+        """The ends of matches that begin at one of these positions."""
+        if not positions:
             return 0
-        self.spend(_STEP + self.size // 8)
+        self.spend(_STEP_COST + self.size // 8)
         match node:
-            case Chars():
-                return (places & self.mask(node)) << 1
-            case Chain(parts):
+            case CharacterClass():
+                return (positions & self.mask(node)) << 1
+            case Concatenation(parts):
                 for part in parts:
-                    places = self.forward(part, places)
-                return places
-            case Choice(parts):
+                    positions = self.forward(part, positions)
+                return positions
+            case Alternation(parts):
                 ends = 0
                 for part in parts:
-                    ends |= self.forward(part, places)
+                    ends |= self.forward(part, positions)
                 return ends
-            case Repeat(Chars() as one, least, None) if least <= 1:
-                mask = self.mask(one)
-                if least:
-                    places = (places & mask) << 1
-                return (((places & mask) + mask) ^ mask) | places  # the carry runs through each stretch
-            case Repeat():
-                return self.repeat(node, places, ahead=True)
-            case Look() | Edge():
-                return places & self.mask(node)
+            case Repetition(CharacterClass() as character, minimum, None) if minimum <= 1:
+                mask = self.mask(character)
+                if minimum:
+                    positions = (positions & mask) << 1
+                # The carry of the addition runs through each run of matching characters.
+                return (((positions & mask) + mask) ^ mask) | positions
+            case Repetition():
+                return self.repeat(node, positions, forwards=True)
+            case Lookaround() | Boundary():
+                return positions & self.mask(node)
 
-    def backward(self, node: Node, places: int) -> int:
-        """Where matches begin that end at one of these places."""
-        if not places:
+    def backward(self, node: Node, positions: int) -> int:
+        """The beginnings of matches that end at one of these positions."""
+        if not positions:
             return 0
-        self.spend(_STEP + self.size // 8)
+        self.spend(_STEP_COST + self.size // 8)
         match node:
-            case Chars():
-                return (places >> 1) & self.mask(node)
-            case Chain(parts):
+            case CharacterClass():
+                return (positions >> 1) & self.mask(node)
+            case Concatenation(parts):
                 for part in reversed(parts):
-                    places = self.backward(part, places)
-                return places
-            case Choice(parts):
+                    positions = self.backward(part, positions)
+                return positions
+            case Alternation(parts):
                 starts = 0
                 for part in parts:
-                    starts |= self.backward(part, places)
+                    starts |= self.backward(part, positions)
                 return starts
-            case Repeat():
-                return self.repeat(node, places, ahead=False)
-            case Look() | Edge():
-                return places & self.mask(node)
+            case Repetition():
+                return self.repeat(node, positions, forwards=False)
+            case Lookaround() | Boundary():
+                return positions & self.mask(node)
 
-    def repeat(self, node: Repeat, places: int, *, ahead: bool) -> int:
-        step = self.forward if ahead else self.backward
-        for _ in range(node.least):
-            moved = step(node.part, places)
-            if moved == places:  # it stands still: once more changes nothing
+    def repeat(self, node: Repetition, positions: int, *, forwards: bool) -> int:
+        step = self.forward if forwards else self.backward
+        for _ in range(node.minimum):
+            moved = step(node.part, positions)
+            if moved == positions:  # a fixed point: repeating it changes nothing
                 break
-            places = moved
-            if not places:
+            positions = moved
+            if not positions:
                 return 0
-        reached, fresh, count = places, places, node.least
-        while fresh and (node.most is None or count < node.most):
+        reached, fresh, count = positions, positions, node.minimum
+        while fresh and (node.maximum is None or count < node.maximum):
             fresh = step(node.part, fresh) & ~reached
             reached |= fresh
             count += 1
         return reached
 
-    def mask(self, node: Chars | Edge | Look) -> int:
-        """The places where a character, an edge or a look around holds."""
-        if isinstance(node, Chars):
-            return self.where(node)
+    def mask(self, node: CharacterClass | Boundary | Lookaround) -> int:
+        """The positions at which a character class, a boundary or a lookaround holds."""
+        if isinstance(node, CharacterClass):
+            return self.find_positions(node)
         known = self.masks.get(node)
         if known is None:
-            if isinstance(node, Edge):
-                known = self.edge(node.kind)
+            if isinstance(node, Boundary):
+                known = self.find_boundary(node.kind)
             else:
                 known = self.backward(node.part, self.all) if node.ahead else self.forward(node.part, self.all)
                 known = self.all & ~known if node.negated else known
             self.masks[node] = known
         return known
 
-    def where(self, chars: Chars) -> int:
-        if not self.marks.knows(chars, self.ignore):
-            asked = len(chars.ranges) + 300 * len(chars.properties) + 300 * self.ignore
-            self.spend(_LOOKED_UP + 4 * self.size + asked * self.marks.variety)
-        return self.marks.where(chars, self.ignore)
+    def find_positions(self, chars: CharacterClass) -> int:
+        if not self.characters.has_cached(chars, self.ignore_case):
+            cost = len(chars.ranges) + 300 * len(chars.properties) + 300 * self.ignore_case
+            self.spend(_LOOKUP_COST + 4 * self.size + cost * self.characters.distinct_characters)
+        return self.characters.find_positions(chars, self.ignore_case)
 
-    def edge(self, kind: str) -> int:
+    def find_boundary(self, kind: str) -> int:
         if kind in "^$":
             outer = 1 if kind == "^" else 1 << self.size
-            if not self.lines:
+            if not self.multiline:
                 return outer
-            breaks = self.where(Chars(NEWLINE))
+            breaks = self.find_positions(CharacterClass(NEWLINE))
             return outer | (breaks << 1 if kind == "^" else breaks)
-        word = self.where(Chars(WORD))
+        word = self.find_positions(CharacterClass(WORD))
         borders = word ^ (word << 1)
         return borders if kind == "b" else self.all & ~borders
 
 
-def _units(text: str) -> str:
-    """A pattern as JavaScript sees it without the `u` flag: in units of 16 bits."""
+def _to_utf16_units(text: str) -> str:
+    """A pattern as JavaScript sees it without the `u` flag: in UTF-16 code units."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     return "".join(map(chr, memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")))

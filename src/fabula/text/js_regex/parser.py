@@ -1,8 +1,8 @@
-"""JavaScript's regular expressions, read into a tree.
+"""Parse JavaScript regular expressions into a syntax tree.
 
-Keys of the form `/…/i` are JavaScript, and read as Python they would mean something else: `\\w` and
-`\\d` are ASCII there, `$` is only the very end, `[]` never matches, a `{` may stand for itself. So
-they are parsed by their own grammar, the lenient one of browsers unless the `u` flag is set.
+Keys of the form `/…/i` are JavaScript and would mean something else in Python: in JavaScript `\\w` and `\\d` are
+ASCII, `$` is only the very end, `[]` never matches, and a `{` may stand for itself. So they are parsed by JavaScript's
+grammar: the lenient one of browsers, or the strict one with the `u` flag.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import re
 
 from fabula.text.js_regex.syntax_tree import (
     DIGIT,
-    LAST,
+    LAST_CODE_POINT,
     NEWLINE,
     SPACE,
     WORD,
-    Chain,
-    Chars,
-    Choice,
-    Edge,
-    Look,
+    Alternation,
+    Boundary,
+    CharacterClass,
+    Concatenation,
+    Lookaround,
     Node,
     Range,
-    Repeat,
+    Repetition,
     complement,
 )
-from fabula.text.js_regex.unicode_properties import property_of
+from fabula.text.js_regex.unicode_properties import find_property
 
-DEEPEST = 100
+MAX_DEPTH = 100
 _SETS = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
@@ -38,31 +38,33 @@ _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 _PROPERTY = re.compile(r"\{([A-Za-z_&]+)(?:=([A-Za-z_]+))?\}")
 
 
-class PatternError(Exception):
-    """It is not a regular expression, or not one that is understood here."""
+class RegexSyntaxError(Exception):
+    """The text is no regular expression, or uses something that is not supported."""
 
 
-def parse(source: str, flags: str) -> Node:
-    """The tree of a pattern; raises PatternError where JavaScript would, or where it is not understood."""
+def parse_regex(source: str, flags: str) -> Node:
+    """The syntax tree of a pattern; raises RegexSyntaxError where it is invalid or not supported."""
     if len(set(flags)) != len(flags) or set(flags) - set("gimsuy"):
-        raise PatternError(f"the flags {flags!r} make no sense")
-    return _Parser(source, flags).whole()
+        raise RegexSyntaxError(f"the flags {flags!r} make no sense")
+    return _Parser(source, flags).parse()
 
 
 class _Parser:
+    """A recursive descent parser; each method parses one construct at the current position."""
+
     def __init__(self, source: str, flags: str) -> None:
         self.source, self.at, self.depth = source, 0, 0
-        self.unicode, self.dots = "u" in flags, "s" in flags
-        # How many groups there are decides what \2 means; a class or an escape may hold a bracket.
+        self.unicode, self.dot_matches_newline = "u" in flags, "s" in flags
+        # The number of groups decides what \2 means; a class or an escape may contain a bracket.
         bare = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "", source, flags=re.DOTALL)
-        self.captures = len(re.findall(r"\((?!\?)|\(\?<(?![=!])", bare))
-        self.named = "(?<" in bare.replace("(?<=", "").replace("(?<!", "")
-        self.names: set[str] = set()
+        self.group_count = len(re.findall(r"\((?!\?)|\(\?<(?![=!])", bare))
+        self.has_named_groups = "(?<" in bare.replace("(?<=", "").replace("(?<!", "")
+        self.group_names: set[str] = set()
 
-    def whole(self) -> Node:
-        node = self.choice()
+    def parse(self) -> Node:
+        node = self.alternation()
         if self.at < len(self.source):
-            raise PatternError("a ) closes nothing")
+            raise RegexSyntaxError("a ) closes nothing")
         return node
 
     def peek(self, text: str) -> bool:
@@ -78,23 +80,23 @@ class _Parser:
         self.at = found.end() if found else self.at
         return found
 
-    def choice(self) -> Node:
+    def alternation(self) -> Node:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise PatternError(f"brackets stand more than {DEEPEST} deep")
-        parts = [self.chain()]
+        if self.depth > MAX_DEPTH:
+            raise RegexSyntaxError(f"brackets stand more than {MAX_DEPTH} deep")
+        parts = [self.concatenation()]
         while self.take("|"):
-            parts.append(self.chain())
+            parts.append(self.concatenation())
         self.depth -= 1
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+        return parts[0] if len(parts) == 1 else Alternation(tuple(parts))
 
-    def chain(self) -> Node:
+    def concatenation(self) -> Node:
         parts: list[Node] = []
         while self.at < len(self.source) and self.source[self.at] not in "|)":
             parts.append(self.quantified(*self.atom()))
-        return parts[0] if len(parts) == 1 else Chain(tuple(parts))
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
-    def quantified(self, node: Node, countable: bool) -> Node:
+    def quantified(self, node: Node, can_repeat: bool) -> Node:
         bounds: tuple[int, int | None] | None = None
         for mark, meaning in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.take(mark):
@@ -103,16 +105,16 @@ class _Parser:
         else:
             found = self.match(_QUANTIFIER)
             if found:
-                least = _whole_number(found[1])
-                bounds = (least, least if not found[2] else _whole_number(found[3]) if found[3] else None)
+                minimum = _parse_number(found[1])
+                bounds = (minimum, minimum if not found[2] else _parse_number(found[3]) if found[3] else None)
         if bounds is None:
             return node
-        if not countable:
-            raise PatternError("a quantifier stands behind nothing that can be repeated")
+        if not can_repeat:
+            raise RegexSyntaxError("a quantifier stands behind nothing that can be repeated")
         if bounds[1] is not None and bounds[1] < bounds[0]:
-            raise PatternError("a quantifier counts backwards")
-        self.take("?")  # lazy: decides where a match ends, not whether there is one
-        return Repeat(node, *bounds)
+            raise RegexSyntaxError("a quantifier counts backwards")
+        self.take("?")  # lazy: changes where a match ends, not whether there is one
+        return Repetition(node, *bounds)
 
     def atom(self) -> tuple[Node, bool]:
         """The next atom, and whether a quantifier may follow it."""
@@ -121,100 +123,102 @@ class _Parser:
             return self.group()
         self.at += 1
         if mark in "^$":
-            return Edge(mark), False
+            return Boundary(mark), False
         if mark == "[":
-            return self.bracket(), True
+            return self.character_class(), True
         if mark == ".":
-            return (Chars(negated=True) if self.dots else Chars(NEWLINE, negated=True)), True
+            return (
+                CharacterClass(negated=True) if self.dot_matches_newline else CharacterClass(NEWLINE, negated=True)
+            ), True
         if mark == "\\":
             if self.at >= len(self.source):
-                raise PatternError("it ends with a backslash")
+                raise RegexSyntaxError("it ends with a backslash")
             if self.source[self.at] in "bB":
                 self.at += 1
-                return Edge(self.source[self.at - 1]), False
-            return self.escape(inside=False), True
+                return Boundary(self.source[self.at - 1]), False
+            return self.escape(in_class=False), True
         if mark in "*+?":
-            raise PatternError("a quantifier stands behind nothing that can be repeated")
+            raise RegexSyntaxError("a quantifier stands behind nothing that can be repeated")
         if mark in "{}]":
             self.at -= 1
             if self.unicode or _QUANTIFIER.match(self.source, self.at):
-                raise PatternError(f"a lone {mark}")
+                raise RegexSyntaxError(f"a lone {mark}")
             self.at += 1
         return _literal(ord(mark)), True
 
     def group(self) -> tuple[Node, bool]:
         for mark, ahead, negated in (("(?=", 1, 0), ("(?!", 1, 1), ("(?<=", 0, 0), ("(?<!", 0, 1)):
             if self.take(mark):
-                return Look(self.closed(), bool(ahead), bool(negated)), bool(ahead) and not self.unicode
+                return Lookaround(self.group_body(), bool(ahead), bool(negated)), bool(ahead) and not self.unicode
         if self.take("(?<"):
             self.at -= 1
             name = self.match(_NAME)
-            if not name or name[1] in self.names:
-                raise PatternError("a group's name makes no sense")
-            self.names.add(name[1])
+            if not name or name[1] in self.group_names:
+                raise RegexSyntaxError("a group's name makes no sense")
+            self.group_names.add(name[1])
         elif not self.take("(?:"):
             if self.peek("(?"):
-                raise PatternError("(? is followed by nothing that is known")
+                raise RegexSyntaxError("(? is followed by nothing that is known")
             self.at += 1
-        return self.closed(), True
+        return self.group_body(), True
 
-    def closed(self) -> Node:
-        node = self.choice()
+    def group_body(self) -> Node:
+        node = self.alternation()
         if not self.take(")"):
-            raise PatternError("a bracket is not closed")
+            raise RegexSyntaxError("a bracket is not closed")
         return node
 
-    def bracket(self) -> Chars:
+    def character_class(self) -> CharacterClass:
         negated = self.take("^")
         ranges: list[Range] = []
         properties: list[tuple[str, bool]] = []
         while not self.take("]"):
-            first = self.member()
+            first = self.class_member()
             if self.peek("-") and not self.peek("-]"):
                 self.at += 1
-                last = self.member()
+                last = self.class_member()
                 low, high = _single(first), _single(last)
                 if low is None or high is None:
                     if self.unicode:
-                        raise PatternError("a range has no end")
+                        raise RegexSyntaxError("a range has no end")
                     both = (*first.ranges, (45, 45), *last.ranges)
-                    first = Chars(both, (*first.properties, *last.properties))
+                    first = CharacterClass(both, (*first.properties, *last.properties))
                 elif high < low:
-                    raise PatternError("a range runs backwards")
+                    raise RegexSyntaxError("a range runs backwards")
                 else:
-                    first = Chars(((low, high),))
+                    first = CharacterClass(((low, high),))
             ranges += first.ranges
             properties += first.properties
-        return Chars(tuple(ranges), tuple(properties), negated)
+        return CharacterClass(tuple(ranges), tuple(properties), negated)
 
-    def member(self) -> Chars:
+    def class_member(self) -> CharacterClass:
         if self.at >= len(self.source):
-            raise PatternError("a [ is not closed")
+            raise RegexSyntaxError("a [ is not closed")
         self.at += 1
         mark = self.source[self.at - 1]
         if mark != "\\":
             return _literal(ord(mark))
         if self.at >= len(self.source):
-            raise PatternError("it ends with a backslash")
+            raise RegexSyntaxError("it ends with a backslash")
         if self.take("b"):
             return _literal(8)
         if self.unicode and self.take("-"):
             return _literal(45)
-        return self.escape(inside=True)
+        return self.escape(in_class=True)
 
-    def escape(self, *, inside: bool) -> Chars:
-        """What stands behind a backslash, as characters."""
+    def escape(self, *, in_class: bool) -> CharacterClass:
+        """The characters that an escape after a backslash means."""
         mark = self.source[self.at]
         self.at += 1
         if mark.lower() in _SETS:
             ranges = _SETS[mark.lower()]
-            return Chars(ranges if mark.islower() else complement(ranges))
+            return CharacterClass(ranges if mark.islower() else complement(ranges))
         if mark in _CONTROLS:
             return _literal(_CONTROLS[mark])
         if mark in "pP" and self.unicode:
             return self.unicode_property(mark == "P")
         if mark in "xu":
-            return self.code(mark)
+            return self.code_escape(mark)
         if (
             mark == "c"
             and self.source[self.at : self.at + 1].isascii()
@@ -222,29 +226,31 @@ class _Parser:
         ):
             self.at += 1
             return _literal(ord(self.source[self.at - 1]) % 32)
-        if mark == "k" and not inside and (self.unicode or self.named):
-            raise PatternError("it refers back to a group, which cannot be matched in bounded time")
+        if mark == "k" and not in_class and (self.unicode or self.has_named_groups):
+            raise RegexSyntaxError("it refers back to a group, which cannot be matched in bounded time")
         if mark.isdigit() and mark.isascii():
-            return self.digits(inside)
+            return self.digit_escape(in_class)
         if mark == "c" and not self.unicode:
             self.at -= 1
             return _literal(92)
         if self.unicode and mark not in _SYNTAX:
-            raise PatternError(f"\\{mark} means nothing")
+            raise RegexSyntaxError(f"\\{mark} means nothing")
         return _literal(ord(mark))
 
-    def unicode_property(self, negated: bool) -> Chars:
+    def unicode_property(self, negated: bool) -> CharacterClass:
         found = self.match(_PROPERTY)
-        name = property_of(found[1], found[2]) if found else None
+        name = find_property(found[1], found[2]) if found else None
         if name is None:
-            raise PatternError(f"the property {found[0] if found else 'after a backslash and p'!r} is not known here")
-        return Chars(properties=((name, negated),))
+            raise RegexSyntaxError(
+                f"the property {found[0] if found else 'after a backslash and p'!r} is not known here"
+            )
+        return CharacterClass(properties=((name, negated),))
 
-    def code(self, mark: str) -> Chars:
+    def code_escape(self, mark: str) -> CharacterClass:
         if mark == "u" and self.unicode and self.take("{"):
             found = self.match(_HEX)
-            if not found or not self.take("}") or int(found[0], 16) > LAST:
-                raise PatternError("a code point makes no sense")
+            if not found or not self.take("}") or int(found[0], 16) > LAST_CODE_POINT:
+                raise RegexSyntaxError("a code point makes no sense")
             return _literal(int(found[0], 16))
         length = 2 if mark == "x" else 4
         digits = self.source[self.at : self.at + length]
@@ -252,23 +258,23 @@ class _Parser:
             self.at += length
             return _literal(int(digits, 16))
         if self.unicode:
-            raise PatternError(f"\\{mark} has no code")
+            raise RegexSyntaxError(f"\\{mark} has no code")
         return _literal(ord(mark))
 
-    def digits(self, inside: bool) -> Chars:
+    def digit_escape(self, in_class: bool) -> CharacterClass:
         start = self.at - 1
         number = re.compile("[0-9]+").match(self.source, start)
         if (
             number
-            and not inside
+            and not in_class
             and number[0][0] != "0"
-            and (self.unicode or _whole_number(number[0]) <= self.captures)
+            and (self.unicode or _parse_number(number[0]) <= self.group_count)
         ):
-            raise PatternError("it refers back to a group, which cannot be matched in bounded time")
+            raise RegexSyntaxError("it refers back to a group, which cannot be matched in bounded time")
         if self.unicode:
             if number and number[0] == "0":
                 return _literal(0)
-            raise PatternError("an octal code makes no sense here")
+            raise RegexSyntaxError("an octal code makes no sense here")
         octal = _OCTAL.match(self.source, start)
         if octal:
             self.at = octal.end()
@@ -276,16 +282,16 @@ class _Parser:
         return _literal(ord(self.source[start]))
 
 
-def _whole_number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     return int(digits[:9]) if len(digits) < 10 else 10**9
 
 
-def _literal(code: int) -> Chars:
-    return Chars(((code, code),))
+def _literal(code: int) -> CharacterClass:
+    return CharacterClass(((code, code),))
 
 
-def _single(chars: Chars) -> int | None:
-    """The one character it is, if it is one."""
+def _single(chars: CharacterClass) -> int | None:
+    """The code of the single character of a class; None where it has several."""
     if len(chars.ranges) == 1 and not chars.properties and chars.ranges[0][0] == chars.ranges[0][1]:
         return chars.ranges[0][0]
     return None

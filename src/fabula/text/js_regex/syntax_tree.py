@@ -1,65 +1,66 @@
-"""A pattern as a tree: only what decides *whether* there is a match."""
+"""The syntax tree of a regular expression, reduced to what decides whether there is a match."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-LAST = 0x10FFFF
+LAST_CODE_POINT = 0x10FFFF
 Range = tuple[int, int]
 
 
-class Chars(Struct, frozen=True):
-    """One character out of ranges and Unicode properties, each of them perhaps turned round."""
+class CharacterClass(Struct, frozen=True):
+    """One character out of ranges and Unicode properties; a property is a name and whether it is negated."""
 
     ranges: tuple[Range, ...] = ()
     properties: tuple[tuple[str, bool], ...] = ()
     negated: bool = False
 
 
-class Chain(Struct, frozen=True):
-    """One after the other."""
+class Concatenation(Struct, frozen=True):
+    """Parts that follow one another."""
 
     parts: tuple[Node, ...]
 
 
-class Choice(Struct, frozen=True):
-    """One or another."""
+class Alternation(Struct, frozen=True):
+    """One of several parts."""
 
     parts: tuple[Node, ...]
 
 
-class Repeat(Struct, frozen=True):
-    """So often, at least and at most."""
+class Repetition(Struct, frozen=True):
+    """A part repeated at least `minimum` and at most `maximum` times; None for no limit."""
 
     part: Node
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
 
 
-class Look(Struct, frozen=True):
-    """Something follows, or came before, without being part of the match."""
+class Lookaround(Struct, frozen=True):
+    """A part that must, or must not, follow or precede a position."""
 
     part: Node
     ahead: bool
     negated: bool
 
 
-class Edge(Struct, frozen=True):
-    """A place between characters: `^`, `$`, `b` or `B`."""
+class Boundary(Struct, frozen=True):
+    """A condition on a position between characters: `^`, `$`, `b` or `B`."""
 
     kind: str
 
 
-Node = Chars | Chain | Choice | Repeat | Look | Edge
+Node = CharacterClass | Concatenation | Alternation | Repetition | Lookaround | Boundary
 
 
 def complement(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """All characters outside these ranges."""
     found, past = [], 0
     for low, high in sorted(ranges):
         if low > past:
             found.append((past, low - 1))
         past = max(past, high + 1)
-    return (*found, (past, LAST)) if past <= LAST else tuple(found)
+    return (*found, (past, LAST_CODE_POINT)) if past <= LAST_CODE_POINT else tuple(found)
 
 
 DIGIT: tuple[Range, ...] = ((48, 57),)
@@ -77,4 +78,6 @@ SPACE: tuple[Range, ...] = (
     (0xFEFF, 0xFEFF),
 )
 NEWLINE: tuple[Range, ...] = ((10, 10), (13, 13), (0x2028, 0x2029))
-WHITE = "".join(chr(code) for low, high in SPACE for code in range(low, high + 1))  # what JavaScript trims
+JS_WHITESPACE = "".join(
+    chr(code) for low, high in SPACE for code in range(low, high + 1)
+)  # the characters that JavaScript's trim removes

@@ -1,7 +1,7 @@
-"""Unicode properties by the names JavaScript has for them, as far as Python knows characters.
+"""Unicode properties under their JavaScript names, as far as Python's `unicodedata` knows them.
 
-Categories are Python's own. A script is told by the names of its letters, which begin with it: that holds for
-all but some rare ones (small raised letters, old kana).
+Categories are those of `unicodedata`. A script is recognised by the beginning of its characters' names, which holds
+for all but some rare characters (small raised letters, old kana).
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ _ALIASES = {
     "Cyrl": "Cyrillic", "Arab": "Arabic", "Armn": "Armenian", "Beng": "Bengali", "Deva": "Devanagari",
     "Geor": "Georgian", "Gujr": "Gujarati", "Hebr": "Hebrew", "Taml": "Tamil",
 }  # fmt: skip
-_TRAITS = {
+_BINARY_PROPERTIES = {
     "Any": lambda letter: True,
     "ASCII": str.isascii,
     "Alphabetic": lambda letter: letter.isalpha() or category(letter) == "Nl",
     "Assigned": lambda letter: category(letter) != "Cn",
-    "Ideographic": lambda letter: _of_script(letter, "Han"),
+    "Ideographic": lambda letter: _is_of_script(letter, "Han"),
     "Lowercase": str.islower,
     "Uppercase": str.isupper,
     "White_Space": str.isspace,
 }
-_SHORT_TRAITS = {"Alpha": "Alphabetic", "Ideo": "Ideographic", "Lower": "Lowercase", "Upper": "Uppercase"}
+_SHORT_BINARY_PROPERTIES = {"Alpha": "Alphabetic", "Ideo": "Ideographic", "Lower": "Lowercase", "Upper": "Uppercase"}
 
 
-def property_of(first: str, second: str | None) -> str | None:
-    """The one name of a property `first` or `first=second`; None where it is not known here."""
+def find_property(first: str, second: str | None) -> str | None:
+    """The canonical name of a property `first` or `first=second`; None for an unknown one."""
     if second is None:
         found = _CATEGORIES.get(first, first)
         if _SHORT.fullmatch(found):
             return found
-        trait = _SHORT_TRAITS.get(first, first)
-        return trait if trait in _TRAITS else None
+        binary = _SHORT_BINARY_PROPERTIES.get(first, first)
+        return binary if binary in _BINARY_PROPERTIES else None
     if first in ("gc", "General_Category"):
         found = _CATEGORIES.get(second, second)
         return found if _SHORT.fullmatch(found) else None
@@ -67,15 +67,17 @@ def property_of(first: str, second: str | None) -> str | None:
     return None
 
 
-def has_property(letter: str, wanted: str) -> bool:
-    """Whether a character has the property of that name."""
-    if wanted.startswith("sc="):
-        return _of_script(letter, wanted[3:])
-    trait = _TRAITS.get(wanted)
-    if trait is not None:
-        return trait(letter)
-    return category(letter) in ("Lu", "Ll", "Lt") if wanted == "LC" else category(letter).startswith(wanted)
+def has_property(letter: str, property_name: str) -> bool:
+    """Does a character have the property with this canonical name?"""
+    if property_name.startswith("sc="):
+        return _is_of_script(letter, property_name[3:])
+    has_binary = _BINARY_PROPERTIES.get(property_name)
+    if has_binary is not None:
+        return has_binary(letter)
+    return (
+        category(letter) in ("Lu", "Ll", "Lt") if property_name == "LC" else category(letter).startswith(property_name)
+    )
 
 
-def _of_script(letter: str, script: str) -> bool:
+def _is_of_script(letter: str, script: str) -> bool:
     return name(letter, "").startswith(_SCRIPTS[script])

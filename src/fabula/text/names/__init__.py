@@ -1,1 +1,1 @@
-"""Names: find known names in running text (cdx-3)."""
+"""Find names in running text: known names (cdx-3), unknown ones, and the main characters."""

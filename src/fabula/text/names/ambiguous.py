@@ -1,79 +1,79 @@
-"""Names that are words as well: what stands around one says which of the two is meant.
+"""Names that are ordinary words as well: the words around one decide which is meant (cdx-3).
 
-Only what can hardly stand beside a name is held against it. In English a sentence hides the difference
-behind its capital: "Will you come?" and "Mark my words" go on with somebody or something, as a name does
-not; "in May" and "3 June" are times. In Chinese nothing is very 安静 but what is quiet, one counts mountains
-of gold and not 金山, and what is done 安静地 is done quietly.
+Only words that hardly ever stand beside a name count against it. In English the capital at the beginning of a sentence
+hides the difference: in "Will you come?" and "Mark my words" a pronoun or object follows, as it does not follow a
+name; "in May" and "3 June" are times. In Chinese an adverb of degree before 安静 shows the adjective, a measure word
+before 金山 shows the mountain, and 地 after 安静 shows the adverb.
 """
 
 from __future__ import annotations
 
 import re
 
-from fabula.text.word_set import listed
+from fabula.text.word_list import make_word_set
 
-_ENDS = frozenset(".!?…:;\n—")
-_OPENERS = "“‘\"'([{*_ \u00a0\u3000"
-_TARGET = re.compile(
+_SENTENCE_ENDS = frozenset(".!?…:;\n—")
+_OPENING_MARKS = "“‘\"'([{*_ \u00a0\u3000"
+_OBJECT = re.compile(
     r" (?:(?:I|you|he|she|it|we|they|me|him|us|them|my|your|his|her|its|our|their|a|an|this|that|these|those|there"
     r"|not|be)\b|the (?-i:(?![A-Z])))",
     re.IGNORECASE,
 )
-_VERBS = listed(
+_VERBS = make_word_set(
     "bill can carry chase chuck don drew grace grant hope jack josh lance mark may nick pat peg pierce rip rob rose "
     "rush skip stew sue trip tuck wade ward watch will"
 )
-_TIMES = listed(
+_TIMES = make_word_set(
     "january february march april may june july august september october november december spring summer autumn "
     "winter monday tuesday wednesday thursday friday saturday sunday easter dawn"
 )
-_WHEN_BEFORE = re.compile(
+_BEFORE_TIME = re.compile(
     r"(?:\b(?:in|since|until|till|during|last|next|early|late|mid|every|(?:end|middle|beginning|month|first|day|days|"
     r"morning|night|\d(?:st|nd|rd|th)?) of|\d(?:st|nd|rd|th)?)[ -])\Z",
     re.IGNORECASE,
 )
-_WHEN_BEHIND = re.compile(r",? (?:the )?\d")
+_AFTER_TIME = re.compile(r",? (?:the )?\d")
 
-# Chinese: how much, how many; and what turns a word into the manner of something.
-_VERY = listed(
+# Chinese adverbs of degree, measure words, and what turns a word into an adverb.
+_DEGREE_ADVERBS = make_word_set(
     "很 太 最 更 挺 极 颇 较 越 愈 不 没 未 非常 十分 极其 极为 特别 相当 比较 格外 如此 这么 那么 多么 越来越 "
     "有点 有些 更加 过于 异常 无比 万分 分外 不够 足够"
 )
-_COUNT = re.compile(
+_MEASURE_WORD = re.compile(
     "[一二两三四五六七八九十百千几数半这那每某各整][座块片条朵阵场股滴颗串缕层团堆张把杯坛瓶首件种份声道]\\Z"
 )
-_MANNER = listed("地 着 极了")
-_EACH = listed("整个 各个 各 每 任何 所有 一切 全部 某种 这种 那种 一种")
-_GLUE = ("c", "d", "p", "r", "u")  # the words that hold sentences together
-_CALLED = listed("叫 名叫 名为 唤 喊 唤作 叫作 叫做 姓")
-_SAYS = ("说", "道", "问", "笑", "喊", "答", "先生", "小姐", "姑娘", "老师")
+_ADVERB_ENDINGS = make_word_set("地 着 极了")
+_QUANTIFIERS = make_word_set("整个 各个 各 每 任何 所有 一切 全部 某种 这种 那种 一种")
+_FUNCTION_TAGS = ("c", "d", "p", "r", "u")  # conjunctions, adverbs, prepositions, pronouns, particles
+_NAMING_VERBS = make_word_set("叫 名叫 名为 唤 喊 唤作 叫作 叫做 姓")
+_AFTER_PERSON = ("说", "道", "问", "笑", "喊", "答", "先生", "小姐", "姑娘", "老师")
 
 
-def may_be_word(name: str) -> bool:
-    """Is an English name also something to do, or a time?"""
-    low = name.lower()
-    return low in _VERBS or low in _TIMES
+def is_also_a_word(name: str) -> bool:
+    """Is an English name also a verb or a time?"""
+    lower = name.lower()
+    return lower in _VERBS or lower in _TIMES
 
 
-def word_in_english(text: str, start: int, end: int) -> bool:
-    """Is an ordinary word meant here, though it is written like a name?"""
+def is_english_word_at(text: str, start: int, end: int) -> bool:
+    """Is the ordinary word meant here, though it is written like the name?"""
     word = text[start:end]
     if word.lower() in _TIMES and (
-        _WHEN_BEFORE.search(text, max(start - 16, 0), start) or _WHEN_BEHIND.match(text, end)
+        _BEFORE_TIME.search(text, max(start - 16, 0), start) or _AFTER_TIME.match(text, end)
     ):
         return True
     if word.lower() not in _VERBS or not (word.isupper() or _begins_sentence(text, start)):
         return False
-    return _TARGET.match(text, end) is not None
+    return _OBJECT.match(text, end) is not None
 
 
 def _begins_sentence(text: str, start: int) -> bool:
-    before = text[max(start - 8, 0) : start].rstrip(_OPENERS)
-    return not before or before[-1] in _ENDS
+    before = text[max(start - 8, 0) : start].rstrip(_OPENING_MARKS)
+    return not before or before[-1] in _SENTENCE_ENDS
 
 
-def is_the_word(tag: str, before: str, behind: str) -> bool:
-    """Is a Chinese word meant between these two, though somebody is called so?"""
-    if behind in _MANNER or before in _VERY or before in _EACH or _COUNT.search(before):
+def is_chinese_word_between(tag: str, before: str, after: str) -> bool:
+    """Is the ordinary word with this part-of-speech tag meant between these two words, and not the name?"""
+    if after in _ADVERB_ENDINGS or before in _DEGREE_ADVERBS or before in _QUANTIFIERS or _MEASURE_WORD.search(before):
         return True
-    return tag.startswith(_GLUE) and before not in _CALLED and not behind.startswith(_SAYS)
+    return tag.startswith(_FUNCTION_TAGS) and before not in _NAMING_VERBS and not after.startswith(_AFTER_PERSON)

@@ -1,58 +1,58 @@
-"""The cast: whom a text is mostly about, and who of them a shorter telling forgot."""
+"""Find the main characters of a text, and which of them a synopsis leaves out (cdx-6)."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from fabula.text.names.matcher import Names
+from fabula.text.names.matcher import NameMatcher
 
-MOST = 4  # main characters of a text
-OFTEN = 3  # times a main character is named at the least
-SHARE = 0.3  # and so often as the one who is named most
-READ = 200_000  # characters of a text that are looked at
+MAX_CHARACTERS = 4  # main characters of a text
+MIN_MENTIONS = 3  # of a main character
+MIN_SHARE = 0.3  # of the mentions that the most mentioned character has
+MAX_TEXT = 200_000  # characters of a text that are searched
 
 
-class Cast:
-    """The people of a story, known by all they are called."""
+class CharacterFinder:
+    """Finds the characters of a story by all their names."""
 
-    def __init__(self, names: Names, who: Callable[[str], str | None]) -> None:
-        """`who` says what the owner of a name is called, or None for what is nobody."""
+    def __init__(self, names: NameMatcher, find_character: Callable[[str], str | None]) -> None:
+        """`find_character` gives the character that owns a name, or None for an owner that is no character."""
         self._names = names
-        self._who = who
+        self._find_character = find_character
 
     @classmethod
-    def of(cls, people: Mapping[str, Sequence[str]]) -> Cast:
-        """People by their names, each with all they are called."""
-        return cls(Names({name: tuple(dict.fromkeys((name, *called))) for name, called in people.items()}), str)
+    def from_names(cls, names: Mapping[str, Sequence[str]]) -> CharacterFinder:
+        """A finder for characters by their name, each with all other names they have."""
+        return cls(NameMatcher({name: tuple(dict.fromkeys((name, *others))) for name, others in names.items()}), str)
 
-    def same(self, other: Cast) -> bool:
-        """Are these the same people, called the same?"""
+    def has_same_names(self, other: CharacterFinder) -> bool:
+        """Do both finders know the same characters by the same names?"""
         return self._names is other._names
 
-    def main(self, text: str) -> dict[str, str]:
-        """Those named most, the most often named first, each with what this text mostly calls them."""
-        counted: Counter[str] = Counter()
-        called: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for hit in self._names.find(text[:READ]):
-            name = self._who(hit.owner)
+    def find_main_characters(self, text: str) -> dict[str, str]:
+        """The characters mentioned most, the most mentioned first, each with the name this text mostly uses."""
+        mentions: Counter[str] = Counter()
+        surfaces: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for match in self._names.find(text[:MAX_TEXT]):
+            name = self._find_character(match.owner)
             if name is not None:
-                counted[name] += 1
-                called[name][hit.surface] += 1
-        ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:MOST]
-        least = max(OFTEN, SHARE * ranked[0][1]) if ranked else OFTEN
-        return {name: _mostly(called[name]) for name, many in ranked if many >= least}
+                mentions[name] += 1
+                surfaces[name][match.surface] += 1
+        ranked = sorted(mentions.items(), key=lambda item: (-item[1], item[0]))[:MAX_CHARACTERS]
+        minimum = max(MIN_MENTIONS, MIN_SHARE * ranked[0][1]) if ranked else MIN_MENTIONS
+        return {name: _most_frequent(surfaces[name]) for name, count in ranked if count >= minimum}
 
-    def lost(self, main: Mapping[str, str], synopsis: str) -> tuple[str, ...]:
-        """Which of these a synopsis does not name."""
-        if not main:
+    def find_missing(self, characters: Mapping[str, str], synopsis: str) -> tuple[str, ...]:
+        """Which of these characters a synopsis does not name."""
+        if not characters:
             return ()
-        told = {self._who(hit.owner) for hit in self._names.find(synopsis)}
-        return tuple(name for name in main if name not in told)
+        named = {self._find_character(match.owner) for match in self._names.find(synopsis)}
+        return tuple(name for name in characters if name not in named)
 
 
-def _mostly(surfaces: Counter[str]) -> str:
+def _most_frequent(surfaces: Counter[str]) -> str:
     return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
 
 
-NOBODY = Cast.of({})
+NO_CHARACTERS = CharacterFinder.from_names({})

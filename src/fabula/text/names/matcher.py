@@ -1,13 +1,13 @@
-"""Finding known names in running text.
+"""Find known names in running text: one automaton, then boundary checks (cdx-3).
 
-One automaton finds every name at once, in each way it may be written (`spellings`); the few hits are then
-checked, and of those that stand the longest wins. In scripts with spaces a name must be a whole word, perhaps
-with a plural or a possessive at its end; Korean and Japanese have particles behind it (`scripts`); Chinese has a
-file of its own (`edges`). A name that is also an ordinary word (Grace, Will) counts only where it is written as a
-name; that of a person only where nothing beside it says otherwise (`ordinary`).
+One automaton finds every name at once in each of its spellings (`spellings.py`). The few matches are then checked, and
+of those that remain the longest wins. In scripts with spaces a name must be a whole word, optionally with a plural or
+a possessive; Korean and Japanese have particles after it (`text/word_boundaries.py`); Chinese has a module of its own
+(`chinese_boundaries.py`). A name that is also an ordinary word (Grace, Will) counts only where it is written as a
+name, and that of a person only where the words around it allow it (`ambiguous.py`).
 
-An automaton of a hundred thousand names takes a while to build. So names that change by a few share it, beside
-a small one for what is new.
+Building an automaton of a hundred thousand names takes a while. So a matcher with a few changes shares the automaton
+of the previous one, beside a small automaton for the new names.
 """
 
 from __future__ import annotations
@@ -18,40 +18,54 @@ from operator import itemgetter
 from typing import TypeVar
 
 from ahocorasick_rs import AhoCorasick, MatchKind
-from msgspec import Struct
+from msgspec import Struct, field
 
-from fabula.text.bounded_cache import Remembered
-from fabula.text.names.ambiguous import may_be_word, word_in_english
-from fabula.text.names.chinese_boundaries import Edges
-from fabula.text.names.spellings import exact_ways, folded, levelled, ordinary, ways
+from fabula.text.bounded_cache import BoundedTextCache
+from fabula.text.names.ambiguous import is_also_a_word, is_english_word_at
+from fabula.text.names.chinese_boundaries import ChineseBoundaries
+from fabula.text.names.spellings import (
+    find_common_words,
+    fold_case,
+    level_punctuation,
+    make_exact_spellings,
+    make_spellings,
+)
 from fabula.text.names.surnames import surname_of
-from fabula.text.scripts import Script, begins_word, ends_word, joined, script_of
+from fabula.text.word_boundaries import Script, can_begin_word, can_end_word, is_half_of_double_name, script_of
 
-_START = itemgetter(1)
-_END = itemgetter(2, 1)
-_BETWEEN = frozenset(("", " ", "\n", ".", ",", ";", ":", "!", "?", "“", "”", '"', "(", ")", "—"))  # not of a word
-_PATTERNS = 200_000  # ways of writing whose meaning is kept
-_SHARED = 0.1  # how much of an automaton may be out of date before it is built anew
+_BY_START = itemgetter(1)
+_BY_END = itemgetter(2, 1)
+# characters beside a match that settle by themselves that it is a whole word
+_SEPARATORS = frozenset(("", " ", "\n", ".", ",", ";", ":", "!", "?", "“", "”", '"', "(", ")", "—"))
+_MAX_PATTERNS = 200_000  # spellings whose owners are cached
+_MAX_CHANGED_SHARE = 0.1  # of the owners may change before the automaton is built again
+_CACHED_TEXT = 8_000  # characters; matches of a longer text are not cached
+_CACHE_CHARACTERS = 1_000_000  # of text in one generation of cached matches
+
+T = TypeVar("T")
 
 
-class Case(StrEnum):
-    """Whether the case of letters matters."""
+class CaseMatching(StrEnum):
+    """How the case of letters matters for a name."""
 
-    SMART = "smart"  # as written, or all in capitals; in small letters unless that is an ordinary word
+    SMART = "smart"  # as written, or all in capitals; in lower case unless that is an ordinary word
     EXACT = "exact"
     ANY = "any"
 
 
-class Rules(Struct, frozen=True, kw_only=True):
-    """How one owner's names are to be found."""
+class NameRules(Struct, frozen=True, kw_only=True):
+    """How the names of one owner are matched; stored with the codex entry."""
 
-    case: Case = Case.SMART
-    without: tuple[str, ...] = ()  # phrases in which the name means something else
-    person: bool = False
+    case: CaseMatching = CaseMatching.SMART
+    excluded_phrases: tuple[str, ...] = field(default=(), name="without")  # in which the name means something else
+    is_person: bool = field(default=False, name="person")
 
 
-class Hit(Struct, frozen=True, gc=False):
-    """One mention: whose, in which words, and where."""
+_DEFAULT_RULES = NameRules()
+
+
+class NameMatch(Struct, frozen=True, gc=False):
+    """One occurrence of a name: its owner, the text as written, and where it stands."""
 
     owner: str
     surface: str
@@ -60,259 +74,267 @@ class Hit(Struct, frozen=True, gc=False):
 
 
 class _Pattern(Struct, gc=False):
-    """One string the automaton looks for, and whose name it is."""
+    """One spelling the automaton looks for, with its owners."""
 
-    owners: tuple[tuple[str, Rules], ...]
-    only: str | None  # the one owner, where nothing but boundaries must be looked at
+    owners: tuple[tuple[str, NameRules], ...]
+    single_owner: str | None  # set where boundaries are all that must be checked
     first: Script
     last: Script
-    common: bool  # something to do or a time in English as well
-    person: bool  # whoever it is
+    is_word: bool  # an English verb or a time as well
+    is_person: bool  # for every owner
 
 
-_DEFAULT = Rules()
-_SHORT = 8_000  # characters; what was found in a longer text is not kept
-_KEPT = 1_000_000  # characters of text in a generation of what was found
-T = TypeVar("T")
+class NameMatcher:
+    """All names of a project, by owner, ready to be found in text."""
 
-
-class Names:
-    """All names of a project, ready to be found."""
-
-    def __init__(self, names: Mapping[str, Iterable[str]], *, rules: Mapping[str, Rules] | None = None) -> None:
+    def __init__(self, names: Mapping[str, Iterable[str]], *, rules: Mapping[str, NameRules] | None = None) -> None:
+        """`names` are all names of each owner; an owner without rules gets the default ones."""
         self._rules = dict(rules or {})
-        self._given = {owner: tuple(surfaces) for owner, surfaces in names.items()}
+        self._names = {owner: tuple(surfaces) for owner, surfaces in names.items()}
         self._patterns: dict[str, _Pattern] = {}
-        self._owners: dict[str, tuple[str, ...]] = {}  # each name, and whose it is
-        self._spelled: dict[str, tuple[str, ...]] = {}  # each way of writing one, and the names written so
-        self._loose: dict[str, tuple[str, ...]] = {}  # names in small letters, where case does not matter at all
-        self._edges = Edges()
-        self._seen = Remembered[list[Hit]](_KEPT)
-        self._add(list(self._given))
-        self._large, self._small = _Automaton(list(self._spelled)), _Automaton([])
-        self._any = _Automaton(list(self._loose))
+        self._owners: dict[str, tuple[str, ...]] = {}  # by name
+        self._spellings: dict[str, tuple[str, ...]] = {}  # the names that have each spelling
+        self._folded: dict[str, tuple[str, ...]] = {}  # names by their lower case form, where case does not matter
+        self._boundaries = ChineseBoundaries()
+        self._cache = BoundedTextCache[list[NameMatch]](_CACHE_CHARACTERS)
+        self._add(list(self._names))
+        self._large, self._small = _Automaton(list(self._spellings)), _Automaton([])
+        self._any_case = _Automaton(list(self._folded))
 
     def __len__(self) -> int:
         return len(self._owners)
 
-    def changed(
-        self, names: Mapping[str, Iterable[str] | None], rules: Mapping[str, Rules | None] | None = None
-    ) -> Names:
-        """These names with those of some owners replaced, added or (None) taken away, and their rules."""
-        said = {owner: None if surfaces is None else tuple(surfaces) for owner, surfaces in names.items()}
-        said = {owner: surfaces for owner, surfaces in said.items() if self._given.get(owner) != surfaces}
-        asked = {owner: rule for owner, rule in (rules or {}).items() if self._rules.get(owner) != rule}
-        touched = dict.fromkeys((*said, *asked))
-        if not touched:
+    def with_changes(
+        self, names: Mapping[str, Iterable[str] | None], rules: Mapping[str, NameRules | None] | None = None
+    ) -> NameMatcher:
+        """A matcher in which the names and rules of some owners are replaced, added or (None) removed."""
+        new_names = {owner: None if surfaces is None else tuple(surfaces) for owner, surfaces in names.items()}
+        new_names = {owner: surfaces for owner, surfaces in new_names.items() if self._names.get(owner) != surfaces}
+        new_rules = {owner: rule for owner, rule in (rules or {}).items() if self._rules.get(owner) != rule}
+        changed = dict.fromkeys((*new_names, *new_rules))
+        if not changed:
             return self
-        given, told = _with(self._given, said), _with(self._rules, asked)
-        if len(touched) + len(self._small) > max(_SHARED * len(self._given), 1):
-            return Names(given, rules=told)
-        return self._followed(given, told, touched)
+        all_names, all_rules = _merge(self._names, new_names), _merge(self._rules, new_rules)
+        if len(changed) + len(self._small) > max(_MAX_CHANGED_SHARE * len(self._names), 1):
+            return NameMatcher(all_names, rules=all_rules)
+        return self._update(all_names, all_rules, changed)
 
-    def _followed(self, given: dict[str, tuple[str, ...]], rules: dict[str, Rules], touched: Iterable[str]) -> Names:
-        """The same with little changed, sharing what was worked out."""
-        new = Names.__new__(Names)
-        new._rules, new._given, new._patterns, new._seen = rules, given, {}, Remembered(_KEPT)
-        new._owners, new._spelled, new._loose = self._owners.copy(), self._spelled.copy(), self._loose.copy()
-        lost: set[str] = set()
-        for owner in touched:
-            lost |= new._drop(owner, self._given.get(owner, ()))
-        new._edges = self._edges if lost.isdisjoint(self._edges.known) else Edges()  # a segmenter cannot unlearn
-        there = [owner for owner in touched if owner in given]
-        new._add(there)
-        fresh = {*self._small.keys, *(way for owner in there for way in new._ways_of(owner))}
+    def _update(
+        self, names: dict[str, tuple[str, ...]], rules: dict[str, NameRules], changed: Iterable[str]
+    ) -> NameMatcher:
+        """A matcher with few changes that shares the large automaton with this one."""
+        new = NameMatcher.__new__(NameMatcher)
+        new._rules, new._names, new._patterns, new._cache = rules, names, {}, BoundedTextCache(_CACHE_CHARACTERS)
+        new._owners, new._spellings, new._folded = self._owners.copy(), self._spellings.copy(), self._folded.copy()
+        removed: set[str] = set()
+        for owner in changed:
+            removed |= new._remove(owner, self._names.get(owner, ()))
+        # A segmenter cannot forget a name.
+        can_share = removed.isdisjoint(self._boundaries.known_names)
+        new._boundaries = self._boundaries if can_share else ChineseBoundaries()
+        present = [owner for owner in changed if owner in names]
+        new._add(present)
+        fresh = {*self._small.keys, *(spelling for owner in present for spelling in new._spellings_of(owner))}
         new._large = self._large
-        new._small = _Automaton(sorted(way for way in fresh if way in new._spelled and way not in new._large.places))
-        new._any = self._any if new._loose.keys() == self._loose.keys() else _Automaton(list(new._loose))
+        new._small = _Automaton(sorted(key for key in fresh if key in new._spellings and key not in new._large.numbers))
+        same_folded = new._folded.keys() == self._folded.keys()
+        new._any_case = self._any_case if same_folded else _Automaton(list(new._folded))
         return new
 
     def _add(self, owners: Sequence[str]) -> None:
-        """Note whose each name is, and how it may be written."""
-        fresh = {name.strip() for owner in owners for name in self._given[owner]}
-        common = ordinary({name.lower() for name in fresh if name[:1].isupper()})
+        """Record the names of these owners and their spellings."""
+        fresh = {name.strip() for owner in owners for name in self._names[owner]}
+        common = find_common_words({name.lower() for name in fresh if name[:1].isupper()})
         for owner in owners:
-            rules = self._rules.get(owner, _DEFAULT)
-            for name in map(str.strip, self._given[owner]):
+            rules = self._rules.get(owner, _DEFAULT_RULES)
+            for name in map(str.strip, self._names[owner]):
                 if not name:
                     continue
-                _join(self._owners, name, owner)
-                for way in ways(name, common) if rules.case is Case.SMART else exact_ways(name):
-                    _join(self._spelled, way, name)
-                if rules.case is Case.ANY:
-                    _join(self._loose, folded(levelled(name)), name)
+                _append(self._owners, name, owner)
+                is_smart = rules.case is CaseMatching.SMART
+                for spelling in make_spellings(name, common) if is_smart else make_exact_spellings(name):
+                    _append(self._spellings, spelling, name)
+                if rules.case is CaseMatching.ANY:
+                    _append(self._folded, fold_case(level_punctuation(name)), name)
 
-    def _drop(self, owner: str, surfaces: Iterable[str]) -> set[str]:
-        """Somebody is no longer called so; says which names nobody has any more."""
-        lost = set()
+    def _remove(self, owner: str, surfaces: Iterable[str]) -> set[str]:
+        """Remove the names of an owner; returns those that no other owner has."""
+        removed = set()
         for name in map(str.strip, surfaces):
-            left = tuple(other for other in self._owners.get(name, ()) if other != owner)
-            if left:
-                self._owners[name] = left
+            others = tuple(other for other in self._owners.get(name, ()) if other != owner)
+            if others:
+                self._owners[name] = others
             elif self._owners.pop(name, None) is not None:
-                self._unspell(name)
-                lost.add(name)
-        return lost
+                self._remove_spellings(name)
+                removed.add(name)
+        return removed
 
-    def _unspell(self, name: str) -> None:
-        """Nobody is called so any more."""
-        for table, way in [*((self._spelled, way) for way in ways(name, ())), (self._loose, folded(levelled(name)))]:
-            left = tuple(other for other in table.get(way, ()) if other != name)
-            if left:
-                table[way] = left
+    def _remove_spellings(self, name: str) -> None:
+        spellings = [(self._spellings, spelling) for spelling in make_spellings(name, ())]
+        for table, key in [*spellings, (self._folded, fold_case(level_punctuation(name)))]:
+            others = tuple(other for other in table.get(key, ()) if other != name)
+            if others:
+                table[key] = others
             else:
-                table.pop(way, None)
+                table.pop(key, None)
 
-    def _ways_of(self, owner: str) -> Iterator[str]:
-        for name in map(str.strip, self._given[owner]):
+    def _spellings_of(self, owner: str) -> Iterator[str]:
+        for name in map(str.strip, self._names[owner]):
             if name:
-                yield from ways(name, ())
+                yield from make_spellings(name, ())
 
-    def find(self, text: str) -> Sequence[Hit]:
-        """Every mention, in order; a name that several own is a mention of each."""
-        known = self._seen.young.get(text)
-        if known is None:
-            known = self._found(text) if len(text) > _SHORT else self._seen.find(text, self._found)
-        return known
+    def find(self, text: str) -> Sequence[NameMatch]:
+        """Every match in order; a name with several owners is a match for each of them."""
+        matches = self._cache.recent.get(text)
+        if matches is None:
+            is_short = len(text) <= _CACHED_TEXT
+            matches = self._cache.get_or_compute(text, self._find) if is_short else self._find(text)
+        return matches
 
-    def _found(self, text: str) -> list[Hit]:
-        found = self._matches(levelled(text))
-        hits: list[Hit] = []
-        past, patterns, learnt = 0, self._patterns, False
-        for key, start, end in found:
+    def _find(self, text: str) -> list[NameMatch]:
+        occurrences = self._find_occurrences(level_punctuation(text))
+        matches: list[NameMatch] = []
+        past, patterns, has_added = 0, self._patterns, False
+        for key, start, end in occurrences:
             if start < past:
                 continue
-            pattern = patterns.get(key) or self._pattern(key)
+            pattern = patterns.get(key) or self._make_pattern(key)
             if pattern.first is Script.HAN:
-                if not learnt:
-                    self._learn(found)
-                    learnt = True
-            elif not (text[start - 1 : start] in _BETWEEN and text[end : end + 1] in _BETWEEN) and not (
-                ends_word(text, end, pattern.last, plural=not key.islower())
-                and begins_word(text, start, pattern.first)
-                and not (pattern.person and joined(text, start, end))
+                if not has_added:
+                    self._add_to_segmenter(occurrences)
+                    has_added = True
+            elif not (text[start - 1 : start] in _SEPARATORS and text[end : end + 1] in _SEPARATORS) and not (
+                can_end_word(text, end, pattern.last, plural=not key.islower())
+                and can_begin_word(text, start, pattern.first)
+                and not (pattern.is_person and is_half_of_double_name(text, start, end))
             ):
                 continue
-            if pattern.common and word_in_english(text, start, end):
+            if pattern.is_word and is_english_word_at(text, start, end):
                 continue
-            if pattern.only is not None:
-                hits.append(Hit(pattern.only, text[start:end], start, end))
+            if pattern.single_owner is not None:
+                matches.append(NameMatch(pattern.single_owner, text[start:end], start, end))
                 past = end
                 continue
-            standing = self._standing(text, start, end, pattern)
-            if standing:
-                hits += standing
+            found = self._match_owners(text, start, end, pattern)
+            if found:
+                matches += found
                 past = end
-        return hits
+        return matches
 
-    def _matches(self, text: str) -> list[tuple[str, int, int]]:
-        """All places where a name is written: by their starts, and of one start the longest first."""
-        keys, spelled = self._large.keys, self._spelled
-        found = [(keys[at], start, end) for at, start, end in self._large.find(text)]
-        if self._small or self._any or len(spelled) < len(keys) + len(self._small):
-            found = [match for match in found if match[0] in spelled]
-            found += [(self._small.keys[at], start, end) for at, start, end in self._small.find(text)]
-            if self._any:
-                found += [(text[start:end], start, end) for _, start, end in self._any.find(folded(text))]
-            found = sorted(set(found), key=_END)
-        found.reverse()  # they come by their ends
-        found.sort(key=_START)
+    def _find_occurrences(self, text: str) -> list[tuple[str, int, int]]:
+        """Every occurrence of a spelling, sorted by start, and at one start the longest first."""
+        keys, spellings = self._large.keys, self._spellings
+        found = [(keys[number], start, end) for number, start, end in self._large.find(text)]
+        if self._small or self._any_case or len(spellings) < len(keys) + len(self._small):
+            found = [occurrence for occurrence in found if occurrence[0] in spellings]
+            found += [(self._small.keys[number], start, end) for number, start, end in self._small.find(text)]
+            if self._any_case:
+                found += [(text[start:end], start, end) for _, start, end in self._any_case.find(fold_case(text))]
+            found = sorted(set(found), key=_BY_END)
+        found.reverse()  # an automaton reports occurrences by their ends
+        found.sort(key=_BY_START)
         return found
 
-    def _learn(self, found: list[tuple[str, int, int]]) -> None:
-        """Tell the segmenter every Chinese name that occurs here."""
-        self._edges.learn(sorted({key for key, _, _ in found if script_of(key[0]) is Script.HAN}))
+    def _add_to_segmenter(self, occurrences: list[tuple[str, int, int]]) -> None:
+        """Add every Chinese name that occurs in the text to the segmenter."""
+        self._boundaries.add_names(sorted({key for key, _, _ in occurrences if script_of(key[0]) is Script.HAN}))
 
-    def _pattern(self, key: str) -> _Pattern:
-        """Whose name this is when it is written so, worked out when it is first met."""
-        owners: dict[str, Rules] = {}
-        spelled = self._spelled.get(key, ())
-        for name in (*spelled, *self._loose.get(folded(key), ())):
+    def _make_pattern(self, key: str) -> _Pattern:
+        """The owners of a spelling, found when it first occurs."""
+        owners: dict[str, NameRules] = {}
+        spelled = self._spellings.get(key, ())
+        for name in (*spelled, *self._folded.get(fold_case(key), ())):
             for owner in self._owners[name]:
-                rules = self._rules.get(owner, _DEFAULT)
-                exact = rules.case is Case.EXACT and key in exact_ways(name)
-                if exact or rules.case is Case.ANY or (rules.case is Case.SMART and name in spelled):
+                rules = self._rules.get(owner, _DEFAULT_RULES)
+                is_exact = rules.case is CaseMatching.EXACT and key in make_exact_spellings(name)
+                is_smart = rules.case is CaseMatching.SMART and name in spelled
+                if is_exact or is_smart or rules.case is CaseMatching.ANY:
                     owners[owner] = rules
         first, last = script_of(key[0]), script_of(key[-1])
-        plain = len(owners) == 1 and first is not Script.HAN and not any(r.without for r in owners.values())
-        person = bool(owners) and all(rules.person for rules in owners.values())
-        strict = all(rules.case is not Case.ANY for rules in owners.values())
-        made = _Pattern(
+        has_exclusions = any(rules.excluded_phrases for rules in owners.values())
+        is_simple = len(owners) == 1 and first is not Script.HAN and not has_exclusions
+        is_person = bool(owners) and all(rules.is_person for rules in owners.values())
+        case_matters = all(rules.case is not CaseMatching.ANY for rules in owners.values())
+        pattern = _Pattern(
             tuple(sorted(owners.items(), key=itemgetter(0))),
-            next(iter(owners)) if plain else None,
+            next(iter(owners)) if is_simple else None,
             first,
             last,
-            person and strict and may_be_word(key),
-            person,
+            is_person and case_matters and is_also_a_word(key),
+            is_person,
         )
-        if len(self._patterns) < _PATTERNS:
-            self._patterns[key] = made
-        return made
+        if len(self._patterns) < _MAX_PATTERNS:
+            self._patterns[key] = pattern
+        return pattern
 
-    def _standing(self, text: str, start: int, end: int, pattern: _Pattern) -> list[Hit]:
-        """The mentions a match amounts to: none where it is a piece of other words, or means something else."""
-        hits = []
+    def _match_owners(self, text: str, start: int, end: int, pattern: _Pattern) -> list[NameMatch]:
+        """A match for each owner who can be meant here: none where the text is part of other words."""
+        matches = []
         for owner, rules in pattern.owners:
-            if pattern.first is Script.HAN and not self._edges.stands(
-                text, start, end, person=rules.person, kin=self._kin(owner, text[start:end])
+            if pattern.first is Script.HAN and not self._boundaries.is_name_at(
+                text,
+                start,
+                end,
+                is_person=rules.is_person,
+                owner_names=self._other_names(owner, text[start:end]),
             ):
                 continue
-            if rules.without and _meant_otherwise(text, start, end, rules.without):
+            if rules.excluded_phrases and _is_in_phrase(text, start, end, rules.excluded_phrases):
                 continue
-            hits.append(Hit(owner, text[start:end], start, end))
-        return hits
+            matches.append(NameMatch(owner, text[start:end], start, end))
+        return matches
 
-    def _kin(self, owner: str, name: str) -> Set[str]:
-        """What else a Chinese owner is called, and the surnames in it."""
-        others = {one for one in map(str.strip, self._given[owner]) if one and one != name}
-        return others | {surname for one in others if (surname := surname_of(one))}
+    def _other_names(self, owner: str, name: str) -> Set[str]:
+        """The other names of a Chinese owner, and the surnames in them."""
+        others = {other for other in map(str.strip, self._names[owner]) if other and other != name}
+        return others | {surname for other in others if (surname := surname_of(other))}
 
 
 class _Automaton:
-    """Strings, and the machine that finds them all at once."""
+    """An Aho-Corasick automaton over a list of strings."""
 
-    __slots__ = ("_machine", "keys", "places")
+    __slots__ = ("_automaton", "keys", "numbers")
 
     def __init__(self, keys: list[str]) -> None:
         self.keys = keys
-        self.places = {key: place for place, key in enumerate(keys)}
-        self._machine = AhoCorasick(keys, matchkind=MatchKind.Standard) if keys else None
+        self.numbers = {key: number for number, key in enumerate(keys)}
+        self._automaton = AhoCorasick(keys, matchkind=MatchKind.Standard) if keys else None
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
-        """Which string, from where to where; by their ends."""
-        return [] if self._machine is None else self._machine.find_matches_as_indexes(text, overlapping=True)
+        """The number, start and end of every occurrence, by their ends."""
+        return [] if self._automaton is None else self._automaton.find_matches_as_indexes(text, overlapping=True)
 
 
-def _with(table: Mapping[str, T], changes: Mapping[str, T | None]) -> dict[str, T]:
-    """A table with some of its rows replaced, added or (None) taken away."""
-    fresh = dict(table)
+def _merge(table: Mapping[str, T], changes: Mapping[str, T | None]) -> dict[str, T]:
+    """A table in which some rows are replaced, added or (None) removed."""
+    merged = dict(table)
     for key, value in changes.items():
-        fresh.pop(key, None)
+        merged.pop(key, None)
         if value is not None:
-            fresh[key] = value
-    return fresh
+            merged[key] = value
+    return merged
 
 
-def _join(table: dict[str, tuple[str, ...]], key: str, more: str) -> None:
-    known = table.get(key)
-    if known is None:
-        table[key] = (more,)
-    elif more not in known:
-        table[key] = (*known, more)
+def _append(table: dict[str, tuple[str, ...]], key: str, value: str) -> None:
+    values = table.get(key)
+    if values is None:
+        table[key] = (value,)
+    elif value not in values:
+        table[key] = (*values, value)
 
 
-def _meant_otherwise(text: str, start: int, end: int, phrases: tuple[str, ...]) -> bool:
+def _is_in_phrase(text: str, start: int, end: int, phrases: tuple[str, ...]) -> bool:
     """Does the match stand inside one of these phrases?"""
     for phrase in phrases:
-        low = folded(levelled(phrase))
-        near = max(start - len(low), 0)
-        around = folded(levelled(text[near : end + len(low)]))
-        at = around.find(low)
+        folded = fold_case(level_punctuation(phrase))
+        first = max(start - len(folded), 0)
+        around = fold_case(level_punctuation(text[first : end + len(folded)]))
+        at = around.find(folded)
         while at >= 0:
-            if near + at <= start and end <= near + at + len(low):
+            if first + at <= start and end <= first + at + len(folded):
                 return True
-            at = around.find(low, at + 1)
+            at = around.find(folded, at + 1)
     return False

@@ -1,9 +1,9 @@
-"""Spellings: the ways in which one name may be written, and what is looked through for them.
+"""Make the spellings in which a name may occur in a text (cdx-3).
 
-Text is levelled first, character for character, so that offsets stay: a curly apostrophe is a straight one,
-and a line break or a hard space inside a name is a space. What a name may do beyond that is listed here: stand
-in capitals, begin a sentence, be written small where that is no ordinary word, have its accents apart, or
-become several in a way that changes its ending (Fairies, Wolves, Watermen).
+Punctuation is levelled first, character for character, so that offsets stay: a curly apostrophe becomes a straight
+one, and a line break or hard space becomes a space. Beyond that a name may stand in capitals, begin a sentence, be in
+lower case where that is no ordinary word, have decomposed accents, or have a plural that changes its ending (Fairies,
+Wolves, Watermen).
 """
 
 from __future__ import annotations
@@ -12,65 +12,70 @@ import re
 from collections.abc import Collection, Set
 from unicodedata import is_normalized, normalize
 
-from fabula.text.tokens.tokenizer import encoding
+from fabula.text.tokens.tokenizer import load_encoding
 
-_COMMON = 14  # letters; hardly any longer word is a single token
+_MAX_COMMON_WORD = 14  # letters; hardly any longer word is a single token
 _SIBILANT = re.compile(r"(?:[sxz]|ch|sh)\Z", re.IGNORECASE)
-_LONGER = re.compile(r"(?P<y>(?<=[bcdfghjklmnpqrstvwxz])y)\Z|(?P<f>(?<=[A-Za-z][^f])fe?)\Z|(?P<man>(?<=[a-z])man)\Z")
+_CHANGING_ENDING = re.compile(
+    r"(?P<y>(?<=[bcdfghjklmnpqrstvwxz])y)\Z|(?P<f>(?<=[A-Za-z][^f])fe?)\Z|(?P<man>(?<=[a-z])man)\Z"
+)
 
 
-def levelled(text: str) -> str:
-    """The text as names are looked for in it, as long as before."""
+def level_punctuation(text: str) -> str:
+    """A text with levelled punctuation, as long as before."""
     return text.replace("’", "'").replace("\n", " ").replace("\u00a0", " ").replace("\u3000", " ")
 
 
-def folded(text: str) -> str:
-    """The text in small letters, character for character."""
-    small = text.lower()
-    if len(small) == len(text):
-        return small
-    return "".join([lower if len(lower := character.lower()) == 1 else character for character in text])
+def fold_case(text: str) -> str:
+    """A text in lower case, as long as before."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join([small if len(small := character.lower()) == 1 else character for character in text])
 
 
-def ways(name: str, common: Collection[str]) -> tuple[str, ...]:
-    """How a name may be written, levelled; small only where that is none of the common words."""
-    found = _cases(name, common)
-    if name[-1] in "yfen" and (several := changed_plural(name)) is not None:
-        found += _cases(several, common, small=False)
+def make_spellings(name: str, common: Collection[str]) -> tuple[str, ...]:
+    """The spellings of a name, levelled; in lower case only where that is none of the common words."""
+    spellings = _vary_case(name, common)
+    if name[-1] in "yfen" and (plural := make_irregular_plural(name)) is not None:
+        spellings += _vary_case(plural, common, lower=False)
     if not name.isascii() and not (is_normalized("NFC", name) and is_normalized("NFD", name)):
-        found = tuple(dict.fromkeys((*found, *(normalize(form, way) for form in ("NFC", "NFD") for way in found))))
-    return tuple(map(levelled, found)) if levelled(name) != name else found
+        composed = [normalize(form, spelling) for form in ("NFC", "NFD") for spelling in spellings]
+        spellings = tuple(dict.fromkeys((*spellings, *composed)))
+    return tuple(map(level_punctuation, spellings)) if level_punctuation(name) != name else spellings
 
 
-def exact_ways(name: str) -> tuple[str, ...]:
-    """A name as it is, where case matters."""
-    several = changed_plural(name)
-    return (levelled(name),) if several is None else (levelled(name), levelled(several))
+def make_exact_spellings(name: str) -> tuple[str, ...]:
+    """The spellings of a name where case matters: as it is, and its plural."""
+    plural = make_irregular_plural(name)
+    return (level_punctuation(name),) if plural is None else (level_punctuation(name), level_punctuation(plural))
 
 
-def _cases(name: str, common: Collection[str], *, small: bool = True) -> tuple[str, ...]:
-    found = {name: None, name[0].upper() + name[1:]: None}
+def _vary_case(name: str, common: Collection[str], *, lower: bool = True) -> tuple[str, ...]:
+    spellings = {name: None, name[0].upper() + name[1:]: None}
     if len(name) > 1:
-        found[name.upper()] = None
-    if small and name[0].isupper() and (low := name.lower()) not in common:
-        found[low] = None
-    return tuple(found)
+        spellings[name.upper()] = None
+    if lower and name[0].isupper() and (lowered := name.lower()) not in common:
+        spellings[lowered] = None
+    return tuple(spellings)
 
 
-def changed_plural(name: str) -> str | None:
-    """Several of a name, where more than an ending is added."""
-    found = _LONGER.search(name)
-    if found is None:
+def make_irregular_plural(name: str) -> str | None:
+    """The plural of a name, where it changes the ending; None where it only adds one."""
+    ending = _CHANGING_ENDING.search(name)
+    if ending is None:
         return None
-    return name[: found.start()] + {"y": "ies", "f": "ves", "man": "men"}[found.lastgroup or "y"]
+    return name[: ending.start()] + {"y": "ies", "f": "ves", "man": "men"}[ending.lastgroup or "y"]
 
 
-def plural(name: str) -> str:
-    """Several of a name, as one writes it: the Foxes, the Bennets."""
+def make_plural(name: str) -> str:
+    """The plural of a name with an added ending: the Foxes, the Bennets."""
     return name + ("es" if _SIBILANT.search(name) else "s")
 
 
-def ordinary(words: Set[str]) -> Set[str]:
-    """The common words among these: those that a large vocabulary spells as one token."""
-    count = encoding("o200k_base").count
-    return {word for word in words if len(word) <= _COMMON and word.isalpha() and count(" " + word) == 1}
+def find_common_words(words: Set[str]) -> Set[str]:
+    """The common words among these: those that are one token in a large vocabulary."""
+    if not words:
+        return words  # without loading the vocabulary
+    count = load_encoding("o200k_base").count
+    return {word for word in words if len(word) <= _MAX_COMMON_WORD and word.isalpha() and count(" " + word) == 1}

@@ -1,8 +1,8 @@
-"""Chinese surnames: the hundred families and more, those of two characters, and those that are words as well."""
+"""Chinese surnames of one and two characters, and which of them are ordinary words as well."""
 
 from __future__ import annotations
 
-from fabula.text.word_set import listed
+from fabula.text.word_list import make_word_set
 
 SURNAMES = frozenset(
     "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎鲁韦昌马苗凤花方俞任袁柳"
@@ -15,21 +15,21 @@ SURNAMES = frozenset(
     "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華陶謝鄒竇雲蘇潘範魯韋馬鳳鮑費賀湯羅畢鄔樂時齊顧黃蕭貝計談龐紀項閔賈婁顏鍾鐘駱萬盧繆應賁鄧"
     "單諸龔榮閻連習魚聶闕東歐師鞏龍蒼雙莊廣祿關豐紅遊權蓋劉葉陸塗嶽帥況麥鄺"
 )
-DOUBLE = listed(
+DOUBLE_SURNAMES = make_word_set(
     "欧阳 太史 端木 上官 司马 东方 独孤 南宫 万俟 闻人 夏侯 诸葛 尉迟 公羊 赫连 澹台 皇甫 "
     "宗政 濮阳 公冶 太叔 申屠 公孙 慕容 仲孙 钟离 长孙 宇文 鲜于 闾丘 子车 亓官 巫马 公西 "
     "颛孙 壤驷 公良 漆雕 乐正 宰父 谷梁 拓跋 夹谷 轩辕 令狐 段干 百里 呼延 东郭 南门 羊舌 "
     "微生 公户 公玉 梁丘 左丘 东门 西门 完颜 纳兰 耶律 爱新觉罗 第五 "
     "歐陽 諸葛 司馬 東方 獨孤 南宮 尉遲 公孫 鍾離 長孫 東郭 完顏"
 )
-ALSO_WORDS = frozenset(
+SURNAMES_THAT_ARE_WORDS = frozenset(
     "雲時應連東師廣紅遊雙云元和于向时那都相后从应能经连公国平安常明成强通解别利满空须家水山方任何计代文红全双海闻莫古高施越益弓车尚伏言危终"
 )
-PLAIN = SURNAMES - ALSO_WORDS  # which say by themselves that a name begins
+UNAMBIGUOUS_SURNAMES = SURNAMES - SURNAMES_THAT_ARE_WORDS  # each of them shows by itself that a name begins
 
 
 def surname_of(word: str) -> str:
-    """The surname a word begins with, if something is left to be the name."""
-    if word[:2] in DOUBLE:
+    """The surname a word begins with, if a given name follows it."""
+    if word[:2] in DOUBLE_SURNAMES:
         return word[:2] if len(word) > 2 else ""
     return word[0] if word[0] in SURNAMES and len(word) > 1 else ""

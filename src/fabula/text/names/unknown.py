@@ -1,7 +1,7 @@
-"""Names in a short text that nobody has heard of: capitalised inside a sentence, or tagged as a name.
+"""Find names in a short text that nobody knows: capitalised inside a sentence, or tagged as a name.
 
-A page is too short to learn its names from how often they come back, as `extract` does with a book. So this
-only points: at words that look like a name and stand nowhere in what is known.
+A page is too short to learn its names from how often they occur, as `extraction` does with a book. So this module
+reports words that look like a name and occur nowhere in the known text.
 """
 
 from __future__ import annotations
@@ -9,60 +9,62 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from rjieba import Jieba
+from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
 
-from fabula.text.names.surnames import DOUBLE, SURNAMES
+if TYPE_CHECKING:
+    from rjieba import Jieba
 
 Span = tuple[int, int]
-_CAPITAL = re.compile(r"\b[A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*(?: [A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*)*")
-_OPENS = re.compile(r"(?:^|[.!?…:;—–\n]|[\"“”‘’'(\[])[\"“”‘’'(\[\s]*$")
-_ORDINARY = (
+_CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*(?: [A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*)*")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:;—–\n]|[\"“”‘’'(\[])[\"“”‘’'(\[\s]*$")
+_NO_NAMES = (
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "
     "September October November December Christmas Easter God Lord English French German Sir Madam Mr Mrs Miss Dr"
 )
-_CALENDAR = frozenset(re.findall(r"\w+", _ORDINARY))
+_CAPITALISED_WORDS = frozenset(_NO_NAMES.split())
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
-def strangers(text: str, language: str, taken: Sequence[Span], known: str) -> list[Span]:
-    """Where names stand that overlap none of the spans that are taken and occur nowhere in what is known."""
-    find = _chinese if language == "zh" else _english
+def find_unknown_names(text: str, language: str, known_spans: Sequence[Span], known_text: str) -> list[Span]:
+    """Where names stand that overlap no known span and occur nowhere in the known text; each name once."""
+    candidates = _find_chinese(text) if language == "zh" else _find_english(text, known_text)
     found: dict[str, Span] = {}
-    for start, end in find(text, known):
-        apart = all(end <= first or start >= last for first, last in taken)
-        if apart and text[start:end] not in known:
+    for start, end in candidates:
+        is_apart = all(end <= first or start >= last for first, last in known_spans)
+        if is_apart and text[start:end] not in known_text:
             found.setdefault(text[start:end], (start, end))
     return sorted(found.values())
 
 
-def _english(text: str, known: str) -> Iterator[Span]:
-    small = set(re.findall(r"\b[a-zß-ÿ]+", f"{known} {text}"))
-    for match in _CAPITAL.finditer(text):
+def _find_english(text: str, known_text: str) -> Iterator[Span]:
+    lower_case = set(re.findall(r"\b[a-zß-ÿ]+", f"{known_text} {text}"))
+    for match in _CAPITALISED.finditer(text):
         start, words = match.start(), match[0].split(" ")
-        if _OPENS.search(text, max(0, start - 8), start) or start == 0:
-            # The first word of a sentence is capital anyhow; behind it, a name shows itself.
+        if _SENTENCE_START.search(text, max(0, start - 8), start) or start == 0:
+            # The first word of a sentence has a capital anyway; only the words after it can show a name.
             if len(words) == 1:
                 continue
-            if words[0].lower() in small:
+            if words[0].lower() in lower_case:
                 start += len(words[0]) + 1
                 words = words[1:]
-        while words and (words[0] in _CALENDAR or words[0].lower() in small):
+        while words and (words[0] in _CAPITALISED_WORDS or words[0].lower() in lower_case):
             start += len(words[0]) + 1
             words = words[1:]
         name = _POSSESSIVE.sub("", " ".join(words))
-        if name and name not in _CALENDAR and name.lower() not in small:
+        if name and name not in _CAPITALISED_WORDS and name.lower() not in lower_case:
             yield start, start + len(name)
 
 
-def _chinese(text: str, known: str) -> Iterator[Span]:
+def _find_chinese(text: str) -> Iterator[Span]:
     at, start, name = 0, 0, ""
     for word, tag in [*_segmenter().tag(text), ("", "")]:
         if tag.startswith("nr") and len(name) + len(word) <= 4:
             start = start if name else at
             name += word
         else:
-            if 2 <= len(name) <= 4 and (name[0] in SURNAMES or name[:2] in DOUBLE):
+            if 2 <= len(name) <= 4 and (name[0] in SURNAMES or name[:2] in DOUBLE_SURNAMES):
                 yield start, start + len(name)
             name = word if tag.startswith("nr") else ""
             start = at
@@ -71,4 +73,6 @@ def _chinese(text: str, known: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=1)
 def _segmenter() -> Jieba:
+    from rjieba import Jieba
+
     return Jieba()

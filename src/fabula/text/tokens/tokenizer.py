@@ -1,9 +1,8 @@
-"""Counting tokens, exactly and offline.
+"""Tokenizers: count tokens exactly and offline, or over-count where no vocabulary is published (bud-2).
 
-Every count is remembered by content, so a text is counted once ever. The byte-level encodings
-have a property the whole engine leans on: where one piece ends with a line break and the next
-begins with text (not with `/`), the counts of the pieces add up to the count of the whole.
-Encodings without it say so (`additive`), and the engine counts their prompts again at the end.
+Counts are cached by text. Byte-level encodings have a property on which the engine rests: where one block ends with a
+line break and the next begins with text (not with `/`), the counts of the blocks add up to the count of the whole.
+Encodings without this property have `additive` false, and the engine counts their prompts again at the end.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from math import ceil
 from typing import Protocol
 
 from fabula.core.errors import Code, FabulaError
-from fabula.text.bounded_cache import Remembered
+from fabula.text.bounded_cache import BoundedTextCache
 
-KEPT_CHARACTERS = 8_000_000  # in a generation of remembered counts
+CACHED_CHARACTERS = 8_000_000  # of text in one generation of cached counts
 
 
 class Tokenizer(Protocol):
-    """Anything that can say how many tokens a text is."""
+    """Anything that can count the tokens of a text."""
 
     @property
     def name(self) -> str: ...
@@ -32,7 +31,7 @@ class Tokenizer(Protocol):
 
 
 class TokenizerError(Exception):
-    """A tokenizer raised, or answered something that is not a count."""
+    """A tokenizer raised, or returned something that is not a count."""
 
 
 class Encoding:
@@ -40,7 +39,7 @@ class Encoding:
 
     __slots__ = ("_counts", "_encode", "_vocabulary", "additive", "exact", "name")
 
-    # SentencePiece vocabularies put a mark in front of each text: their counts do not add up.
+    # SentencePiece vocabularies add a mark in front of each text, so their counts do not add up.
     NOT_ADDITIVE = frozenset({"llama2", "mistral_v1", "mistral_v2", "codellama"})
 
     def __init__(self, name: str) -> None:
@@ -49,15 +48,15 @@ class Encoding:
         self.name = name
         self.exact = True
         self.additive = name not in self.NOT_ADDITIVE
-        # Ordinary: a `<|think|>` typed by a writer is seven characters, not one control token.
+        # `encode_ordinary`: a `<|think|>` typed by a writer is plain text, not one control token.
         self._vocabulary = Vocabulary.from_pretrained(name)
         self._encode = self._vocabulary.encode_ordinary
-        self._counts = Remembered[int](KEPT_CHARACTERS)
+        self._counts = BoundedTextCache[int](CACHED_CHARACTERS)
 
     def count(self, text: str) -> int:
-        """How many tokens the text is."""
-        known = self._counts.young.get(text)
-        return known if known is not None else self._counts.find(text, self._count)
+        """The number of tokens of a text."""
+        count = self._counts.recent.get(text)
+        return count if count is not None else self._counts.get_or_compute(text, self._count)
 
     def _count(self, text: str) -> int:
         try:
@@ -65,27 +64,27 @@ class Encoding:
         except Exception as error:
             raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
 
-    def forget(self) -> None:
-        """Give back the memory of all counts."""
-        self._counts = Remembered(KEPT_CHARACTERS)
+    def clear_cache(self) -> None:
+        """Free the memory of all cached counts."""
+        self._counts = BoundedTextCache(CACHED_CHARACTERS)
         self._vocabulary.clear_cache()
 
 
-class Guarded:
-    """A tokenizer nobody here wrote: whatever it does wrong becomes one kind of failure."""
+class GuardedTokenizer:
+    """A tokenizer from outside: whatever it does wrong becomes a TokenizerError."""
 
-    __slots__ = ("_under", "additive", "exact", "name")
+    __slots__ = ("_base", "additive", "exact", "name")
 
-    def __init__(self, under: Tokenizer) -> None:
-        self._under = under
-        self.name = under.name
-        self.exact = under.exact
-        self.additive = under.additive
+    def __init__(self, base: Tokenizer) -> None:
+        self._base = base
+        self.name = base.name
+        self.exact = base.exact
+        self.additive = base.additive
 
     def count(self, text: str) -> int:
-        """The count, if it is one."""
+        """The count, checked to be one."""
         try:
-            count = self._under.count(text)
+            count = self._base.count(text)
         except Exception as error:
             raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
         if not isinstance(count, int) or count < 0:
@@ -93,27 +92,27 @@ class Guarded:
         return count
 
 
-class Scaled:
-    """A stand-in for a vocabulary nobody published: another one's count, times a stated factor."""
+class ScaledTokenizer:
+    """A stand-in for an unpublished vocabulary: the count of another one times a factor."""
 
-    __slots__ = ("_factor", "_under", "additive", "exact", "name")
+    __slots__ = ("_base", "_factor", "additive", "exact", "name")
 
-    def __init__(self, under: Tokenizer, factor: float) -> None:
-        self.name = f"{under.name}*{factor:g}"
+    def __init__(self, base: Tokenizer, factor: float) -> None:
+        self.name = f"{base.name}*{factor:g}"
         self.exact = False
-        self.additive = under.additive
-        self._under = under
+        self.additive = base.additive
+        self._base = base
         self._factor = factor
 
     def count(self, text: str) -> int:
-        """An over-count, rounded up."""
-        return ceil(self._under.count(text) * self._factor)
+        """The scaled count, rounded up."""
+        return ceil(self._base.count(text) * self._factor)
 
 
-class Cautious:
-    """No vocabulary at all: a token a byte, which no vocabulary here can exceed.
+class ByteTokenizer:
+    """Counts one token a byte, which no vocabulary here exceeds.
 
-    It over-counts ordinary prose several times over, and is what remains when a tokenizer fails.
+    It over-counts prose several times, and replaces a tokenizer that failed.
     """
 
     name = "cautious"
@@ -121,7 +120,7 @@ class Cautious:
     additive = True
 
     def count(self, text: str) -> int:
-        """A count that real vocabularies stay under."""
+        """A count that no real vocabulary exceeds."""
         return len(text.encode("utf-8", "replace")) + 1 if text else 0
 
 
@@ -146,8 +145,8 @@ ENCODINGS = (
 
 
 @lru_cache(maxsize=len(ENCODINGS))
-def encoding(name: str) -> Encoding:
-    """A vocabulary by its name, loaded once a process (it never changes)."""
+def load_encoding(name: str) -> Encoding:
+    """An encoding by its name, loaded once a process."""
     if name not in ENCODINGS:
         near = get_close_matches(name, ENCODINGS, n=3, cutoff=0.4) or ENCODINGS
         raise FabulaError(

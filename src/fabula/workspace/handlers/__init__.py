@@ -1,5 +1,5 @@
-"""Background work of the house: which kinds of jobs there are (`kinds`), and how each is done.
+"""Job handlers: what each kind of job does (`job_kinds` lists them).
 
-Nothing here is needed for an answer: a prompt tells chapters without a fresh synopsis in their own sentences, and
-search makes its index when it is asked. Doing it beforehand only makes things better and quicker.
+No answer depends on a job. Without a stored synopsis a prompt gets an extract of the chapter, and a search builds its
+index when it is needed. A job does this in advance, which is faster and, with a model, better.
 """

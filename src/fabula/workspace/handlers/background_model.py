@@ -1,8 +1,7 @@
-"""The assistant: a model that works for the house in the background, on behalf of a job.
+"""The background model: a language model that works for a project on behalf of a job.
 
-It asks as a writer would: one prompt from the one engine, with the same stable prefix, on record with what it cost.
-Nobody watches, so the answer is waited for; but the job's token is looked at all the while, and money is reported
-as it is spent.
+It gets a prompt from the same engine as a writer would, with the same stable prefix, and the run is recorded with its
+cost. The answer is awaited as a whole; meanwhile the job's token is checked, and costs are reported as they arise.
 """
 
 from __future__ import annotations
@@ -16,126 +15,137 @@ from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import Language
 from fabula.jobs import guards
-from fabula.jobs.cancellation import Stop
-from fabula.llm.pricing import price_of
-from fabula.llm.providers.factory import provider_at
-from fabula.text.chunks import pieces
+from fabula.jobs.cancellation import CancellationToken
+from fabula.llm.pricing import find_price
+from fabula.llm.providers.factory import make_provider
 from fabula.text.tokens.models import find_model
-from fabula.workspace.project import Fabula
-from fabula.workspace.views import Library
-from fabula.workspace.writing import Broken, Finished, Writer
-from fabula.workspace.writing_options import Chosen, Judging, for_background, sized
+from fabula.text.truncation import split_into_chunks
+from fabula.workspace.read_only import open_view
+from fabula.workspace.views import ProjectViews
+from fabula.workspace.writing import Completed, Failed, Writer
+from fabula.workspace.writing_options import JudgeOptions, ModelChoice, choose_background_model, size_request
 
-SHARE = 0.4  # of a window that a text to be told in short may fill
-MOST = 24_000  # tokens of it, in any window
-_LOOKS = 0.1  # seconds between looks at the token
-_DEPTH = 4  # times a text is told in short again because it is still too long
-_SAYS: dict[Language, tuple[str, str]] = {
+WINDOW_SHARE = 0.4  # of the model's window, for a text to be summarised
+MAX_TOKENS = 24_000  # of such a text, in any window
+_CHECK_SECONDS = 0.1  # between checks of the token
+_MAX_PASSES = 4  # over a text that is still too long
+_PHRASES: dict[Language, tuple[str, str]] = {
     "en": ("In about {length} words.", " Name {names}."),
     "zh": ("约{length}字。", "写出{names}的名字。"),
 }
 
 
-def assistant_for(library: Library, project_id: str, stop: Stop) -> Assistant | None:
-    """Whoever works for a project in the background; None where nobody may, or where the month's money is used up."""
-    who = for_background(library.store, project_id)
-    if who is None:
+def find_background_model(views: ProjectViews, project_id: str, token: CancellationToken) -> BackgroundModel | None:
+    """The background model of a project; None where none is set up, or the monthly budget is used up."""
+    choice = choose_background_model(views.store, project_id)
+    if choice is None:
         return None
-    with library.store.read(project=project_id) as reading:
-        if guards.money(reading, reading.clock()).left <= 0:
+    budget = guards.read_monthly_budget(views.store)
+    with views.store.read(project=project_id) as reading:
+        if guards.read_spending(reading, reading.current_time(), budget).remaining <= 0:
             return None
-    return Assistant(library, project_id, who, stop)
+    return BackgroundModel(views, project_id, choice, token)
 
 
-class Assistant:
-    """One model, one project, one job."""
+class BackgroundModel:
+    """A model that works for one project and one job."""
 
-    def __init__(self, library: Library, project_id: str, who: Chosen, stop: Stop) -> None:
-        terms = replace(who.terms, judging=Judging(policy="off"))
-        self._who = replace(who, terms=terms)
-        self._library = library
-        self._house = Fabula.open(project_id, library=library)
-        self._stop = stop
-        asked = sized(self._house.request(), self._who)
-        self._model = find_model(asked.model, window=asked.window, encoding_name=asked.encoding)
-        self.trouble: FabulaError | None = None  # the latest refusal
+    def __init__(self, views: ProjectViews, project_id: str, choice: ModelChoice, token: CancellationToken) -> None:
+        options = replace(choice.options, judge=JudgeOptions(policy="off"))
+        self._choice = replace(choice, options=options)
+        self._views = views
+        self._project = open_view(
+            lambda conversation: views.view(project_id, conversation=conversation), store=views.store
+        )
+        self._token = token
+        request = size_request(self._project.request(), self._choice)
+        self._model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        self.last_error: FabulaError | None = None
 
-    def answer(
+    def run_skill(
         self,
         skill_id: str,
         text: str,
         *,
         document_id: str = "",
         conversation_id: str = "",
-        seconds: float | None = None,
+        timeout: float | None = None,
     ) -> str:
-        """What the model says to a text that a skill is given; refusals are coded, and remembered."""
-        request = self._house.request(
+        """Run a skill on a text; return the answer. An error is raised and kept as `last_error`."""
+        request = self._project.request(
             skill_id=skill_id, additional_input=text, document_id=document_id, conversation_id=conversation_id
         )
         try:
-            self._stop.check()
-            self._may_spend()
-            return asyncio.run(self._waited(sized(request, self._who), seconds))
+            self._token.raise_if_cancelled()
+            self._check_budget()
+            return asyncio.run(self._complete(size_request(request, self._choice), timeout))
         except FabulaError as error:
-            self.trouble = error
+            self.last_error = error
             raise
 
-    def told_in_short(
+    def summarise(
         self, text: str, *, language: Language, length: int, names: Sequence[str] = (), document_id: str = ""
     ) -> str:
-        """A text in about so many words; one too long for the window in pieces, and the pieces together again."""
-        room, tokenizer = min(int(self._model.window * SHARE), MOST), self._model.tokenizer()
-        how, who = _SAYS[language]
-        asked = how.format(length=length) + (who.format(names=", ".join(names)) if names else "")
-        told = text
-        for _ in range(_DEPTH):
-            parts = pieces(told, tokenizer, room)
-            said = [self.answer("digest", f"{asked}\n\n{part}", document_id=document_id).strip() for part in parts]
-            told = "\n\n".join(said)
-            if len(parts) == 1:
+        """Summarise a text in about `length` words; one that is too long in chunks, and the summaries again."""
+        budget, tokenizer = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS), self._model.tokenizer()
+        length_phrase, names_phrase = _PHRASES[language]
+        instruction = length_phrase.format(length=length)
+        if names:
+            instruction += names_phrase.format(names=", ".join(names))
+        for _ in range(_MAX_PASSES):
+            chunks = split_into_chunks(text, tokenizer, budget)
+            summaries = [
+                self.run_skill("digest", f"{instruction}\n\n{chunk}", document_id=document_id).strip()
+                for chunk in chunks
+            ]
+            text = "\n\n".join(summaries)
+            if len(chunks) == 1:
                 break
-        return told
+        return text
 
-    def _may_spend(self) -> None:
-        """Refuse where the month's money is used up, or where nobody could tell."""
-        place, model = self._who.place, self._who.model
-        if place.needs_key and price_of(model, self._who.terms.prices) is None:
+    def _check_budget(self) -> None:
+        """Refuse where the monthly budget is used up, or where the price of the model is unknown."""
+        provider, model = self._choice.provider, self._choice.model
+        if provider.needs_key and find_price(model, self._choice.options.prices) is None:
             raise FabulaError(
                 Code.SETTING_INVALID,
                 f"No price of {model} is known, so the month's money cannot be counted. Set it in llm.prices. "
                 "Nothing was sent.",
             )
-        with self._library.store.read(project=self._house.view.project.id) as reading:
-            left = guards.money(reading, reading.clock()).left
-        if left <= self._stop.spent:  # what this job has spent may be counted twice; with money, doubt means no
+        budget = guards.read_monthly_budget(self._views.store)
+        with self._views.store.read(project=self._project.view.project.id) as reading:
+            remaining = guards.read_spending(reading, reading.current_time(), budget).remaining
+        if remaining <= self._token.cost_micros:  # the cost of this job may be counted twice, which is on the safe side
             raise FabulaError(Code.JOB_BUDGET, "The month's money for background work is used up. Nothing was sent.")
 
-    async def _waited(self, request: Request, seconds: float | None) -> str:
-        provider = provider_at(self._who.place)
-        terms = self._who.terms
-        if seconds is not None:
-            terms = replace(terms, patience=replace(terms.patience, whole_seconds=seconds, tries=1))
-        writer = Writer(self._house, provider, store=self._library.store, terms=terms, settled="used")
+    async def _complete(self, request: Request, timeout: float | None) -> str:
+        """Send a request and wait for the whole answer; a cancelled token ends the wait."""
+        provider = make_provider(self._choice.provider)
+        options = self._choice.options
+        if timeout is not None:
+            options = replace(
+                options, retry_policy=replace(options.retry_policy, total_seconds=timeout, max_attempts=1)
+            )
+        writer = Writer(self._project, provider, options=options, run_state="used")
         try:
-            task = asyncio.create_task(_end(writer, request))
-            while not (await asyncio.wait({task}, timeout=_LOOKS))[0]:
-                if self._stop.asked:
+            task = asyncio.create_task(_write(writer, request))
+            while not (await asyncio.wait({task}, timeout=_CHECK_SECONDS))[0]:
+                if self._token.is_cancelled:
                     task.cancel()
                     await asyncio.wait({task})
-                    self._stop.check()
-            end = task.result()
+                    self._token.raise_if_cancelled()
+            result = task.result()
         finally:
             await provider.aclose()
-            self._stop.spend(writer.spent)
-        if isinstance(end, Broken):
-            raise end.error
-        if end.why == "length":
-            raise FabulaError(Code.LLM_ANSWER_INVALID, "The answer was cut off in the middle, so it is not kept.")
-        return end.text
+            self._token.add_cost(writer.spent_micros)
+        if isinstance(result, Failed):
+            raise result.error
+        if result.finish_reason == "length":
+            raise FabulaError(Code.LLM_ANSWER_INVALID, "The answer was cut off in the middle, so it was not used.")
+        return result.text
 
 
-async def _end(writer: Writer, request: Request) -> Finished | Broken:
-    """How an answer ended."""
-    ends = [step async for step in writer.write(request) if isinstance(step, Finished | Broken)]
-    return ends[-1]
+async def _write(writer: Writer, request: Request) -> Completed | Failed:
+    """Write an answer to its end; the last step."""
+    results = [step async for step in writer.write(request) if isinstance(step, Completed | Failed)]
+    return results[-1]

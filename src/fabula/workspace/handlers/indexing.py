@@ -1,26 +1,29 @@
-"""The job that makes the search index, and vectors where the project is searched by meaning; both go to the cache."""
+"""The index job: build the search index of a project, and its vectors where it is searched by meaning.
+
+Both go to the cache of this machine.
+"""
 
 from __future__ import annotations
 
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Job, Outcome
-from fabula.search.corpus import Shelf
-from fabula.search.embeddings.choice import Chosen
-from fabula.workspace.views import Library
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobOutcome
+from fabula.search.corpus import Corpus
+from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.workspace.views import ProjectViews
 
 
-def index(library: Library, job: Job, stop: Stop) -> Outcome:
-    """Make what searching a project needs."""
-    view = library.view(job.project_id)
-    shelf = view.room(Shelf)
-    if shelf is None:
-        return Outcome()
-    made = shelf.finished(lambda _done, _total: stop.check())
-    chosen = Chosen()
+def build_search_index(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
+    """Build the search index and, where embeddings are used, the vectors of all passages."""
+    view = views.view(job.project_id)
+    corpus = view.snapshot(Corpus)
+    if corpus is None:
+        return JobOutcome()
+    index = corpus.build_index(lambda _done, _total: token.raise_if_cancelled())
+    choice = EmbeddingChoice()
     try:
-        meaning = chosen.way(view).meaning
-        if meaning is not None:
-            meaning.fill(job.project_id, made, lambda _done, _total: stop.check())
+        search = choice.resolve(view).search
+        if search is not None:
+            search.fill(job.project_id, index, lambda _done, _total: token.raise_if_cancelled())
     finally:
-        chosen.close()
-    return Outcome()
+        choice.close()
+    return JobOutcome()

@@ -1,25 +1,25 @@
-"""Every kind of jobs that is done in the background, and who does it."""
+"""All kinds of jobs, with their handlers and limits."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from fabula.jobs.model import Kind
-from fabula.jobs.triggers.documents import INDEX, SYNOPSIS
-from fabula.jobs.triggers.messages import RECAP
-from fabula.jobs.triggers.outcomes import PROPOSALS
-from fabula.workspace.handlers.indexing import index
-from fabula.workspace.handlers.learning import propose
-from fabula.workspace.handlers.recaps import recap
-from fabula.workspace.handlers.synopses import tell
-from fabula.workspace.views import Library
+from fabula.jobs.model import JobKind
+from fabula.jobs.triggers.documents import INDEX_JOB, SYNOPSIS_JOB
+from fabula.jobs.triggers.messages import RECAP_JOB
+from fabula.jobs.triggers.outcomes import PROPOSALS_JOB
+from fabula.workspace.handlers.indexing import build_search_index
+from fabula.workspace.handlers.learning import propose_preferences
+from fabula.workspace.handlers.recaps import update_recaps
+from fabula.workspace.handlers.synopses import summarise_chapters
+from fabula.workspace.views import ProjectViews
 
 
-def kinds_of(library: Library) -> dict[str, Kind]:
-    """The kinds, and who does them."""
+def job_kinds(views: ProjectViews) -> dict[str, JobKind]:
+    """The kinds of jobs by name, for a worker."""
     return {
-        SYNOPSIS: Kind(handler=partial(tell, library), seconds=600.0),
-        INDEX: Kind(handler=partial(index, library), seconds=1800.0),
-        PROPOSALS: Kind(handler=partial(propose, library), seconds=300.0),
-        RECAP: Kind(handler=partial(recap, library), paid=True, seconds=120.0, tries=1),
+        SYNOPSIS_JOB: JobKind(handler=partial(summarise_chapters, views), timeout=600.0),
+        INDEX_JOB: JobKind(handler=partial(build_search_index, views), timeout=1800.0),
+        PROPOSALS_JOB: JobKind(handler=partial(propose_preferences, views), timeout=300.0),
+        RECAP_JOB: JobKind(handler=partial(update_recaps, views), costs_money=True, timeout=120.0, max_tries=1),
     }

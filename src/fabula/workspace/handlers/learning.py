@@ -1,8 +1,8 @@
-"""The job that looks whether outcomes show a habit: by counting, then by the model where one works for the project.
+"""The proposals job: find preferences in accepted, rejected and rewritten answers (mem-2).
 
-Counting is free and is done each time. The model is asked when enough new outcomes have come since it was last
-asked; it may propose what no counting finds, never what counting knows how to find, and only with outcomes to show
-for it that were written without being told so.
+Counting is free and is done each time. The background model is asked when enough new outcomes were recorded since it
+was last asked. It may propose only preferences that counting cannot find, and each needs several outcomes as evidence
+that were written without being told so.
 """
 
 from __future__ import annotations
@@ -11,97 +11,104 @@ from collections.abc import Sequence
 from functools import partial
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import now
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Job, Outcome
+from fabula.core.ids import current_timestamp
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobOutcome
 from fabula.llm import runs
-from fabula.memory import edits as service
-from fabula.memory.deduplicate import meaning
-from fabula.memory.learning import Weighed, learn, weigh
-from fabula.memory.model import Kind, Remembered, Scope
-from fabula.memory.model import Outcome as Made
-from fabula.memory.outcomes import recorded
-from fabula.memory.proposals import QUOTES, Proposal
-from fabula.skills.structured_answer import rows_in
-from fabula.store.store import OWNER
-from fabula.store.transaction import Reading, Writing
-from fabula.workspace.handlers.background_model import Assistant, assistant_for
-from fabula.workspace.views import Library
+from fabula.memory import edits as memory
+from fabula.memory.deduplicate import analyse_meaning
+from fabula.memory.learning import OutcomeAnalysis, analyse_outcomes, learn
+from fabula.memory.model import MemoryItem, MemoryKind, MemoryScope, SuggestionOutcome
+from fabula.memory.outcomes import list_outcomes
+from fabula.memory.proposals import MAX_QUOTES, MemoryProposal
+from fabula.skills.structured_answer import parse_rows
+from fabula.store.store import LOCAL_USER
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.workspace.handlers.background_model import BackgroundModel, find_background_model
+from fabula.workspace.views import ProjectViews
 
 SKILL = "habits"
-ENOUGH = 8  # new outcomes before the model is asked again
-LOOKED_AT = 40  # the latest outcomes
-SHOWN = 3  # outcomes that must show a habit
-LONGEST = 160  # characters of a habit
-_QUOTED = 400  # characters of a text that is shown to the model
+MIN_NEW_OUTCOMES = 8  # before the model is asked again
+MAX_OUTCOMES = 40
+MIN_EVIDENCE = 3  # outcomes that show a preference
+MAX_PREFERENCE_CHARS = 160
+_MAX_QUOTE_CHARS = 400  # of a text that the model gets
 
 
-def propose(library: Library, job: Job, stop: Stop) -> Outcome:
-    """Look over a project's outcomes and propose what they show."""
-    with library.store.read(project=job.project_id, user=OWNER) as reading:
-        weighed, seen, known = weigh(reading), recorded(reading, limit=LOOKED_AT), _known(reading)
-        asked = next((one.at for one in runs.listed(reading, skill_id=SKILL) if one.outcome == "used"), "")
-    fresh = [one for one in seen if one.made > asked]
-    assistant = assistant_for(library, job.project_id, stop) if len(fresh) >= ENOUGH else None
-    if assistant is None:
-        return Outcome(write=partial(_learn, weighed), user=OWNER)
+def propose_preferences(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
+    """Propose the preferences that a project's outcomes show."""
+    with views.store.read(project=job.project_id, user=LOCAL_USER) as reading:
+        analysis, outcomes = analyse_outcomes(reading), list_outcomes(reading, limit=MAX_OUTCOMES)
+        known = _list_preferences(reading)
+        runs_used = (run for run in runs.list_runs(reading, skill_id=SKILL) if run.outcome == "used")
+        last_asked = next((run.created_at for run in runs_used), "")
+    new_outcomes = [outcome for outcome in outcomes if outcome.created_at > last_asked]
+    enough = len(new_outcomes) >= MIN_NEW_OUTCOMES
+    model = find_background_model(views, job.project_id, token) if enough else None
+    if model is None:
+        return JobOutcome(write=partial(_store_proposals, analysis), user=LOCAL_USER)
     try:
-        more = _shown(assistant, seen, known)
+        proposals = _ask_model(model, outcomes, known)
     except FabulaError:
-        with library.store.write(project=job.project_id, user=OWNER) as tx:
-            _learn(weighed, tx)
+        with views.store.write(project=job.project_id, user=LOCAL_USER) as tx:
+            _store_proposals(analysis, tx)
         raise
-    both = Weighed(weighed.outcomes, (*weighed.proposals, *more))
-    return Outcome(write=partial(_learn, both), user=OWNER)
+    combined = OutcomeAnalysis(analysis.outcome_count, (*analysis.proposals, *proposals))
+    return JobOutcome(write=partial(_store_proposals, combined), user=LOCAL_USER)
 
 
-def _learn(weighed: Weighed, tx: Writing) -> None:
-    learn(tx, today=now(), weighed=weighed)
+def _store_proposals(analysis: OutcomeAnalysis, tx: WriteTransaction) -> None:
+    learn(tx, today=current_timestamp(), analysis=analysis)
 
 
-def _known(reading: Reading) -> list[Remembered]:
-    """What is remembered already, dismissed or not."""
-    mine = service.listed(reading, kind=Kind.PREFERENCE)
-    return [*mine, *service.listed(reading, scope=Scope.USER, kind=Kind.PREFERENCE)]
+def _list_preferences(reading: ReadTransaction) -> list[MemoryItem]:
+    """The preferences that are known already, dismissed or not."""
+    of_project = memory.list_memories(reading, kind=MemoryKind.PREFERENCE)
+    return [*of_project, *memory.list_memories(reading, scope=MemoryScope.USER, kind=MemoryKind.PREFERENCE)]
 
 
-def _shown(assistant: Assistant, seen: Sequence[Made], known: Sequence[Remembered]) -> list[Proposal]:
-    """What the model says that outcomes show."""
-    rows = rows_in(assistant.answer(SKILL, "\n\n".join(_lines(seen))), "habits")
+def _ask_model(
+    model: BackgroundModel, outcomes: Sequence[SuggestionOutcome], known: Sequence[MemoryItem]
+) -> list[MemoryProposal]:
+    """The preferences that the model finds, with enough evidence and not known already."""
+    rows = parse_rows(model.run_skill(SKILL, "\n\n".join(_format_outcomes(outcomes))), "habits")
     if rows is None:
         raise FabulaError(Code.LLM_ANSWER_INVALID, "The model did not answer with habits that can be read.")
-    found: list[Proposal] = []
-    for row in rows[:QUOTES]:
+    proposals: list[MemoryProposal] = []
+    for row in rows[:MAX_QUOTES]:
         text, numbers = row.get("text"), row.get("shown")
-        if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST or not isinstance(numbers, list):
+        if not isinstance(text, str) or not 0 < len(text.strip()) <= MAX_PREFERENCE_CHARS:
             continue
-        named = {number for number in numbers if isinstance(number, int) and 0 < number <= len(seen)}
-        shown = [seen[number - 1] for number in sorted(named)]
-        new = not meaning(text).topic and service.twin_of(known, text) is None
-        if new and len(shown) >= SHOWN:
-            found.append(_proposal(text.strip(), shown))
-    return found
+        if not isinstance(numbers, list):
+            continue
+        cited = {number for number in numbers if isinstance(number, int) and 0 < number <= len(outcomes)}
+        evidence = [outcomes[number - 1] for number in sorted(cited)]
+        is_new = not analyse_meaning(text).topic and memory.find_duplicate(known, text) is None
+        if is_new and len(evidence) >= MIN_EVIDENCE:
+            proposals.append(_make_proposal(text.strip(), evidence))
+    return proposals
 
 
-def _proposal(text: str, shown: Sequence[Made]) -> Proposal:
-    return Proposal(
-        topic=f"said:{meaning(text).plain}",
+def _make_proposal(text: str, evidence: Sequence[SuggestionOutcome]) -> MemoryProposal:
+    return MemoryProposal(
+        topic=f"said:{analyse_meaning(text).normalised}",
         text=text,
-        agreeing=len(shown),
-        against=0,
-        seen=max(one.made for one in shown),
-        evidence=tuple(f"{one.id}: {_short(one.offered, 40)}" for one in shown[-QUOTES:]),
+        votes_for=len(evidence),
+        votes_against=0,
+        last_vote_at=max(outcome.created_at for outcome in evidence),
+        evidence=tuple(f"{outcome.id}: {_shorten(outcome.suggestion, 40)}" for outcome in evidence[-MAX_QUOTES:]),
     )
 
 
-def _lines(seen: Sequence[Made]) -> list[str]:
+def _format_outcomes(outcomes: Sequence[SuggestionOutcome]) -> list[str]:
     lines = []
-    for number, one in enumerate(seen, start=1):
-        became = f"\n-> {_short(one.became, _QUOTED)}" if one.became else ""
-        lines.append(f"{number}. [{one.fate.value}] {_short(one.offered, _QUOTED)}{became}")
+    for number, outcome in enumerate(outcomes, start=1):
+        rewritten = outcome.rewritten_text
+        arrow = f"\n-> {_shorten(rewritten, _MAX_QUOTE_CHARS)}" if rewritten else ""
+        lines.append(f"{number}. [{outcome.decision.value}] {_shorten(outcome.suggestion, _MAX_QUOTE_CHARS)}{arrow}")
     return lines
 
 
-def _short(text: str, most: int) -> str:
+def _shorten(text: str, max_chars: int) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= most else words[: most - 1] + "…"
+    return words if len(words) <= max_chars else words[: max_chars - 1] + "…"

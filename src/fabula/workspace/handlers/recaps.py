@@ -1,39 +1,87 @@
-"""The job that makes recaps of a conversation, by the model that works for the house."""
+"""The recap job: make the summaries and recaps of a conversation that are due (cnv-6).
+
+A model writes them. Without a model there are no recaps: sentences picked from the messages would only repeat what is
+stored already. A job has one try, because the next round enqueues it again. A failure is recorded on the job only.
+"""
 
 from __future__ import annotations
 
-from fabula.conversation.recaps.model import Material
-from fabula.core.view import Language
-from fabula.jobs import recap_job as recapping
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Job, Outcome
-from fabula.workspace.handlers.background_model import assistant_for
-from fabula.workspace.views import Library
+import logging
 
-_SAYS: dict[Language, tuple[str, str]] = {
+from fabula.conversation.recaps.model import RecapInput, WriteRecap
+from fabula.conversation.recaps.update import refresh_recaps
+from fabula.conversation.tables import conversations
+from fabula.core.errors import Code, FabulaError
+from fabula.core.view import Language
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobOutcome
+from fabula.jobs.queue import enqueue
+from fabula.jobs.triggers.recap_settings import read_recap_rules
+from fabula.store.store import Store
+from fabula.workspace.handlers.background_model import find_background_model
+from fabula.workspace.views import ProjectViews
+
+log = logging.getLogger("fabula.jobs")
+
+_PHRASES: dict[Language, tuple[str, str]] = {
     "en": ("At most {length} characters.", "What was recorded before, for you to follow on from, not to repeat:"),
     "zh": ("不超过{length}个字符。", "此前的记录，供衔接，不要重复："),
 }
 
 
-def recap(library: Library, job: Job, stop: Stop) -> Outcome:
-    """Make what is due of a conversation's summaries and recaps."""
-    assistant = assistant_for(library, job.project_id, stop)
-    language = library.view(job.project_id).project.language
-    if assistant is None:
-        return recapping.run(library.store, job, stop, digest=None, language=language)
+def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
+    """Make the summaries and recaps of a conversation that are due, with the project's background model."""
+    model = find_background_model(views, job.project_id, token)
+    language = views.view(job.project_id).project.language
+    if model is None:
+        return update_with(None, views.store, job, token, language)
     conversation = str(job.work.get("conversation", ""))
 
-    def digest(material: Material) -> str:
-        return assistant.answer(
-            "recap", _asked(material), conversation_id=conversation, seconds=material.seconds
-        ).strip()
+    def write_recap(recap: RecapInput) -> str:
+        text = _make_input(recap)
+        return model.run_skill("recap", text, conversation_id=conversation, timeout=recap.timeout).strip()
 
-    return recapping.run(library.store, job, stop, digest=digest, language=language)
+    return update_with(write_recap, views.store, job, token, language)
 
 
-def _asked(material: Material) -> str:
-    """The lines, how long the record may be, and what it follows on from."""
-    how, before = _SAYS[material.language]
-    earlier = f"\n\n{before}\n{material.earlier}" if material.earlier else ""
-    return f"{how.format(length=material.length)}{earlier}\n\n{material.text}"
+def update_with(
+    write_recap: WriteRecap | None, store: Store, job: Job, token: CancellationToken, language: Language
+) -> JobOutcome:
+    """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model."""
+    conversation = str(job.work.get("conversation", ""))
+    rebuild_before = job.work.get("anew", "")
+    with store.read(project=job.project_id) as reading:
+        if reading.row(conversations, id=conversation) is None:
+            return JobOutcome()
+        rules, unusable = read_recap_rules(reading)
+    for name in unusable:
+        log.warning("the setting %s of project %s cannot be used and counts as not set", name, job.project_id)
+    if not rules.enabled:
+        return JobOutcome()
+    if write_recap is None:
+        raise FabulaError(
+            Code.RECAP_NO_MODEL, "Recaps are made by a model, and none is set up. Nothing was changed or lost."
+        )
+    result = refresh_recaps(
+        store,
+        job.project_id,
+        conversation,
+        write_recap=write_recap,
+        language=language,
+        rules=rules,
+        rebuild_before=rebuild_before if isinstance(rebuild_before, str) else "",
+        check=token.raise_if_cancelled,
+    )
+    if result.failures:
+        first = result.failures[0]
+        raise FabulaError(first.code, f"Rounds {first.rounds[0]} to {first.rounds[-1]} were not told: {first.sentence}")
+    if result.has_more:
+        return JobOutcome(write=lambda tx: enqueue(tx, job.kind, job.key, job.work))
+    return JobOutcome()
+
+
+def _make_input(recap: RecapInput) -> str:
+    """The text that the model gets: the allowed length, the previous recap, and the messages."""
+    length, previous = _PHRASES[recap.language]
+    earlier = f"\n\n{previous}\n{recap.previous_recap}" if recap.previous_recap else ""
+    return f"{length.format(length=recap.max_chars)}{earlier}\n\n{recap.text}"

@@ -1,97 +1,100 @@
-"""The job that tells chapters in short: by the model where one works for the project, in their own sentences else.
+"""The synopsis job: make synopses of chapters, by the background model or by extraction (cdx-6).
 
-A job for one chapter asks the model, if there is one. A job for all of them takes sentences, which is quick, and
-queues a job a chapter for the model, so that each is bounded by itself and can be seen, cancelled and paid for.
-When the model fails there are sentences at least, and the job says what went wrong and is tried again.
+A job for one chapter asks the model, where there is one. A job for all chapters extracts sentences, which is fast, and
+enqueues one job per chapter for the model, so that each has its own limits and can be listed and cancelled. When the
+model fails, the extract is stored, and the job names the error and is tried again.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from fabula.codex.characters import collect_characters
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
-from fabula.jobs import queue as service
-from fabula.jobs.cancellation import Stop
-from fabula.jobs.model import Job, Outcome
-from fabula.jobs.triggers.documents import SYNOPSIS
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobOutcome
+from fabula.jobs.queue import enqueue, is_valid_key
+from fabula.jobs.triggers.documents import SYNOPSIS_JOB
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses import editing as synopses
-from fabula.manuscript.synopses.plan import Tellings
-from fabula.store.transaction import Writing
-from fabula.workspace.characters import cast_of
-from fabula.workspace.handlers.background_model import Assistant, assistant_for
-from fabula.workspace.views import Library
+from fabula.manuscript.synopses.plan import ChapterSynopses
+from fabula.store.transaction import WriteTransaction
+from fabula.workspace.handlers.background_model import BackgroundModel, find_background_model
+from fabula.workspace.views import ProjectViews
 
 
-def tell(library: Library, job: Job, stop: Stop) -> Outcome:
-    """Tell the chapter of a document in short, or all that need it. Each is kept at once, by its text's hash."""
-    view = library.view(job.project_id)
-    chapter = _chapter(view, job.work.get("document"))
+def summarise_chapters(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
+    """Make the synopsis of a document's chapter, or all that are missing or stale; each is stored at once."""
+    view = views.view(job.project_id)
+    chapter = _find_chapter(view, job.work.get("document"))
     if chapter == "":
-        return Outcome()
-    assistant = assistant_for(library, job.project_id, stop)
-    if assistant is not None and chapter is not None:
-        _by_model(library, view, chapter, assistant, stop)
-    _in_its_own_sentences(library, view, chapter, stop)
-    if assistant is None or chapter is not None:
-        trouble = assistant.trouble if assistant is not None else None
-        if trouble is not None and trouble.code is not Code.JOB_BUDGET:
-            raise trouble
-        return Outcome()
-    return Outcome(write=partial(_queue_each, _for_the_model(library, job.project_id)))
+        return JobOutcome()
+    model = find_background_model(views, job.project_id, token)
+    if model is not None and chapter is not None:
+        _summarise_by_model(views, view, chapter, model, token)
+    _extract(views, view, chapter, token)
+    if model is not None and chapter is None:
+        return JobOutcome(write=partial(_enqueue_each, _list_extracted(views, job.project_id)))
+    error = model.last_error if model is not None else None
+    if error is not None and error.code is not Code.JOB_BUDGET:
+        raise error
+    return JobOutcome()
 
 
-def _by_model(library: Library, view: View, chapter: str, assistant: Assistant, stop: Stop) -> None:
-    places = _tellings(view)
-    last = places.by_id[chapter].documents[-1].id if places is not None and chapter in places.by_id else chapter
-    synopses.refresh(
-        library.store,
+def _summarise_by_model(
+    views: ProjectViews, view: View, chapter: str, model: BackgroundModel, token: CancellationToken
+) -> None:
+    chapters = _load_synopses(view)
+    known = chapters.by_id.get(chapter) if chapters is not None else None
+    last_document = known.documents[-1].id if known is not None else chapter
+    synopses.refresh_synopses(
+        views.store,
         view.project.id,
         language=view.project.language,
-        summariser=partial(assistant.told_in_short, document_id=last),
+        summariser=partial(model.summarise, document_id=last_document),
         origin="model",
-        cast=cast_of(view),
-        only=[chapter],
+        characters=collect_characters(view),
+        document_ids=[chapter],
     )
-    stop.check()
+    token.raise_if_cancelled()
 
 
-def _in_its_own_sentences(library: Library, view: View, chapter: str | None, stop: Stop) -> None:
-    done = synopses.refresh(
-        library.store,
+def _extract(views: ProjectViews, view: View, chapter: str | None, token: CancellationToken) -> None:
+    result = synopses.refresh_synopses(
+        views.store,
         view.project.id,
         language=view.project.language,
-        cast=cast_of(view),
-        only=None if chapter is None else [chapter],
-        progress=lambda _done, _total: stop.check(),
+        characters=collect_characters(view),
+        document_ids=None if chapter is None else [chapter],
+        progress=lambda _done, _total: token.raise_if_cancelled(),
     )
-    if done.failed:
-        raise FabulaError(Code.JOB_FAILED, f"{len(done.failed)} chapters could not be told in short.")
+    if result.failed:
+        raise FabulaError(Code.JOB_FAILED, f"{len(result.failed)} chapters could not be told in short.")
 
 
-def _for_the_model(library: Library, project_id: str) -> list[str]:
-    """The chapters whose synopses a model would better."""
-    with library.store.read(project=project_id) as reading:
-        return [kept.document_id for kept in synopses.listed(reading) if kept.origin == "extract"]
+def _list_extracted(views: ProjectViews, project_id: str) -> list[str]:
+    """The chapters whose synopses were extracted, which a model would improve."""
+    with views.store.read(project=project_id) as reading:
+        return [record.document_id for record in synopses.list_synopses(reading) if record.origin == "extract"]
 
 
-def _queue_each(chapters: list[str], tx: Writing) -> None:
+def _enqueue_each(chapters: list[str], tx: WriteTransaction) -> None:
     for chapter in chapters:
-        key = f"{SYNOPSIS}:{chapter}"
-        if service.sound_key(key):
-            service.queue(tx, SYNOPSIS, key, {"document": chapter})
+        key = f"{SYNOPSIS_JOB}:{chapter}"
+        if is_valid_key(key):
+            enqueue(tx, SYNOPSIS_JOB, key, {"document": chapter})
 
 
-def _chapter(view: View, document: object) -> str | None:
-    """The chapter that a document belongs to; none ("") when it is gone; None for all, where no document is meant."""
+def _find_chapter(view: View, document: object) -> str | None:
+    """The chapter of a document; "" where the document is gone, None for all chapters where no document is given."""
     if document is None:
         return None
-    tellings = _tellings(view)
-    place = None if tellings is None else tellings.places.get(str(document))
-    return "" if tellings is None or place is None else tellings.chapters[place].id
+    chapters = _load_synopses(view)
+    number = None if chapters is None else chapters.chapter_numbers.get(str(document))
+    return "" if chapters is None or number is None else chapters.chapters[number].id
 
 
-def _tellings(view: View) -> Tellings | None:
-    story = view.room(Manuscript)
-    return None if story is None else Tellings.of(story)
+def _load_synopses(view: View) -> ChapterSynopses | None:
+    manuscript = view.snapshot(Manuscript)
+    return None if manuscript is None else ChapterSynopses.for_manuscript(manuscript)

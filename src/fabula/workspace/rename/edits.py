@@ -1,4 +1,4 @@
-"""Places of a rename: a few words of a text replaced by others, there and back, and what moves with them."""
+"""Text edits of a rename: make, apply and invert them, and move offsets along with the text (man-4)."""
 
 from __future__ import annotations
 
@@ -6,69 +6,69 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fabula.text.names.spellings import changed_plural, levelled, plural
+from fabula.text.names.spellings import level_punctuation, make_irregular_plural, make_plural
 
-Edit = tuple[int, int, str]  # from, to, and what will stand there
-
-
-def edited(text: str, edits: Sequence[Edit]) -> str:
-    """A text with these places replaced."""
-    parts, past = [], 0
-    for start, end, becomes in edits:
-        parts += [text[past:start], becomes]
-        past = end
-    return "".join((*parts, text[past:]))
+Edit = tuple[int, int, str]  # start, end, replacement
 
 
-def turned(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """The edits that lead back from the edited text."""
-    back, grown = [], 0
-    for start, end, becomes in edits:
-        first = start + grown
-        back.append((first, first + len(becomes), text[start:end]))
-        grown += len(becomes) - (end - start)
-    return tuple(back)
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return a text with these edits applied; they must be in order and must not overlap."""
+    parts, previous_end = [], 0
+    for start, end, replacement in edits:
+        parts += [text[previous_end:start], replacement]
+        previous_end = end
+    return "".join((*parts, text[previous_end:]))
 
 
-def moved(offset: int, edits: Sequence[Edit], *, late: bool) -> int:
-    """Where an offset goes; one inside a replaced place goes to the end of it if `late`, else to its beginning."""
-    grown = 0
-    for start, end, becomes in edits:
+def invert_edits(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return the edits that turn the edited text back into this text."""
+    inverse, shift = [], 0
+    for start, end, replacement in edits:
+        new_start = start + shift
+        inverse.append((new_start, new_start + len(replacement), text[start:end]))
+        shift += len(replacement) - (end - start)
+    return tuple(inverse)
+
+
+def move_offset(offset: int, edits: Sequence[Edit], *, to_end: bool) -> int:
+    """Return an offset after the edits; one inside an edit moves to its end if `to_end`, else to its start."""
+    shift = 0
+    for start, end, replacement in edits:
         if offset <= start:
             break
         if offset < end:
-            return start + grown + (len(becomes) if late else 0)
-        grown += len(becomes) - (end - start)
-    return offset + grown
+            return start + shift + (len(replacement) if to_end else 0)
+        shift += len(replacement) - (end - start)
+    return offset + shift
 
 
-def inside(offset: int, edits: Sequence[Edit]) -> bool:
-    """Does an offset stand inside a replaced place, so that nothing leads back to it?"""
+def is_inside_edit(offset: int, edits: Sequence[Edit]) -> bool:
+    """Is an offset inside an edit, so that the inverse edits do not restore it?"""
     return any(start < offset < end for start, end, _ in edits)
 
 
-_SEVERAL = re.compile(r"e?s(?=['’]?(?![^\W_]))", re.IGNORECASE)
-_THEIRS = re.compile(r"['’](?![^\W_])")
+_PLURAL_ENDING = re.compile(r"e?s(?=['’]?(?![^\W_]))", re.IGNORECASE)
+_POSSESSIVE_APOSTROPHE = re.compile(r"['’](?![^\W_])")
 
 
-def renamed(text: str, start: int, end: int, old: str, new: str) -> Edit:
-    """What a place becomes: the new name in its case, and with an ending of its own where the old one's differs."""
+def make_rename_edit(text: str, start: int, end: int, old: str, new: str) -> Edit:
+    """Make the edit for one occurrence: the new name in the same case, with its own plural or possessive ending."""
     words = text[start:end]
-    several = changed_plural(old)
-    if several is not None and levelled(words).casefold() == levelled(several).casefold():
-        return start, end, in_case(words, several, changed_plural(new) or plural(new))
-    becomes = in_case(words, old, new)
-    ending = _SEVERAL.match(text, end)
-    added = plural(becomes)[len(becomes) :]
-    if ending is not None and plural(words) == words + ending[0].lower() and added != ending[0].lower():
-        return start, ending.end(), becomes + (added.upper() if ending[0].isupper() else added)
-    if words[-1] in "sS" and becomes[-1] not in "sS" and (mark := _THEIRS.match(text, end)):
-        return start, mark.end(), f"{becomes}{mark[0]}s"  # Jones' lamp, Smith's lamp
-    return start, end, becomes
+    old_plural = make_irregular_plural(old)
+    if old_plural is not None and level_punctuation(words).casefold() == level_punctuation(old_plural).casefold():
+        return start, end, match_case(words, old_plural, make_irregular_plural(new) or make_plural(new))
+    replacement = match_case(words, old, new)
+    ending = _PLURAL_ENDING.match(text, end)
+    new_ending = make_plural(replacement)[len(replacement) :]
+    if ending is not None and make_plural(words) == words + ending[0].lower() and new_ending != ending[0].lower():
+        return start, ending.end(), replacement + (new_ending.upper() if ending[0].isupper() else new_ending)
+    if words[-1] in "sS" and replacement[-1] not in "sS" and (mark := _POSSESSIVE_APOSTROPHE.match(text, end)):
+        return start, mark.end(), f"{replacement}{mark[0]}s"  # Jones' lamp, Smith's lamp
+    return start, end, replacement
 
 
-def in_case(words: str, old: str, new: str) -> str:
-    """The new name as the old one is written here: MARA, mara, or at the head of a sentence."""
+def match_case(words: str, old: str, new: str) -> str:
+    """Return the new name in the case in which the old one is written: MARA, mara, or capitalised."""
     if words == old:
         return new
     if words.isupper():
@@ -78,29 +78,32 @@ def in_case(words: str, old: str, new: str) -> str:
     return new[0].upper() + new[1:] if words[0].isupper() and old[0].islower() else new
 
 
-def texts(column: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The texts inside a value, each with where in it that is."""
+def iterate_texts(column: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the texts inside a value of a column, each with a label of its place (empty for the value itself)."""
     if isinstance(value, str):
         yield "", value
         return
-    found: list[str] = []
+    texts: list[str] = []
 
-    def note(text: str) -> str:
-        found.append(text)
+    def collect(text: str) -> str:
+        texts.append(text)
         return text
 
-    mapped(column, value, note)
-    yield from ((f" {number}", text) for number, text in enumerate(found, start=1))
+    map_texts(column, value, collect)
+    yield from ((f" {number}", text) for number, text in enumerate(texts, start=1))
 
 
-def mapped(column: str, value: Any, change: Callable[[str], str]) -> Any:
-    """A value with each of its texts changed; what a check is called is none of its texts."""
+def map_texts(column: str, value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value with `change` applied to each of its texts; the kind of a check is not a text."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        fresh = [mapped("", one, change) for one in value]
-        return list(dict.fromkeys(fresh)) if column == "aliases" else fresh
+        changed = [map_texts("", item, change) for item in value]
+        return list(dict.fromkeys(changed)) if column == "aliases" else changed
     if isinstance(value, dict):
-        plain = column == "check"
-        return {name: one if plain and isinstance(one, str) else mapped("", one, change) for name, one in value.items()}
+        is_check = column == "check"
+        return {
+            key: item if is_check and isinstance(item, str) else map_texts("", item, change)
+            for key, item in value.items()
+        }
     return value

@@ -1,9 +1,10 @@
-"""Rename: a name changed wherever it is written, with a look first and a way back (man-4).
+"""Rename: change a name in all texts of a project, with a preview and an undo (man-4).
 
-Names are found as everywhere in the house: 林远 is not in 树林远处 and Tom is not in Tomorrow, a longer name of
-another entry is another name, and endings stay (Mara's, the Venns). All places change in one transaction.
-What was replaced is kept, so that a rename can be taken back exactly, as long as none of the texts it
-touched has changed since. Marks in the story move with each single place, not with the text as a whole.
+Names are found by the same matcher as everywhere in Fabula: 林远 is not in 树林远处, Tom is not in Tomorrow, a longer
+name of another entry does not match, and endings stay (Mara's, the Venns). All texts change in one transaction.
+
+The replaced words are stored, so a rename can be undone exactly, as long as none of the changed texts was edited
+since. Marks in a document move with each single edit, not with the text as a whole.
 """
 
 from __future__ import annotations
@@ -14,32 +15,41 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, Table, desc
 
-from fabula.codex.snapshot import read
+from fabula.codex.snapshot import read_entries
 from fabula.codex.tables import entries, progressions, renames
-from fabula.codex.validation import check_name, refused
+from fabula.codex.validation import codex_error, validate_name
 from fabula.constraints.tables import constraints
-from fabula.conversation import tables as talk
-from fabula.conversation.model import content_hash
+from fabula.conversation import tables as conversation_tables
+from fabula.conversation.model import hash_content
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id, now
+from fabula.core.ids import current_timestamp, new_id
 from fabula.manuscript import documents as manuscript
-from fabula.manuscript.synopses.editing import still_told, tell_still
+from fabula.manuscript.synopses.editing import find_current, mark_current
 from fabula.manuscript.tables import beats, documents, marks, synopses
 from fabula.memory.tables import memories
-from fabula.store.schema import Json, about, all_tables
+from fabula.store.schema import Json, all_tables, table_info
 from fabula.store.tables import projects
-from fabula.store.transaction import Reading, Writing
-from fabula.text.names.matcher import Names
-from fabula.workspace.rename.edits import Edit, edited, inside, mapped, moved, renamed, texts, turned
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.names.matcher import NameMatcher
+from fabula.workspace.rename.edits import (
+    Edit,
+    apply_edits,
+    invert_edits,
+    is_inside_edit,
+    iterate_texts,
+    make_rename_edit,
+    map_texts,
+    move_offset,
+)
 
-AROUND = 24  # characters of context each side of a place
-_WHERE: tuple[tuple[Table, tuple[str, ...]], ...] = (
+CONTEXT_CHARACTERS = 24  # on each side of a place in the preview
+_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (projects, ("direction",)),
-    (documents, ("text", "title", "notes")),  # its text first: the revision that is kept has the old title
+    (documents, ("text", "title", "notes")),  # the text first, so that the stored revision has the old title
     (beats, ("text",)),
     (synopses, ("text",)),
     (entries, ("name", "aliases", "description", "details", "tags", "notes")),
@@ -47,33 +57,33 @@ _WHERE: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (constraints, ("text", "check")),
     (memories, ("text", "evidence")),
 )
-_HISTORY: tuple[tuple[Table, tuple[str, ...]], ...] = (
-    (talk.participants, ("name",)),
-    (talk.conversations, ("title",)),
-    (talk.messages, ("content",)),
-    (talk.summaries, ("text",)),
-    (talk.recaps, ("text",)),
-    (talk.fixed_prompts, ("text",)),
-    (talk.biographies, ("text",)),
+_HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
+    (conversation_tables.participants, ("name",)),
+    (conversation_tables.conversations, ("title",)),
+    (conversation_tables.messages, ("content",)),
+    (conversation_tables.summaries, ("text",)),
+    (conversation_tables.recaps, ("text",)),
+    (conversation_tables.fixed_prompts, ("text",)),
+    (conversation_tables.biographies, ("text",)),
 )
-_CALLED = ("title", "name", "document_id", "entry_id", "id")  # what a row is called, the best first
+_LABEL_COLUMNS = ("title", "name", "document_id", "entry_id", "id")  # how the preview names a row; the first wins
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """One place where the name is written: in which text, where in it, and what will stand there."""
+class RenamePlace(Struct, frozen=True, kw_only=True):
+    """One occurrence of the name: the text it is in, its range in that text, and its replacement."""
 
-    room: str
+    area: str = field(name="room")
     label: str
     start: int
     end: int
     words: str
-    becomes: str
+    replacement: str = field(name="becomes")
     before: str = ""
     after: str = ""
 
 
-class Undone(Struct, frozen=True, kw_only=True):
-    """A rename that was taken back."""
+class UndoneRename(Struct, frozen=True, kw_only=True):
+    """A rename that was undone."""
 
     old: str
     new: str
@@ -81,7 +91,7 @@ class Undone(Struct, frozen=True, kw_only=True):
 
 
 class _Mark(Struct, frozen=True, kw_only=True):
-    """A mark that stood inside the name itself, where nothing leads back to."""
+    """An offset inside a renamed name; it is stored because the inverse edits do not restore it."""
 
     table: str
     key: dict[str, Any]
@@ -90,199 +100,217 @@ class _Mark(Struct, frozen=True, kw_only=True):
 
 
 class _Cell(Struct, frozen=True, kw_only=True):
-    """One value that a rename changed, and how it becomes again what it was."""
+    """One value that a rename changed, and what is needed to restore it. Stored as JSON in `renames.changes`."""
 
     table: str
     key: dict[str, Any]
     column: str
-    now: str  # hash of the value after the rename
-    edits: tuple[Edit, ...] = ()  # of a text: those that lead back
-    was: Any = None  # of anything else: all of it
+    new_hash: str = field(name="now")  # of the value after the rename
+    edits: tuple[Edit, ...] = ()  # the inverse edits, if the value is a text
+    old_value: Any = field(default=None, name="was")  # if the value is not a text
     marks: tuple[_Mark, ...] = ()
 
 
-def preview(reading: Reading, old: str, new: str, *, history: bool = False) -> list[Place]:
-    """Every place that a rename would change; nothing is changed."""
-    find = _finder(reading, *_checked(old, new))
+def preview_rename(reading: ReadTransaction, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
+    """List every place that a rename would change; nothing is changed."""
+    find = _make_finder(reading, *_validate_names(old, new))
     return [
-        _place(table, row, f"{column}{which}", text, edit)
-        for table, row, column in _cells(reading, history)
-        for which, text in texts(column, getattr(row, column))
+        _make_place(table, row, f"{column}{label}", text, edit)
+        for table, row, column in _iterate_cells(reading, history)
+        for label, text in iterate_texts(column, getattr(row, column))
         for edit in find(text)
     ]
 
 
-def apply(tx: Writing, old: str, new: str, *, history: bool = False) -> str:
-    """Rename in every place that `preview` shows; the id by which it can be taken back."""
-    find = _finder(tx, *_checked(old, new))
-    changed: list[_Cell] = []
-    for table, row, column in _cells(tx, history):
-        value, key = getattr(row, column), _key(table, row)
+def apply_rename(tx: WriteTransaction, old: str, new: str, *, history: bool = False) -> str:
+    """Rename in every place that `preview_rename` lists; return the id by which the rename can be undone."""
+    find = _make_finder(tx, *_validate_names(old, new))
+    cells: list[_Cell] = []
+    for table, row, column in _iterate_cells(tx, history):
+        value, key = getattr(row, column), _make_key(table, row)
+        table_name = str(table.name)
         if isinstance(table.c[column].type, Json):
-            fresh = mapped(column, value, lambda text: edited(text, find(text)))
-            if fresh != value:
-                _put(tx, table, key, column, fresh)
-                changed.append(_Cell(table=str(table.name), key=key, column=column, now=_hash(fresh), was=value))
+            new_value = map_texts(column, value, lambda text: apply_edits(text, find(text)))
+            if new_value != value:
+                _update_value(tx, table, key, column, new_value)
+                new_hash = _hash_value(new_value)
+                cells.append(_Cell(table=table_name, key=key, column=column, new_hash=new_hash, old_value=value))
         elif edits := find(value):
-            lost = tuple(_write(tx, table, key, column, value, edits))
-            fresh, back = edited(value, edits), turned(value, edits)
-            changed.append(
-                _Cell(table=str(table.name), key=key, column=column, now=_hash(fresh), edits=back, marks=lost)
+            marks_inside = tuple(_write_text(tx, table, key, column, value, edits))
+            new_hash, inverse = _hash_value(apply_edits(value, edits)), invert_edits(value, edits)
+            cells.append(
+                _Cell(table=table_name, key=key, column=column, new_hash=new_hash, edits=inverse, marks=marks_inside)
             )
-    if not changed:
-        raise refused(f"{old!r} is written nowhere here as a name.")
-    ident = new_id()
-    record = {"id": ident, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(changed)}
-    tx.add(renames, {**record, "made": now()})
-    return ident
+    if not cells:
+        raise codex_error(f"{old!r} is written nowhere here as a name.")
+    rename_id = new_id()
+    record = {"id": rename_id, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(cells)}
+    tx.insert(renames, {**record, "made": current_timestamp()})
+    return rename_id
 
 
-def undo(tx: Writing, rename_id: str | None = None) -> Undone:
-    """Take a rename back, the latest unless one is named; refused where one of its texts has changed since."""
+def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRename:
+    """Undo a rename, by default the latest; an error if one of its texts was changed since."""
     if rename_id is None:
         latest = tx.rows(renames, order=(desc(renames.c.made), renames.c.id), limit=1)
         if not latest:
             raise FabulaError(Code.STORE_NOT_FOUND, "There is no rename to take back. Nothing was changed.")
         row = latest[0]
     else:
-        row = tx.need(renames, id=rename_id)
+        row = tx.require(renames, id=rename_id)
     cells = msgspec.convert(row.changes, list[_Cell])
     for cell in cells:
-        there = tx.row(_tables()[cell.table], **cell.key)
-        if there is None or _hash(getattr(there, cell.column)) != cell.now:
-            which = ", ".join(map(str, cell.key.values())) or "the project"
+        current = tx.row(_tables_by_name()[cell.table], **cell.key)
+        if current is None or _hash_value(getattr(current, cell.column)) != cell.new_hash:
+            owner = ", ".join(map(str, cell.key.values())) or "the project"
             raise FabulaError(
                 Code.STORE_CONFLICT,
-                f"The {cell.column} of {which} (among the {cell.table}) was changed after {row.old!r} became "
+                f"The {cell.column} of {owner} (among the {cell.table}) was changed after {row.old!r} became "
                 f"{row.new!r}, so that cannot be taken back. Nothing was changed.",
             )
     for cell in cells:
-        table = _tables()[cell.table]
+        table = _tables_by_name()[cell.table]
         if cell.edits:
-            _write(tx, table, cell.key, cell.column, getattr(tx.need(table, **cell.key), cell.column), cell.edits)
+            text = getattr(tx.require(table, **cell.key), cell.column)
+            _write_text(tx, table, cell.key, cell.column, text, cell.edits)
         else:
-            _put(tx, table, cell.key, cell.column, cell.was)
+            _update_value(tx, table, cell.key, cell.column, cell.old_value)
         for mark in cell.marks:
-            held = _tables()[mark.table]
-            tx.change(held, {mark.column: mark.offset}, *_at(held, mark.key))
-    tx.remove(renames, renames.c.id == row.id)
-    return Undone(old=row.old, new=row.new, count=sum(len(cell.edits) or 1 for cell in cells))
+            mark_table = _tables_by_name()[mark.table]
+            tx.update_rows(mark_table, {mark.column: mark.offset}, *_match_key(mark_table, mark.key))
+    tx.delete_rows(renames, renames.c.id == row.id)
+    return UndoneRename(old=row.old, new=row.new, count=sum(len(cell.edits) or 1 for cell in cells))
 
 
-def _checked(old: str, new: str) -> tuple[str, str]:
+def _validate_names(old: str, new: str) -> tuple[str, str]:
     old, new = old.strip(), new.strip()
     if not old or not new or old == new:
-        raise refused("To rename, give a name as it is and another one that it shall be.")
-    check_name(old)
-    check_name(new)
+        raise codex_error("To rename, give a name as it is and another one that it shall be.")
+    validate_name(old)
+    validate_name(new)
     return old, new
 
 
-def _finder(reading: Reading, old: str, new: str) -> Callable[[str], list[Edit]]:
-    """What finds the name in a text, and says what will stand in each place."""
-    known = read(reading).values()
-    owners = [entry for entry in known if old in entry.names]
-    others = (name for entry in known if entry not in owners for name in entry.names)
-    longer = {name: (name,) for name in others if name != old and old in name}
-    person = any(entry.type == "character" for entry in owners)
-    rules = {old: replace(owners[0].rules, person=person)} if owners else {}
-    names = Names({**longer, old: (old,)}, rules=rules)
+def _make_finder(reading: ReadTransaction, old: str, new: str) -> Callable[[str], list[Edit]]:
+    """Make a function that finds the name in a text and returns the edits that replace it."""
+    all_entries = read_entries(reading).values()
+    owners = [entry for entry in all_entries if old in entry.names]
+    other_names = (name for entry in all_entries if entry not in owners for name in entry.names)
+    longer_names = {name: (name,) for name in other_names if name != old and old in name}
+    is_person = any(entry.type == "character" for entry in owners)
+    rules = {old: replace(owners[0].rules, is_person=is_person)} if owners else {}
+    matcher = NameMatcher({**longer_names, old: (old,)}, rules=rules)
 
     def find(text: str) -> list[Edit]:
-        hits = (hit for hit in names.find(text) if hit.owner == old)
-        return [renamed(text, hit.start, hit.end, old, new) for hit in hits]
+        hits = (hit for hit in matcher.find(text) if hit.owner == old)
+        return [make_rename_edit(text, hit.start, hit.end, old, new) for hit in hits]
 
     return find
 
 
-def _cells(reading: Reading, history: bool) -> Iterator[tuple[Table, Row[Any], str]]:
-    """Every value in which a name may be written."""
-    for table, columns in (*_WHERE, *(_HISTORY if history else ())):
-        order = [column for column in table.primary_key if column.name != about(table).owner_column]
+def _iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[Table, Row[Any], str]]:
+    """Yield every value that may contain a name: its table, its row and its column."""
+    for table, columns in (*_COLUMNS, *(_HISTORY_COLUMNS if history else ())):
+        order = [column for column in table.primary_key if column.name != table_info(table).owner_column]
         for row in reading.rows(table, order=order):
             yield from ((table, row, column) for column in columns if getattr(row, column))
 
 
-def _write(
-    tx: Writing, table: Table, key: Mapping[str, Any], column: str, text: str, edits: Sequence[Edit]
+def _write_text(
+    tx: WriteTransaction, table: Table, key: Mapping[str, Any], column: str, text: str, edits: Sequence[Edit]
 ) -> list[_Mark]:
-    """A text with its places changed, a document's with all marks; says which of them stood inside the name."""
-    fresh = edited(text, edits)
+    """Apply edits to a stored text and move the marks of a document; return the marks that were inside an edit."""
+    new_text = apply_edits(text, edits)
     if table is not documents or column != "text":
-        _put(tx, table, key, column, fresh)
+        _update_value(tx, table, key, column, new_text)
         return []
-    ident = key["id"]
-    told = still_told(tx, ident)
-    held = list(_marked(tx, ident))
-    manuscript.write(tx, ident, fresh, cause="renamed")
-    tell_still(tx, told)  # what told this text in short tells it still
-    return _carry(tx, held, edits)
+    document_id = key["id"]
+    with_current_synopsis = find_current(tx, document_id)
+    mark_rows = list(_iterate_mark_rows(tx, document_id))
+    manuscript.write(tx, document_id, new_text, cause="renamed")
+    mark_current(tx, with_current_synopsis)  # a renamed text needs no new synopsis
+    return _move_marks(tx, mark_rows, edits)
 
 
-def _put(tx: Writing, table: Table, key: Mapping[str, Any], column: str, value: Any) -> None:
-    values = {column: value, **({"changed": now()} if "changed" in table.c else {})}
-    if table is talk.messages:
-        values["content_hash"] = content_hash(value)
-        tx.edit(talk.conversations, {"id": tx.need(table, **key).conversation_id}, {"changed": now()})
-    tx.edit(table, key, values)
+def _update_value(tx: WriteTransaction, table: Table, key: Mapping[str, Any], column: str, value: Any) -> None:
+    values: dict[str, Any] = {column: value, **({"changed": current_timestamp()} if "changed" in table.c else {})}
+    if table is conversation_tables.messages:
+        values["content_hash"] = hash_content(value)
+        tx.update_row(
+            conversation_tables.conversations,
+            {"id": tx.require(table, **key).conversation_id},
+            {"changed": current_timestamp()},
+        )
+    tx.update_row(table, key, values)
 
 
-def _marked(tx: Writing, document_id: str) -> Iterator[tuple[Table, Row[Any], tuple[str, ...]]]:
-    """Every mark in a document, of the story and on its text: its table, its row, the columns of its offsets."""
-    for table in _tables().values():
+def _iterate_mark_rows(tx: WriteTransaction, document_id: str) -> Iterator[tuple[Table, Row[Any], tuple[str, ...]]]:
+    """Yield every row with an offset in a document: its table, the row, and the columns of its offsets."""
+    for table in _tables_by_name().values():
         for column in table.columns:
-            prefix, found, _ = column.name.rpartition("_offset")
-            if found and "project_id" in table.c:
-                here = tx.rows(table, table.c[f"{prefix}_document"] == document_id)
-                yield from ((table, row, (str(column.name),)) for row in here)
+            prefix, suffix, _ = column.name.rpartition("_offset")
+            if suffix and "project_id" in table.c:
+                rows = tx.rows(table, table.c[f"{prefix}_document"] == document_id)
+                yield from ((table, row, (str(column.name),)) for row in rows)
     yield from ((marks, row, ("start", "end")) for row in tx.rows(marks, marks.c.document_id == document_id))
 
 
-def _carry(tx: Writing, held: Sequence[tuple[Table, Row[Any], tuple[str, ...]]], edits: Sequence[Edit]) -> list[_Mark]:
-    """Each mark goes where its words went; one inside a name goes where nothing is told too early."""
-    lost = []
-    for table, row, columns in held:
-        key = _key(table, row)
-        was = {name: getattr(row, name) or 0 for name in columns}
-        moves = {name: moved(at, edits, late=name not in ("until_offset", "start")) for name, at in was.items()}
-        if table is marks:  # as a whole: writing the text may have cut it, or taken it away
-            tx.remove(marks, *_at(marks, key))
-            tx.add(marks, {name: value for name, value in row._mapping.items() if name != "project_id"} | moves)
+def _move_marks(
+    tx: WriteTransaction, mark_rows: Sequence[tuple[Table, Row[Any], tuple[str, ...]]], edits: Sequence[Edit]
+) -> list[_Mark]:
+    """Move each mark along with its words; return those that were inside an edit.
+
+    A mark inside an edit moves to the side on which it reveals nothing too early.
+    """
+    marks_inside = []
+    for table, row, columns in mark_rows:
+        key = _make_key(table, row)
+        offsets = {name: getattr(row, name) or 0 for name in columns}
+        moved = {
+            name: move_offset(offset, edits, to_end=name not in ("until_offset", "start"))
+            for name, offset in offsets.items()
+        }
+        if table is marks:  # inserted again as a whole: writing the text may have shortened or deleted it
+            tx.delete_rows(marks, *_match_key(marks, key))
+            tx.insert(marks, {name: value for name, value in row._mapping.items() if name != "project_id"} | moved)
         else:
-            tx.change(table, moves, *_at(table, key))
-        gone = [name for name, at in was.items() if inside(at, edits)]
-        lost += [_Mark(table=str(table.name), key=key, column=name, offset=was[name]) for name in gone]
-    return lost
+            tx.update_rows(table, moved, *_match_key(table, key))
+        marks_inside += [
+            _Mark(table=str(table.name), key=key, column=name, offset=offset)
+            for name, offset in offsets.items()
+            if is_inside_edit(offset, edits)
+        ]
+    return marks_inside
 
 
 @cache
-def _tables() -> dict[str, Table]:
+def _tables_by_name() -> dict[str, Table]:
     return {str(table.name): table for table in all_tables()}
 
 
-def _at(table: Table, key: Mapping[str, Any]) -> list[ColumnElement[bool]]:
+def _match_key(table: Table, key: Mapping[str, Any]) -> list[ColumnElement[bool]]:
     return [table.c[name] == value for name, value in key.items()]
 
 
-def _key(table: Table, row: Row[Any]) -> dict[str, Any]:
-    names = [str(column.name) for column in table.primary_key if column.name != about(table).owner_column]
+def _make_key(table: Table, row: Row[Any]) -> dict[str, Any]:
+    names = [str(column.name) for column in table.primary_key if column.name != table_info(table).owner_column]
     return {name: getattr(row, name) for name in names}
 
 
-def _hash(value: Any) -> str:
+def _hash_value(value: Any) -> str:
     return sha256(msgspec.json.encode(value)).hexdigest()
 
 
-def _place(table: Table, row: Row[Any], what: str, text: str, edit: Edit) -> Place:
-    start, end, becomes = edit
-    owner = next((getattr(row, name) for name in _CALLED if name in row._fields), "") or "the project"
-    return Place(
-        room=about(table).room,
-        label=f"{owner}, {what}",
+def _make_place(table: Table, row: Row[Any], label: str, text: str, edit: Edit) -> RenamePlace:
+    start, end, replacement = edit
+    owner = next((getattr(row, name) for name in _LABEL_COLUMNS if name in row._fields), "") or "the project"
+    return RenamePlace(
+        area=table_info(table).area,
+        label=f"{owner}, {label}",
         start=start,
         end=end,
         words=text[start:end],
-        becomes=becomes,
-        before=text[max(0, start - AROUND) : start].replace("\n", " "),
-        after=text[end : end + AROUND].replace("\n", " "),
+        replacement=replacement,
+        before=text[max(0, start - CONTEXT_CHARACTERS) : start].replace("\n", " "),
+        after=text[end : end + CONTEXT_CHARACTERS].replace("\n", " "),
     )

@@ -1,0 +1,38 @@
+"""What a project sets otherwise than the engine and the recipe: limits (bud-8), late joiners (ctx-1), history (cnv-2).
+
+The engine finds these options in the view, as it finds the project's budget profile, so a change holds for the next
+assembly.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.budget import Limits
+from fabula.context.recipes.model import Recipe
+
+
+class AssemblyOptions(Struct, frozen=True, kw_only=True):
+    """A project's own limits and recipe options; None leaves one to the engine or the recipe."""
+
+    input_tokens: int | None = None
+    retrieved_chunks: int | None = None
+    late_joiners: bool | None = None
+    max_history_tokens: int | None = None
+
+    def adjust_limits(self, limits: Limits) -> Limits:
+        """The engine's limits with those of the project in their place."""
+        return replace(
+            limits,
+            input_tokens=limits.input_tokens if self.input_tokens is None else self.input_tokens,
+            retrieved_chunks=limits.retrieved_chunks if self.retrieved_chunks is None else self.retrieved_chunks,
+        )
+
+    def adjust_recipe(self, recipe: Recipe) -> Recipe:
+        """The recipe with the options of the project in their place."""
+        return replace(
+            recipe,
+            late_joiners=recipe.late_joiners if self.late_joiners is None else self.late_joiners,
+            history_tokens=recipe.history_tokens if self.max_history_tokens is None else self.max_history_tokens,
+        )

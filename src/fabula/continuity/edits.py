@@ -1,0 +1,175 @@
+"""Load, record and commit the stored continuity of a project (ctx-8, pre-1).
+
+A continuity belongs to a document or to one branch of a conversation, and to a recipe, a model and a vantage. The
+hash of the stable prefix is saved with every assembly, under a key that leaves out the document and adds the skill.
+The rest is committed when the answer is recorded: until then an assembly waits in a table under its id, and whoever
+asked a model commits it by that id.
+
+Each table is bounded: the rows that were written longest ago go first. A row that cannot be decoded, or that another
+version of this program wrote, counts as absent, because its loss costs only cached tokens.
+"""
+
+from __future__ import annotations
+
+import logging
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Column, Table
+
+from fabula.context.continuity import Continuity
+from fabula.continuity.tables import assemblies, continuity, prefixes
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import current_timestamp, new_id
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+
+log = logging.getLogger("fabula.continuity")
+
+FORMAT = 1  # of the encoded value; raise it whenever the fields of `Continuity` change
+MAX_CONTINUITIES = 200  # rows of one project
+MAX_PREFIXES = 400
+MAX_ASSEMBLIES = 100
+
+
+class ContinuityKey(Struct, frozen=True, kw_only=True):
+    """What a continuity belongs to, within its project: a document or a conversation branch, seen in one way."""
+
+    recipe: str
+    model: str
+    vantage: str
+    document: str = ""
+    branch: str = ""  # of a conversation: its id and that of the branch
+
+    @property
+    def row_key(self) -> str:
+        """The key of the continuity's row."""
+        return _hash(self.document, self.branch, self.recipe, self.model, self.vantage)
+
+    @property
+    def family(self) -> str:
+        """What all documents share; empty for a branch, which never continues from another branch."""
+        return "" if self.branch else _hash(self.recipe, self.model, self.vantage)
+
+    def prefix_key(self, skill: str) -> str:
+        """The key of the prefix hash: the same for all documents and branches, but of one skill."""
+        return _hash("prefix", skill, self.recipe, self.model, self.vantage)
+
+
+def load(reading: ReadTransaction, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
+    """Load the continuity of a document or branch; None where there is none that can be read.
+
+    A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
+    """
+    wanted = [one.row_key for one in (key, *ancestors)]
+    rows = {row.key: row for row in reading.rows(continuity, continuity.c.key.in_(wanted))}
+    for row_key in wanted:
+        row = rows.get(row_key)
+        value = None if row is None else _decode(row.key, row.format, row.value)
+        if value is not None:
+            return value
+    if key.family:
+        newest = (continuity.c.used_at.desc(), continuity.c.key)
+        relatives = (continuity.c.family == key.family, continuity.c.key != key.row_key, continuity.c.format == FORMAT)
+        for row in reading.rows(continuity, *relatives, order=newest, limit=1):
+            return _decode(row.key, row.format, row.value)
+    return None
+
+
+def load_prefix(reading: ReadTransaction, key: ContinuityKey, skill: str) -> str:
+    """The hash of the stable prefix that was assembled last for this skill; empty where there is none."""
+    row = reading.row(prefixes, key=key.prefix_key(skill))
+    return "" if row is None else str(row.prefix_hash)
+
+
+def save_prefix(tx: WriteTransaction, key: ContinuityKey, skill: str, prefix_hash: str) -> None:
+    """Remember the hash of the stable prefix that was just assembled."""
+    _put(
+        tx,
+        prefixes,
+        key.prefix_key(skill),
+        {"prefix_hash": prefix_hash, "used_at": current_timestamp()},
+        limit=MAX_PREFIXES,
+    )
+
+
+def record_assembly(
+    tx: WriteTransaction, key: ContinuityKey, skill: str, value: Continuity, *, assembly_id: str = ""
+) -> str:
+    """Save an assembly's prefix hash at once, and its continuity until the answer is reported; its id."""
+    save_prefix(tx, key, skill, value.prefix_hash)
+    assembly_id = assembly_id or new_id()
+    row = {
+        "key": key.row_key,
+        "family": key.family,
+        "value": _encode(value),
+        "format": FORMAT,
+        "made_at": current_timestamp(),
+    }
+    tx.insert(assemblies, {"id": assembly_id, **row})
+    _prune(tx, assemblies, assemblies.c.id, assemblies.c.made_at, newest=assembly_id, limit=MAX_ASSEMBLIES)
+    return assembly_id
+
+
+def commit_assembly(tx: WriteTransaction, assembly_id: str) -> None:
+    """Make an assembly's continuity the current one, now that its answer is recorded or its prompt was sent."""
+    row = tx.require(assemblies, id=assembly_id)
+    tx.delete_rows(assemblies, assemblies.c.id == assembly_id)
+    _put_value(tx, row.key, row.family, row.value, row.format)
+
+
+def commit(tx: WriteTransaction, key: ContinuityKey, value: Continuity) -> None:
+    """Make a continuity the current one, without an assembly that was recorded before."""
+    _put_value(tx, key.row_key, key.family, _encode(value), FORMAT)
+
+
+def clear(tx: WriteTransaction) -> None:
+    """Forget all stored continuity of the project: the next assemblies start anew."""
+    for table in (continuity, prefixes, assemblies):
+        tx.delete_rows(table)
+
+
+def _put_value(tx: WriteTransaction, key: str, family: str, value: str, version: int) -> None:
+    values = {"family": family, "value": value, "format": version, "used_at": current_timestamp()}
+    _put(tx, continuity, key, values, limit=MAX_CONTINUITIES)
+
+
+def _put(tx: WriteTransaction, table: Table, key: str, values: dict[str, object], *, limit: int) -> None:
+    """Update a row or insert it; the transaction holds the project's lock, so nobody inserts it in between."""
+    if not tx.update_rows(table, values, table.c.key == key):
+        tx.insert(table, {"key": key, **values})
+        _prune(tx, table, table.c.key, table.c.used_at, newest=key, limit=limit)
+
+
+def _prune(
+    tx: WriteTransaction, table: Table, ident: Column[str], time: Column[str], *, newest: str, limit: int
+) -> None:
+    """Delete the oldest rows over the limit; never the newest, even where a clock was set back."""
+    excess = tx.count(table) - limit
+    if excess > 0:
+        oldest = tx.rows(table, ident != newest, order=(time, ident), limit=excess, only=(ident.name,))
+        tx.delete_rows(table, ident.in_([row[0] for row in oldest]))
+
+
+def _encode(value: Continuity) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        raise FabulaError(
+            Code.TEXT_INVALID, "The continuity holds a text that cannot be stored. Nothing was changed."
+        ) from error
+
+
+def _decode(key: str, version: int, value: str) -> Continuity | None:
+    if version != FORMAT:
+        log.info("continuity %.12s has format %s, not %s: it is ignored", key, version, FORMAT)
+        return None
+    try:
+        return msgspec.json.decode(value, type=Continuity)
+    except (ValueError, RecursionError) as error:
+        log.warning("continuity %.12s cannot be decoded (%s): it is ignored", key, type(error).__name__)
+        return None
+
+
+def _hash(*parts: str) -> str:
+    return sha256(msgspec.json.encode(parts)).hexdigest()

@@ -1,0 +1,161 @@
+"""Read and write lorebooks and character cards as files: JSON, PNG and CHARX.
+
+The content of a file decides its format. A lorebook is written as it came, with our edits in it and
+nothing else changed. A CHARX file is a ZIP with `card.json`; its other members are kept by name and
+written back.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fabula.core.archives import ArchiveLimits, open_zip
+from fabula.core.errors import Code, FabulaError
+from fabula.formats.lore.cards import CARD, CharacterCard, parse_card
+from fabula.formats.lore.editing import detect_format, parse_lorebook
+from fabula.formats.lore.field_maps import JsonObject
+from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
+from fabula.formats.safe.files import read_file, write_file
+from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.formats.safe.json_reader import MAX_JSON_BYTES, encode_json, parse_json
+from fabula.lorebook.edits import Lorebook
+
+_LIMITS = ArchiveLimits(
+    max_entries=5_000, max_entry_bytes=64_000_000, max_total_bytes=256_000_000, max_file_bytes=128_000_000
+)
+_CARD_KEYWORDS = ("ccv3", "chara")  # of PNG text chunks; the newer one wins
+_NOVELAI_KEYWORD = "naidata"
+_CHARX_CARD = "card.json"
+_CHARX_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same card gives the same file
+_ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
+
+
+def read_lorebook(path: Path) -> Lorebook:
+    """Read the lorebook in a file. A card is a lorebook too, with the entries of its own book, perhaps none."""
+    data, label = read_file(path, _LIMITS.max_file_bytes), path.name
+    if data.startswith(SIGNATURE):
+        texts = read_text_chunks(data, (*_CARD_KEYWORDS, _NOVELAI_KEYWORD), label)
+        if _NOVELAI_KEYWORD in texts:
+            return _make_lorebook(_decode_embedded_json(texts[_NOVELAI_KEYWORD], label), label)
+    if data.startswith((SIGNATURE, *_ZIP_SIGNATURES)):
+        return _make_lorebook(_parse_card_file(data, label, with_assets=False).raw, label)
+    return _make_lorebook(parse_json(data, label), label)
+
+
+def read_card(path: Path) -> CharacterCard:
+    """Read a card from JSON, PNG or CHARX."""
+    return _parse_card_file(read_file(path, _LIMITS.max_file_bytes), path.name, with_assets=True)
+
+
+def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False) -> None:
+    """Write a book; a card goes into a copy of the PNG or CHARX file that `into` names."""
+    if book.format != CARD.name or path.suffix.lower() not in (".png", ".charx"):
+        write_file(encode_json(book.book), path, overwrite=overwrite)
+        return
+    card = parse_card(book.book, book.name)
+    data = read_file(into, _LIMITS.max_file_bytes) if into is not None else b""
+    if data.startswith(SIGNATURE):
+        card = replace(card, image=data)
+    elif data.startswith(_ZIP_SIGNATURES):
+        card = replace(card, assets=_read_charx(data, path.name)[1])
+    write_card(card, path, overwrite=overwrite)
+
+
+def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> None:
+    """Write a card as JSON, CHARX or into its picture; the ending of the file name decides."""
+    match path.suffix.lower():
+        case ".json":
+            data = encode_json(card.raw)
+        case ".charx":
+            data = _write_charx(card.raw, card.assets)
+        case ".png" if card.image is not None:
+            data = _embed_in_png(card, card.image, path.name)
+        case ending:
+            reason = "this card came without a picture" if ending == ".png" else f"a card is not written as {ending!r}"
+            raise FabulaError(
+                Code.EXPORT_REFUSED,
+                f"{path.name}: {reason}. Nothing was written. Use .json or .charx, or .png for a PNG.",
+            )
+    write_file(data, path, overwrite=overwrite)
+
+
+def _make_lorebook(raw: Any, label: str) -> Lorebook:
+    book_format = detect_format(raw, label)
+    title = book_format.read_title(raw)
+    name = " ".join(title.split()) if isinstance(title, str) else ""
+    name = (name or " ".join(Path(label).stem.split()))[:200] or "Lorebook"
+    book = Lorebook(name=name, book=raw, format=book_format.name, rules=book_format.rules)
+    parse_lorebook(book)  # refuses a book with errors before it is stored
+    return book
+
+
+def _parse_card_file(data: bytes, label: str, *, with_assets: bool) -> CharacterCard:
+    if data.startswith(SIGNATURE):
+        texts = read_text_chunks(data, _CARD_KEYWORDS, label)
+        keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in texts), None)
+        if keyword is None:
+            remedy = "Name the picture as it was exported, unchanged."
+            refuse_unreadable(label, "there is no card in this picture", remedy)
+        return replace(parse_card(_decode_embedded_json(texts[keyword], label), label), image=data)
+    if data.startswith(_ZIP_SIGNATURES):
+        raw, assets = _read_charx(data, label, with_assets=with_assets)
+        return replace(parse_card(raw, label), assets=assets)
+    return parse_card(parse_json(data, label), label)
+
+
+def _decode_embedded_json(text: str, label: str) -> Any:
+    """Decode the JSON of a PNG text chunk, which is in base64 or plain."""
+    if text.lstrip().startswith("{"):
+        return parse_json(text.encode(), label)
+    if len(text) > MAX_JSON_BYTES * 4 // 3 + 4:
+        refuse_too_large(label, f"the card in this picture is larger than {MAX_JSON_BYTES // 1_000_000} MB")
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        refuse_unreadable(label, "the card in this picture is damaged", "Fetch or export it again.")
+    return parse_json(data, label)
+
+
+def _embed_in_png(card: CharacterCard, image: bytes, label: str) -> bytes:
+    """Write a card into a picture; a picture that has the same card already is not changed."""
+    present = read_text_chunks(image, _CARD_KEYWORDS, label)
+    keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in present), None)
+    if keyword is None:
+        keyword = "ccv3" if card.version == 3 else "chara"
+    elif _decode_embedded_json(present[keyword], label) == card.raw:
+        return image
+    texts = {keyword: _encode_base64(card.raw)}
+    if keyword == "ccv3" and "chara" in present:  # for programs that know only version 2
+        texts["chara"] = _encode_base64({**card.raw, "spec": "chara_card_v2", "spec_version": "2.0"})
+    return replace_text_chunks(image, texts, label)
+
+
+def _encode_base64(raw: JsonObject) -> str:
+    return base64.b64encode(msgspec.json.encode(raw)).decode("ascii")
+
+
+def _read_charx(data: bytes, label: str, *, with_assets: bool = True) -> tuple[Any, dict[str, bytes]]:
+    """The JSON of the card in a CHARX file, and its assets by name."""
+    with open_zip(data, _LIMITS, label=label) as archive:
+        if _CHARX_CARD not in archive.names:
+            refuse_unreadable(label, f"there is no {_CHARX_CARD} in it", "Name a CHARX file, or another card.")
+        raw = parse_json(archive.read(_CHARX_CARD), label)
+        names = [name for name in archive.names if name != _CHARX_CARD] if with_assets else []
+        return raw, {name: archive.read(name) for name in names}
+
+
+def _write_charx(raw: JsonObject, assets: Mapping[str, bytes]) -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in ((_CHARX_CARD, encode_json(raw)), *assets.items()):
+            archive.writestr(zipfile.ZipInfo(name, _CHARX_DATE), data, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()

@@ -1,0 +1,308 @@
+"""Read and write Word documents (DOCX).
+
+Reading: heading styles become the tree. A style is a heading by its English name (`heading 1`), which
+Word keeps in every language, by the style it is based on, or by its outline level. The document is
+parsed as XML and not with python-docx, which skips tracked insertions and content controls.
+Deletions, comments, footnotes, text boxes and tables of contents are left out. A document without
+headings is read as plain text.
+
+Writing: headings have Word's own styles, so its outline and table of contents work. A heading gets a
+style of ours only where a reader would guess another kind or where it has no title. Lines of Chinese
+prose are paragraphs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from io import BytesIO
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+import docx
+from docx.document import Document
+from docx.enum.style import WD_STYLE_TYPE
+from docx.enum.text import WD_ALIGN_PARAGRAPH
+from docx.shared import Pt
+from docx.styles.style import ParagraphStyle
+from msgspec.structs import replace
+
+from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
+from fabula.formats.manuscripts.markdown import parse_text
+from fabula.formats.manuscripts.model import ImportedManuscript, Section
+from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks, render_markdown
+from fabula.formats.safe.files import FileCollection
+from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.xml_reader import (
+    NEVER_IN_XML,
+    find_children,
+    find_path,
+    get_attribute,
+    local_name,
+    parse_xml,
+    read_text,
+)
+from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
+
+_DOCUMENT = "word/document.xml"
+_STYLES_OF_KINDS = {
+    DocumentKind.BOOK: "fabula book",
+    DocumentKind.PART: "fabula part",
+    DocumentKind.CHAPTER: "fabula chapter",
+    DocumentKind.SCENE: "fabula scene",
+}
+_KINDS_OF_STYLES = {style: kind for kind, style in _STYLES_OF_KINDS.items()}
+_LINE_STYLE = "fabula line"  # a paragraph without a blank line before it
+_HEADING = re.compile(r"heading (\d)")
+_CONTENTS = re.compile(r"toc (?:\d|heading)|table of (?:figures|authorities)|index \d")
+_QUOTE_STYLES = frozenset(("quote", "intense quote", "block text", "quotations"))
+_SKIPPED = frozenset(
+    [
+        *("del", "moveFrom", "instrText", "delText", "Fallback", "txbxContent", "rt", "footnoteReference", "comment"),
+        *("endnoteReference", "drawing", "pict", "object", "sectPr", "pPr", "rPr"),
+    ]
+)
+_MAX_BASE_STYLES = 20
+
+
+class _Style(NamedTuple):
+    """A style: its name in lower case, its heading level (0 for none), its look."""
+
+    name: str = ""
+    level: int = 0
+    italic: bool = False
+    bold: bool = False
+
+
+class _Paragraph(NamedTuple):
+    style: _Style
+    level: int
+    block: Block | None
+
+    @property
+    def kind(self) -> DocumentKind | None:
+        """The kind that a style of ours gives it."""
+        return _KINDS_OF_STYLES.get(self.style.name.rstrip(" 0123456789"))
+
+
+def is_docx(names: Collection[str]) -> bool:
+    """Tell by its members whether an archive is a Word document."""
+    return _DOCUMENT in names or ("[Content_Types].xml" in names and any(name.startswith("word/") for name in names))
+
+
+def read_docx(files: FileCollection) -> ImportedManuscript:
+    """Read a Word document."""
+    document = _find_document(files)
+    styles = _read_styles(files, document.rsplit("/", 1)[0] + "/styles.xml")
+    body = find_path(parse_xml(files.read(document), document), "body")
+    paragraphs = [_read_paragraph(element, styles) for element in _find_paragraphs(body)]
+    property_title, authors, language = _read_properties(files)
+    title = next((p.block.text for p in paragraphs if p.block and p.style.name == "title"), "")
+    paragraphs = [
+        p for p in paragraphs if p.style.name not in ("title", "subtitle") and not _CONTENTS.fullmatch(p.style.name)
+    ]
+    sections = _split_at_headings(paragraphs)
+    if len(sections) == 1:
+        parsed = parse_text(sections[0].text)
+        title, authors, sections = title or parsed.title, authors or parsed.authors, list(parsed.sections)
+        if len(sections) == 1 and not sections[0].level:
+            sections = [replace(sections[0], level=1, title=title)]
+    drafts = build_tree_with_opening(sections)
+    return ImportedManuscript(
+        book=ManuscriptDraft(title=title or property_title, authors=authors, language=language, drafts=drafts)
+    )
+
+
+def write_docx(book: ManuscriptDraft) -> bytes:
+    """Write a book as a Word document."""
+    document = docx.Document()
+    properties = document.core_properties
+    properties.title, properties.author = _clean(book.title)[:255], _clean("; ".join(book.authors))[:255]
+    properties.language, properties.comments = _clean(book.language)[:255], ""
+    styles = _DocumentStyles(document)
+    if book.title.strip():
+        document.add_paragraph(_clean(book.title), style=styles.get("Title"))
+    for name in book.authors:
+        document.add_paragraph(_clean(name), style=styles.get("Subtitle"))
+    for section in flatten_with_needed_kinds(book.drafts, mark_untitled=True):
+        level = min(section.level, 9)
+        base = f"Heading {level}"
+        style = f"{_STYLES_OF_KINDS[section.kind]} {level}" if section.kind else base
+        document.add_paragraph(_clean(section.title), style=styles.get(style, base))
+        for block in parse_blocks(section.text):
+            _write_block(document, block, styles)
+    out = BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def _find_document(files: FileCollection) -> str:
+    """The name of the main document part."""
+    if "_rels/.rels" in files.names:
+        for relation in parse_xml(files.read("_rels/.rels"), "_rels/.rels"):
+            target = get_attribute(relation, "Target").lstrip("/")
+            if get_attribute(relation, "Type").endswith("/officeDocument") and target in files.names:
+                return target
+    if _DOCUMENT not in files.names:
+        remedy = "Open it in Word and save it again as DOCX."
+        refuse_unreadable(files.label, "there is no text in the document", remedy)
+    return _DOCUMENT
+
+
+def _read_styles(files: FileCollection, path: str) -> dict[str, _Style]:
+    """The styles of a document by their id."""
+    if path not in files.names:
+        return {}
+    root = parse_xml(files.read(path), path)
+    elements = {ident: e for e in find_children(root, "style") if (ident := get_attribute(e, "styleId"))}
+    return {ident: _resolve_style(element, elements) for ident, element in elements.items()}
+
+
+def _resolve_style(style: Element, elements: dict[str, Element]) -> _Style:
+    """A style with what it inherits from those it is based on."""
+    name = _get_value(style, "name").lower()
+    level, italic, bold = 0, False, False
+    element: Element | None = style
+    for _ in range(_MAX_BASE_STYLES):
+        if element is None:
+            break
+        heading = _HEADING.fullmatch(_get_value(element, "name").lower())
+        level = level or (int(heading[1]) if heading else _get_outline_level(find_path(element, "pPr")))
+        properties = find_path(element, "rPr")
+        italic, bold = italic or _is_on(properties, "i"), bold or _is_on(properties, "b")
+        element = elements.get(_get_value(element, "basedOn"))
+    return _Style(name, level, italic, bold)
+
+
+def _get_outline_level(properties: Element | None) -> int:
+    """The outline level as a heading level; 9 means body text."""
+    value = _get_value(properties, "outlineLvl")
+    return int(value) + 1 if value.isdecimal() and len(value) == 1 and value != "9" else 0
+
+
+def _get_value(element: Element | None, name: str) -> str:
+    return get_attribute(find_path(element, name), "val")
+
+
+def _is_on(properties: Element | None, name: str) -> bool:
+    child = find_path(properties, name)
+    return child is not None and get_attribute(child, "val") not in ("0", "false", "off", "none")
+
+
+def _find_paragraphs(body: Element | None) -> Iterator[Element]:
+    """All paragraphs in order, also those in tables and content controls."""
+    pending = [body] if body is not None else []
+    while pending:
+        element = pending.pop()
+        if local_name(element) == "p":
+            yield element
+        elif local_name(element) not in _SKIPPED:
+            pending.extend(reversed(element))
+
+
+def _read_paragraph(element: Element, styles: dict[str, _Style]) -> _Paragraph:
+    properties = find_path(element, "pPr")
+    style = styles.get(_get_value(properties, "pStyle"), _Style())
+    level = style.level or _get_outline_level(properties)
+    runs = list(_read_runs(element, styles, is_heading=bool(level)))
+    quote_depth = 1 if style.name in _QUOTE_STYLES else 0
+    return _Paragraph(style, level, make_block(runs, quote_depth=quote_depth, tight=style.name == _LINE_STYLE))
+
+
+def _read_runs(paragraph: Element, styles: dict[str, _Style], *, is_heading: bool) -> Iterator[TextRun]:
+    """The text of a paragraph with its look, without deletions and hidden text."""
+    pending = [(child, False, False) for child in reversed(paragraph)]
+    while pending:
+        element, italic, bold = pending.pop()
+        name = local_name(element)
+        if name in _SKIPPED:
+            continue
+        if name == "r":
+            properties = find_path(element, "rPr")
+            if _is_on(properties, "vanish"):
+                continue
+            if not is_heading:
+                style = styles.get(_get_value(properties, "rStyle"), _Style())
+                italic = style.italic if find_path(properties, "i") is None else _is_on(properties, "i")
+                bold = style.bold if find_path(properties, "b") is None else _is_on(properties, "b")
+        if name == "t":
+            yield TextRun(element.text or "", italic, bold)
+        elif name == "tab":
+            yield TextRun("\t", italic, bold)
+        elif name == "cr" or (name == "br" and get_attribute(element, "type") in ("", "textWrapping")):
+            yield TextRun("\n", italic, bold)
+        elif name == "noBreakHyphen":
+            yield TextRun("\u2011", italic, bold)
+        else:
+            pending.extend((child, italic, bold) for child in reversed(element))
+
+
+def _split_at_headings(paragraphs: list[_Paragraph]) -> list[Section]:
+    """Cut a document at its headings; level 0 is the text before the first."""
+    groups: list[tuple[_Paragraph, list[Block]]] = [(_Paragraph(_Style(), 0, None), [])]
+    for paragraph in paragraphs:
+        if paragraph.level and (paragraph.block or paragraph.kind):
+            groups.append((paragraph, []))
+        elif paragraph.block is not None:
+            groups[-1][1].append(paragraph.block)
+    return [
+        Section(
+            level=heading.level,
+            title=" ".join(heading.block.text.split("\n")) if heading.block else "",
+            text=render_markdown(blocks),
+            kind=heading.kind,
+        )
+        for heading, blocks in groups
+    ]
+
+
+def _read_properties(files: FileCollection) -> tuple[str, tuple[str, ...], str]:
+    """Title, authors and language from the document properties."""
+    path = "docProps/core.xml"
+    if path not in files.names:
+        return "", (), ""
+    values = {local_name(element): read_text(element) for element in parse_xml(files.read(path), path)}
+    authors = tuple(name.strip() for name in values.get("creator", "").split(";") if name.strip())
+    return values.get("title", ""), authors, values.get("language", "")
+
+
+def _write_block(document: Document, block: Block, styles: _DocumentStyles) -> None:
+    style = None
+    if block.quote_depth:
+        style = styles.get("Quote")
+    elif block.tight:
+        style = styles.get(_LINE_STYLE, "Normal")
+    paragraph = document.add_paragraph(style=style)
+    if block.scene_break:
+        paragraph.alignment = WD_ALIGN_PARAGRAPH.CENTER
+    for text_run in block.runs:
+        run = paragraph.add_run(_clean(text_run.text))
+        if text_run.italic:
+            run.italic = True
+        if text_run.bold:
+            run.bold = True
+
+
+class _DocumentStyles:
+    """The paragraph styles of a document; our own are added on first use."""
+
+    def __init__(self, document: Document) -> None:
+        self._styles = document.styles
+        self._cache: dict[str, ParagraphStyle] = {}
+
+    def get(self, name: str, base: str = "") -> ParagraphStyle:
+        """The style of that name; one with a base of another name is our own and is added if it is new."""
+        if name not in self._cache:
+            is_ours = base not in ("", name)
+            style = self._styles.add_style(name.title(), WD_STYLE_TYPE.PARAGRAPH) if is_ours else self._styles[name]
+            assert isinstance(style, ParagraphStyle)
+            if is_ours:
+                style.base_style = self.get(base)
+            if base == "Normal":
+                style.paragraph_format.space_after = Pt(0)
+            self._cache[name] = style
+        return self._cache[name]
+
+
+def _clean(text: str) -> str:
+    return NEVER_IN_XML.sub("", text)

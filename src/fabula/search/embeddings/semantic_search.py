@@ -1,0 +1,89 @@
+"""Semantic search: score passages by meaning, with the vectors of one embedder.
+
+This is an option beside search by words. Vectors are made in the background and stored in the cache folder; no request
+waits for them. Where there are none, or the query cannot be embedded in time, search goes by words alone with a
+warning.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from fabula.search.corpus import BuiltIndex
+from fabula.search.embeddings.embedder import Embedder, make_embedder
+from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
+from fabula.search.embeddings.vector_pool import TextRows
+from fabula.search.model import Query
+
+MAX_PROJECTS = 16
+
+
+class SemanticScores(Struct, frozen=True):
+    """The score of each passage; None with an error where there are no scores."""
+
+    scores: NDArray[np.float32] | None
+    error: str = ""
+
+
+class _ProjectVectors(Struct):
+    """The vectors of one project, and the index for whose passages their rows were last found."""
+
+    vectors: PassageVectors
+    built: BuiltIndex | None = None
+    rows: TextRows | None = None
+
+
+class SemanticSearch:
+    """Vectors by one embedder for each project; those of the projects used last stay in memory."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._projects: OrderedDict[str, _ProjectVectors] = OrderedDict()
+
+    def score_passages(self, project_id: str, built: BuiltIndex, query: Query) -> SemanticScores:
+        """The score of each passage of an index for a query."""
+        vectors, rows = self._find_rows(project_id, built)
+        direction = vectors.embed_query(query.parts)
+        return SemanticScores(None if direction is None else vectors.scores(direction, rows), vectors.embedding_error)
+
+    def fill(self, project_id: str, built: BuiltIndex, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make all missing vectors while the caller waits."""
+        vectors, _ = self._find_rows(project_id, built, fill=False)
+        vectors.fill(progress)
+
+    def close(self) -> None:
+        """Stop the background work; finished vectors stay in the cache folder."""
+        with self._lock:
+            for project in self._projects.values():
+                project.vectors.stop()
+            self._projects.clear()
+
+    def _find_rows(self, project_id: str, built: BuiltIndex, *, fill: bool = True) -> tuple[PassageVectors, TextRows]:
+        with self._lock:
+            project = self._projects.get(project_id)
+            if project is None:
+                project = self._projects[project_id] = _ProjectVectors(
+                    PassageVectors(self._embedder, vector_folder(project_id))
+                )
+            self._projects.move_to_end(project_id)
+            while len(self._projects) > MAX_PROJECTS:
+                self._projects.popitem(last=False)[1].vectors.stop()
+            if project.built is not built or project.rows is None:
+                project.rows = project.vectors.set_texts(built.index.embedding_texts, project.rows, fill=fill)
+                project.built = built
+            return project.vectors, project.rows
+
+
+def make_semantic_search(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> SemanticSearch | None:
+    """Semantic search as the settings and the environment choose it; None where it is off or not available."""
+    embedder = make_embedder(settings, environ)
+    return None if embedder is None else SemanticSearch(embedder)

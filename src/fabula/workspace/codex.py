@@ -1,0 +1,280 @@
+"""What a person can do with the codex: entries, relations, progressions, knowledge and pins (cdx-1 … cdx-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import msgspec
+
+from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
+from fabula.codex.knowledge import KnownFact
+from fabula.codex.progressions import StoredProgression
+from fabula.codex.tables import entries as entry_rows
+from fabula.core.errors import Code, FabulaError
+from fabula.store.transaction import WriteTransaction
+from fabula.workspace.names import find_by_name
+from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
+from fabula.workspace.story_places import read_place
+from fabula.workspace.verbs import ProjectVerbs
+
+READER = "reader"  # who knows a fact may be the reader as well as a character
+EVERYBODY, NOBODY, START = "everybody", "nobody", "start"
+
+
+class CodexVerbs(ProjectVerbs):
+    """The codex of an open project, as its book sees it: with what its series shares."""
+
+    def list_entries(self, *, kind: str | None = None, level: str | None = None) -> list[Entry]:
+        """List entries in the order of the prompt: *always* ones first, then by type and name."""
+        return [entry for entry in self._entries() if kind in (None, entry.type) and level in (None, entry.level.value)]
+
+    def find(self, name: str) -> Entry:
+        """Return the entry of that id, name or alias."""
+        return _find(self._entries(), name)
+
+    def add(
+        self,
+        name: str,
+        *,
+        entry_id: str = "",
+        kind: str | None = None,
+        level: str | None = None,
+        aliases: Sequence[str] | None = None,
+        description: str | None = None,
+        details: Mapping[str, str] | None = None,
+        tags: Sequence[str] | None = None,
+        notes: str | None = None,
+        known_to: Sequence[str] | None = None,
+        since: str | None = None,
+        exceptions: Sequence[str] | None = None,
+        case: str | None = None,
+    ) -> Entry:
+        """Add an entry. `exceptions` are phrases in which its name means something else."""
+        with self._write() as tx:
+            values = self._values(
+                tx,
+                None,
+                kind=kind,
+                level=level,
+                aliases=aliases,
+                description=description,
+                details=details,
+                tags=tags,
+                notes=notes,
+                known_to=known_to,
+                since=since,
+                exceptions=exceptions,
+                case=case,
+            )
+            try:
+                made = msgspec.convert({"id": entry_id, "type": "other", "name": name, **values}, Entry)
+            except msgspec.ValidationError as error:
+                raise FabulaError(
+                    Code.CODEX_INVALID, f"This cannot be an entry: {error}. Nothing was changed."
+                ) from error
+            return edits.get(tx, edits.create(tx, made)).entry
+
+    def edit(
+        self,
+        entry: str,
+        *,
+        name: str | None = None,
+        kind: str | None = None,
+        level: str | None = None,
+        aliases: Sequence[str] | None = None,
+        description: str | None = None,
+        details: Mapping[str, str] | None = None,
+        tags: Sequence[str] | None = None,
+        notes: str | None = None,
+        known_to: Sequence[str] | None = None,
+        since: str | None = None,
+        exceptions: Sequence[str] | None = None,
+        case: str | None = None,
+    ) -> Entry:
+        """Change what is given: lists are replaced, details added to (an empty value takes one away)."""
+        with self._change(entry) as (tx, found, _):
+            own = edits.get(tx, found.id).entry
+            values = self._values(
+                tx,
+                own,
+                kind=kind,
+                level=level,
+                aliases=aliases,
+                description=description,
+                details=details,
+                tags=tags,
+                notes=notes,
+                known_to=known_to,
+                since=since,
+                exceptions=exceptions,
+                case=case,
+            )
+            edits.update(tx, own.id, values if name is None else {**values, "name": name})
+            return edits.get(tx, own.id).entry
+
+    def remove(self, entry: str) -> Entry:
+        """Remove an entry with its progressions, pins and relations; return what it was."""
+        with self._write() as tx:
+            found = _find([stored.entry for stored in edits.list_entries(tx)], entry)
+            edits.remove(tx, found.id)
+        return found
+
+    def relate(self, entry: str, other: str, *, kind: str = "", undo: bool = False) -> tuple[Entry, Entry]:
+        """Say how one entry stands to another, or take that back."""
+        with self._change(entry, other) as (tx, found, (target,)):
+            own = edits.get(tx, found.id).entry
+            others = [one for one in own.relations if one.to != target.id or (kind and one.kind != kind)]
+            edits.update(tx, own.id, {"relations": others if undo else [*others, Relation(target.id, kind)]})
+        return found, target
+
+    def add_progression(
+        self,
+        entry: str,
+        text: str,
+        *,
+        since: str,
+        aliases: Sequence[str] = (),
+        known_to: Sequence[str] | None = None,
+    ) -> Entry:
+        """Say what becomes true of an entry from a place in the story on (cdx-4)."""
+        with self._change(entry) as (tx, found, _):
+            knowers = frozenset(known_to) if known_to is not None else None
+            progressions.add(tx, found.id, Progression(text, read_place(tx, since), knowers, tuple(aliases)))
+        return self.find(found.id)
+
+    def remove_progression(self, entry: str, number: int) -> Entry:
+        """Remove a progression by the number it is shown with."""
+        with self._change(entry) as (tx, found, _):
+            progressions.remove(tx, _find_progression(tx, found, number).id)
+        return self.find(found.id)
+
+    def set_knowledge(
+        self,
+        entry: str,
+        knower: str,
+        *,
+        progression: int | None = None,
+        since: str | None = None,
+        undo: bool = False,
+    ) -> tuple[Entry, str]:
+        """Say who knows an entry or one of its progressions, and since when (cdx-8); return entry and knower's id."""
+        others = () if knower == READER else (knower,)
+        with self._change(entry, *others) as (tx, found, named):
+            knower_id = named[0].id if named else knower
+            fact = found.source
+            if progression is not None:
+                fact = f"{found.source}#{_find_progression(tx, found, progression).number}"
+            if undo:
+                knowledge.remove(tx, fact, knower_id)
+            else:
+                position = None if since is None else read_place(tx, since)
+                knowledge.put(tx, KnownFact(fact=fact, knower=knower_id, since=position))
+        return found, knower_id
+
+    def pin(self, entry: str, where: str, mode: Literal["include", "exclude"] | None = "include") -> Entry:
+        """Include or exclude an entry wherever a document or conversation is written; None takes that back (cdx-9)."""
+        with self._change(entry) as (tx, found, _):
+            if mode is None:
+                edits.unpin_entry(tx, where, found.id)
+            else:
+                edits.pin_entry(tx, where, found.id, PinMode(mode))
+        return found
+
+    def preview_rename(self, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
+        """List every place that a rename would change (man-4)."""
+        with self._read() as reading:
+            return preview_rename(reading, old, new, history=history)
+
+    def rename(self, old: str, new: str, *, history: bool = False) -> str:
+        """Rename everywhere; return the id by which the rename can be undone."""
+        with self._write() as tx:
+            return apply_rename(tx, old, new, history=history)
+
+    def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
+        """Undo a rename, by default the last one."""
+        with self._write() as tx:
+            return undo_rename(tx, rename_id)
+
+    def _entries(self) -> Sequence[Entry]:
+        codex = self._view.snapshot(Codex)
+        return codex.entries if codex is not None else ()
+
+    @contextmanager
+    def _change(self, name: str, *others: str) -> Iterator[tuple[WriteTransaction, Entry, list[Entry]]]:
+        """Change one entry, with others that are only named.
+
+        An entry that only the series of a book has gets one in the book, which says nothing of its own yet.
+        """
+        known = self._entries()
+        found, named = _find(known, name), [_find(known, other) for other in others]
+        with self._write() as tx:
+            if tx.row(entry_rows, id=found.id) is None:
+                edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
+            yield tx, found, named
+
+    @staticmethod
+    def _values(
+        tx: WriteTransaction,
+        before: Entry | None,
+        *,
+        kind: str | None,
+        level: str | None,
+        aliases: Sequence[str] | None,
+        description: str | None,
+        details: Mapping[str, str] | None,
+        tags: Sequence[str] | None,
+        notes: str | None,
+        known_to: Sequence[str] | None,
+        since: str | None,
+        exceptions: Sequence[str] | None,
+        case: str | None,
+    ) -> dict[str, Any]:
+        """Return the fields of an entry that something was said about."""
+        plain = {
+            "type": kind,
+            "level": level,
+            "aliases": aliases,
+            "description": description,
+            "tags": tags,
+            "notes": notes,
+        }
+        values: dict[str, Any] = {field: value for field, value in plain.items() if value is not None}
+        rules = {"without": exceptions, "case": case}
+        new_rules = {name: value for name, value in rules.items() if value is not None}
+        if new_rules:
+            values["rules"] = {**(msgspec.to_builtins(before.rules) if before is not None else {}), **new_rules}
+        if details is not None:
+            merged = {**(before.details if before is not None else {}), **details}
+            values["details"] = {name: value for name, value in merged.items() if name and value}
+        if known_to is not None:
+            knowers = [who for who in known_to if who != NOBODY]
+            values["known_to"] = None if list(known_to) == [EVERYBODY] else knowers
+        if since is not None:
+            values["since"] = None if since == START else read_place(tx, since)
+        return values
+
+
+def _find(entries: Sequence[Entry], name: str) -> Entry:
+    return find_by_name(
+        entries,
+        name.removeprefix("codex:entity:"),
+        what="entry",
+        id_of=lambda entry: entry.id,
+        names_of=lambda entry: entry.names,
+        code=Code.STORE_NOT_FOUND,
+    )
+
+
+def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:
+    """Return a progression by the number it is shown with; those of a series come first, and only it changes them."""
+    own = progressions.list_progressions(tx, entry.id)
+    shared = len(entry.progressions) - len(own)
+    if not shared < number <= len(entry.progressions):
+        whose = f", the first {shared} of them in its series" if shared else ""
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            f"{entry.name} has {len(entry.progressions)} progressions{whose}. Nothing was changed.",
+        )
+    return own[number - shared - 1]

@@ -1,0 +1,243 @@
+"""Continuity between requests: kept in the store, or in the process for projects outside it (ctx-8, pre-1).
+
+A request of the same place, recipe, model and vantage goes on where the last one stopped, also in another process.
+A place is a document or a branch of a conversation. A branch is known by its newest message at the time of the
+request: later requests look for it from their own newest message backwards, so a branch that forked earlier does not
+inherit timers of messages it never had.
+
+Every assembly is recorded under an id with the continuity it would hand on, and with its prefix hash. The continuity
+takes effect when the answer is recorded, or reported under that id. Rows are written in the background, in batches:
+an assembly does not wait for the disk, and losing a row costs cached tokens and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.continuity import Continuity
+from fabula.context.request import Request
+from fabula.context.result import Result
+from fabula.continuity import edits
+from fabula.continuity.edits import MAX_ASSEMBLIES, MAX_CONTINUITIES, MAX_PREFIXES, ContinuityKey
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id
+from fabula.core.story import Vantage
+from fabula.store.store import Store
+
+log = logging.getLogger("fabula.workspace")
+Value = TypeVar("Value")
+
+BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked for
+DELAY = 0.05  # seconds until queued rows are written
+
+
+class ContinuityKeys(Struct, frozen=True):
+    """Where the continuity of a request is found: at its own place, or at those it descends from."""
+
+    place: ContinuityKey
+    ancestors: tuple[ContinuityKey, ...]  # of a branch, the nearest first
+    skill: str
+
+    @property
+    def prefix(self) -> str:
+        """The key of the last prefix hash."""
+        return self.place.prefix_key(self.skill)
+
+
+def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -> ContinuityKeys:
+    """Return the keys of a request; `branch` holds the ids of the conversation's active path, oldest first."""
+    place = ContinuityKey(
+        recipe=request.recipe, model=request.model, vantage=vantage.name, document=request.document_id
+    )
+    if not request.conversation_id:
+        return ContinuityKeys(place, (), request.skill_id)
+    leaves = (*reversed(branch[-BRANCH_MESSAGES:]), "")  # the empty one: before anything was said
+    places = [replace(place, document="", branch=f"{request.conversation_id}|{leaf}") for leaf in leaves]
+    return ContinuityKeys(places[0], tuple(places[1:]), request.skill_id)
+
+
+class ContinuityStore(Protocol):
+    """Keeps the continuity of one workspace or one read-only project."""
+
+    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
+        """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
+        ...
+
+    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
+        """Remember the prefix hash of an assembly and what it would hand on; return the assembly's id."""
+        ...
+
+    def commit(self, project_id: str, assembly_id: str) -> None:
+        """Let the next request follow on from this assembly, because its answer was recorded."""
+        ...
+
+
+class ProcessContinuity:
+    """Continuity kept in this process alone, within a bound."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places: OrderedDict[str, Continuity] = OrderedDict()  # by the keys of places and of families
+        self._prefixes: OrderedDict[str, str] = OrderedDict()
+        self._assemblies: OrderedDict[str, tuple[ContinuityKeys, Continuity]] = OrderedDict()
+
+    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
+        """Return what the last request of this kind left."""
+        wanted = [*(key.row_key for key in (keys.place, *keys.ancestors)), keys.place.family]
+        with self._lock:
+            found = next((self._places[key] for key in wanted if key in self._places), Continuity())
+            return replace(found, prefix_hash=self._prefixes.get(keys.prefix, ""))
+
+    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
+        """Remember an assembly; return its id."""
+        assembly_id = new_id()
+        with self._lock:
+            _put(self._prefixes, keys.prefix, result.stable_prefix_hash, MAX_PREFIXES)
+            _put(self._assemblies, assembly_id, (keys, result.continuity), MAX_ASSEMBLIES)
+        return assembly_id
+
+    def commit(self, project_id: str, assembly_id: str) -> None:
+        """Let the next request follow on from this assembly."""
+        with self._lock:
+            if assembly_id not in self._assemblies:
+                raise _unknown_assembly(assembly_id)
+            keys, continuity = self._assemblies.pop(assembly_id)
+            for key in filter(None, (keys.place.row_key, keys.place.family)):
+                _put(self._places, key, continuity, MAX_CONTINUITIES)
+
+
+def _put(rows: OrderedDict[str, Value], key: str, value: Value, limit: int) -> None:
+    rows[key] = value
+    rows.move_to_end(key)
+    while len(rows) > limit:
+        rows.popitem(last=False)
+
+
+def _unknown_assembly(assembly_id: str) -> FabulaError:
+    return FabulaError(
+        Code.ASSEMBLY_UNKNOWN,
+        f"No assembly {assembly_id!r} waits for its answer: it was reported already, or is too old. "
+        "Nothing was changed.",
+    )
+
+
+class _Assembly(Struct):
+    """One assembly whose rows are still to be written."""
+
+    project_id: str
+    keys: ContinuityKeys
+    continuity: Continuity
+    is_answered: bool = False
+
+
+class StoredContinuity:
+    """Continuity of all projects of a store. Threads may share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        self._queue: dict[str, _Assembly] = {}  # by id, oldest first
+        self._writing: dict[str, _Assembly] = {}  # taken by the thread, not yet on the disk
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+
+    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
+        """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
+        with self._changed:
+            queued = [one for one in self._assemblies().values() if one.project_id == project_id]
+        prefix_hash = next(
+            (one.continuity.prefix_hash for one in reversed(queued) if one.keys.prefix == keys.prefix), None
+        )
+        answered = [one for one in queued if one.is_answered]
+        found = next((one.continuity for one in reversed(answered) if one.keys.place == keys.place), None)
+        if found is None and answered:
+            self.flush()  # one of them may be of an ancestor or of the family: the store knows which is nearest
+        if found is None or prefix_hash is None:
+            with self._store.read(project=project_id) as reading:
+                if prefix_hash is None:
+                    prefix_hash = edits.load_prefix(reading, keys.place, keys.skill)
+                if found is None:
+                    found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
+        return replace(found, prefix_hash=prefix_hash)
+
+    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
+        """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id."""
+        assembly_id = new_id()
+        with self._changed:
+            self._queue[assembly_id] = _Assembly(project_id, keys, result.continuity)
+            if self._thread is None and not self._is_closing:
+                self._thread = threading.Thread(target=self._run, name="fabula-continuity", daemon=True)
+                self._thread.start()
+                self._store.before_close(self.close)
+            self._changed.notify_all()
+        return assembly_id
+
+    def commit(self, project_id: str, assembly_id: str) -> None:
+        """Let the next request follow on from this assembly, made by this process or another."""
+        with self._changed:
+            queued = self._queue.get(assembly_id)
+            if queued is not None and queued.project_id == project_id:
+                if queued.is_answered:
+                    raise _unknown_assembly(assembly_id)
+                queued.is_answered = True
+                return
+            self._changed.wait_for(lambda: assembly_id not in self._writing)
+        with self._store.write(project=project_id) as tx:
+            edits.commit_assembly(tx, assembly_id)
+
+    def flush(self) -> None:
+        """Write everything that is queued now; a row that cannot be written is logged and dropped."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._writing)
+            self._writing, self._queue = self._queue, {}
+        try:
+            for project_id in {one.project_id for one in self._writing.values()}:
+                self._write(project_id)
+        finally:
+            with self._changed:
+                self._writing = {}
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Write what is queued, and end the thread."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        self.flush()
+
+    def _assemblies(self) -> dict[str, _Assembly]:
+        return {**self._writing, **self._queue}
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._queue) or self._is_closing)
+                if self._is_closing:
+                    return
+                self._changed.wait_for(lambda: self._is_closing, timeout=DELAY)
+            self.flush()
+
+    def _write(self, project_id: str) -> None:
+        try:
+            with self._store.write(project=project_id) as tx:
+                for assembly_id, one in self._writing.items():
+                    if one.project_id != project_id:
+                        continue
+                    if one.is_answered:
+                        edits.save_prefix(tx, one.keys.place, one.keys.skill, one.continuity.prefix_hash)
+                        edits.commit(tx, one.keys.place, one.continuity)
+                    else:
+                        key, skill = one.keys.place, one.keys.skill
+                        edits.record_assembly(tx, key, skill, one.continuity, assembly_id=assembly_id)
+        except FabulaError as error:
+            log.warning("continuity of project %s was not written: %s", project_id, error.code.value)

@@ -1,0 +1,243 @@
+"""What a person can do with lorebooks: import, edit, try on a text, export, turn into codex entries (inj-7, inj-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.codex import Entry
+from fabula.codex import edits as codex_edits
+from fabula.context.trace import Reason
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Perspective, Vantage
+from fabula.formats.lore import editing
+from fabula.formats.lore.field_maps import LorebookContents
+from fabula.formats.lore.files import read_lorebook, write_lorebook
+from fabula.formats.lore.other_programs import WORLD_INFO
+from fabula.formats.lore.to_codex import convert_to_codex, list_lost_features
+from fabula.lorebook import edits
+from fabula.lorebook.edits import Lorebook
+from fabula.lorebook.model import Activation, CardCharacter, EntryRef, ScanContext, ScanMessage, StoryLimits
+from fabula.lorebook.scan_order import make_title
+from fabula.lorebook.snapshot import Lorebooks, ScanRequest, parse_active_lorebook
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.names import find_by_name
+from fabula.workspace.story_places import read_place
+from fabula.workspace.verbs import ProjectVerbs
+
+START, END, EVERYBODY, NOBODY = "start", "end", "everybody", "nobody"
+TEST_ENCODING = "o200k_base"
+
+
+class LorebookSummary(Struct, frozen=True):
+    """A lorebook and how many entries it has; None where it cannot be read."""
+
+    book: Lorebook
+    entry_count: int | None
+
+
+class HiddenLoreEntry(Struct, frozen=True):
+    """An entry that a reader at a place of the story must not see, and why."""
+
+    ref: EntryRef
+    title: str
+    reason: Reason
+
+
+class LorebookTrial(Struct, frozen=True):
+    """What a text activates: one result for each group of books with the same rules, and the hidden entries."""
+
+    activations: tuple[Activation, ...]
+    hidden: list[HiddenLoreEntry]
+
+
+class LorebookVerbs(ProjectVerbs):
+    """The lorebooks of an open project; a book is named by its id or name, an entry by its number."""
+
+    def list_lorebooks(self) -> list[LorebookSummary]:
+        """List every book by name."""
+        with self._read() as reading:
+            return [LorebookSummary(book, _count_entries(book)) for book in edits.list_lorebooks(reading)]
+
+    def read(self, book: str) -> tuple[Lorebook, LorebookContents]:
+        """Return a book as it is stored, and what it means."""
+        with self._read() as reading:
+            found = _find(reading, book)
+        return found, editing.parse_lorebook(found)
+
+    def create(self, name: str, *, rules: str = "fabula") -> Lorebook:
+        """Make an empty book."""
+        empty = Lorebook(name=name, book={"name": name, "entries": {}}, format=WORLD_INFO.name)
+        return self._save_new(replace(empty, rules=rules))
+
+    def import_file(self, path: Path, *, rules: str = "") -> tuple[Lorebook, LorebookContents]:
+        """Import a lorebook, or a card with the book it has, to be read by its own rules or by others."""
+        book = read_lorebook(path)
+        stored = self._save_new(replace(book, rules=rules) if rules else book)
+        return stored, editing.parse_lorebook(stored)
+
+    def export_file(
+        self,
+        book: str,
+        path: Path,
+        *,
+        into: Path | None = None,
+        as_world_info: bool = False,
+        overwrite: bool = False,
+    ) -> tuple[Lorebook, tuple[str, ...]]:
+        """Write a book as it came, or as world info; return it, and what is lost.
+
+        `into` is the picture or archive of which a copy gets the card.
+        """
+        with self._read() as reading:
+            found = _find(reading, book)
+        warnings: tuple[str, ...] = ()
+        if as_world_info:
+            found, warnings = editing.convert_to_world_info(found)
+        write_lorebook(found, path, into=into, overwrite=overwrite)
+        return found, warnings
+
+    def try_text(
+        self, text: str, *, book: str | None = None, place: str | None = None, context_tokens: int = 8192
+    ) -> LorebookTrial:
+        """Find the entries that a text activates, in the books in use or in one book.
+
+        With a place, the answer is for a reader who has come that far in the story; without, for the author.
+        """
+        timeline = self._view.timeline
+        with self._read() as reading:
+            in_use = [one for one in edits.list_lorebooks(reading) if one.active]
+            books = in_use if book is None else [_find(reading, book)]
+            position = None if place is None else read_place(reading, place)
+        for one in books:
+            editing.parse_lorebook(one)  # refuses a book that cannot be read, with the reason
+        lorebooks = Lorebooks(self._project.id, [parse_active_lorebook(one, editing.parse_lorebook) for one in books])
+        reasons: Mapping[EntryRef, Reason] = {}
+        if position is not None:
+            reasons = lorebooks.find_hidden(Vantage(Perspective.READER, position), timeline)
+        character = CardCharacter(name=lorebooks.find_card_character("").name)
+        request = ScanRequest(
+            messages=(ScanMessage("", text),),
+            earlier_count=0,
+            context=ScanContext(max_context=context_tokens, character=character),
+            seed=(self._project.id, "test"),
+            include_names=False,
+            hidden=frozenset(reasons),
+        )
+        hidden = [
+            HiddenLoreEntry(ref, make_title(ref, lorebooks.entries[ref]), reason) for ref, reason in reasons.items()
+        ]
+        return LorebookTrial(lorebooks.scan(request, load_encoding(TEST_ENCODING)), hidden)
+
+    def add_entry(self, book: str, fields: Mapping[str, Any]) -> tuple[Lorebook, int]:
+        """Add an entry, with fields by their names in world info; return the book and the entry's number."""
+        with self._write() as tx:
+            found = _find(tx, book)
+            changed, uid = editing.add_entry(found, **fields)
+            return _save(tx, found, changed), uid
+
+    def edit_entry(self, book: str, uid: int, fields: Mapping[str, Any]) -> Lorebook:
+        """Change some fields of an entry; all others stay as they came."""
+        with self._write() as tx:
+            found = _find(tx, book)
+            return _save(tx, found, editing.patch_entry(found, uid, **fields))
+
+    def remove_entry(self, book: str, uid: int) -> Lorebook:
+        """Remove an entry."""
+        with self._write() as tx:
+            found = _find(tx, book)
+            return _save(tx, found, editing.remove_entry(found, uid))
+
+    def limit_entry(
+        self,
+        book: str,
+        uid: int,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        known_to: Sequence[str] | None = None,
+    ) -> Lorebook:
+        """Say from which chapter to which an entry holds, and who may know it; what is not given stays.
+
+        `start`, `end` and `everybody` take a limit away, and `nobody` is the empty list of those who know it.
+        """
+        with self._write() as tx:
+            found = _find(tx, book)
+            entry = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
+            story = (entry.story if entry is not None else None) or StoryLimits()
+            if since is not None:
+                story = replace(story, since=None if since == START else _read_document(tx, since))
+            if until is not None:
+                story = replace(story, until=None if until == END else _read_document(tx, until))
+            if known_to is not None:
+                knowers = tuple(name for name in known_to if name != NOBODY)
+                story = replace(story, known_to=None if list(known_to) == [EVERYBODY] else knowers)
+            return _save(tx, found, editing.patch_entry(found, uid, story=story))
+
+    def use(self, book: str, *, active: bool = True, rules: str = "") -> Lorebook:
+        """Use a book or use it no longer, by the rules it has or by others."""
+        with self._write() as tx:
+            found = _find(tx, book)
+            return _save(tx, found, replace(found, active=active, rules=rules or found.rules))
+
+    def remove(self, book: str) -> Lorebook:
+        """Remove a book; return what it was."""
+        with self._write() as tx:
+            found = _find(tx, book)
+            edits.remove_lorebook(tx, found.id, expected=found.version)
+        return found
+
+    def make_codex_entries(self, book: str, *, keep_active: bool = False) -> tuple[Lorebook, list[Entry], list[str]]:
+        """Make codex entries of a book, which is then no longer used unless `keep_active` says so.
+
+        Return the book, its entries, and what of the book codex entries cannot express.
+        """
+        with self._write() as tx:
+            found = _find(tx, book)
+            entries = convert_to_codex(found)
+            codex_edits.put_all(tx, entries)
+            if not keep_active:
+                _save(tx, found, replace(found, active=False))
+        return found, entries, list_lost_features(found)
+
+    def _save_new(self, book: Lorebook) -> Lorebook:
+        with self._write() as tx:
+            return edits.get_lorebook(tx, edits.save_lorebook(tx, book))  # which refuses rules that it does not know
+
+
+def _find(reading: ReadTransaction, name: str) -> Lorebook:
+    return find_by_name(
+        edits.list_lorebooks(reading),
+        name,
+        what="lorebook",
+        id_of=lambda book: book.id,
+        names_of=lambda book: (book.name,),
+        code=Code.STORE_NOT_FOUND,
+    )
+
+
+def _save(tx: WriteTransaction, before: Lorebook, after: Lorebook) -> Lorebook:
+    return edits.get_lorebook(tx, edits.save_lorebook(tx, after, expected=before.version))
+
+
+def _count_entries(book: Lorebook) -> int | None:
+    try:
+        return len(editing.parse_lorebook(book).book.entries)
+    except FabulaError:
+        return None
+
+
+def _read_document(reading: ReadTransaction, text: str) -> str:
+    """Return a document by its id or title; a lorebook has no places inside of one."""
+    position = read_place(reading, text)
+    if position.offset:
+        raise FabulaError(
+            Code.LOREBOOK_INVALID,
+            f"{text!r} lies inside a document: an entry begins and ends with whole ones. Nothing was changed.",
+        )
+    return position.document

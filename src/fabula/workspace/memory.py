@@ -1,0 +1,241 @@
+"""What a person can do with memory: remember, confirm, dismiss, edit, forget, learn and preview (mem-2, mem-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin
+from fabula.constraints import edits as constraint_edits
+from fabula.context.recipes import UserProfile
+from fabula.context.request import Request
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import current_timestamp
+from fabula.core.story import Position
+from fabula.manuscript.tables import documents
+from fabula.memory import edits, samples
+from fabula.memory.confidence import MIN_CONFIDENCE, compute_confidence
+from fabula.memory.learning import analyse_outcomes, learn
+from fabula.memory.model import (
+    Decision,
+    MemoryItem,
+    MemoryKind,
+    MemoryOrigin,
+    MemoryScope,
+    MemoryState,
+    SuggestionOutcome,
+    WriterProfile,
+)
+from fabula.memory.outcomes import format_episode, record_outcome
+from fabula.memory.preview import MemoryPreview, preview_memory
+from fabula.settings.values import get_value
+from fabula.store.store import Store
+from fabula.store.transaction import WriteTransaction
+from fabula.workspace.story_places import read_place
+from fabula.workspace.verbs import ProjectVerbs
+
+REMEMBERED_KINDS = (MemoryKind.PREFERENCE, MemoryKind.EPISODE)  # what a person can state; samples are chosen
+
+
+class MemoryRecord(Struct, frozen=True, kw_only=True):
+    """A memory as people see it: with its confidence of today, and the ids of the memories that it contradicts.
+
+    A learnt memory of which too little is left is resting: it is kept and not used.
+    """
+
+    item: MemoryItem
+    scope: MemoryScope
+    confidence: float
+    is_resting: bool
+    contradicts: tuple[str, ...] = ()
+
+
+class LearningReport(Struct, frozen=True, kw_only=True):
+    """What was learnt from outcomes: new proposals, and the ids of memories that changed or were withdrawn."""
+
+    outcome_count: int
+    proposed: tuple[MemoryRecord, ...]
+    changed: tuple[str, ...]
+    withdrawn: tuple[str, ...]
+
+
+class MemoryVerbs(ProjectVerbs):
+    """The memory of an open project and of its person; `of_user` means what holds in all the person's books."""
+
+    def list_memories(
+        self, *, kind: str | None = None, state: str | None = None, of_user: bool = False
+    ) -> list[MemoryRecord]:
+        """List memories of the project and of the person, or of the person alone."""
+        scopes = (MemoryScope.USER,) if of_user else (MemoryScope.PROJECT, MemoryScope.USER)
+        with self._read() as reading:
+            found = [(scope, item) for scope in scopes for item in edits.list_memories(reading, scope=scope)]
+        contradictions = edits.find_contradictions([item for _, item in found])
+        return [
+            _make_record(item, scope, contradictions.get(item.id, ()))
+            for scope, item in found
+            if kind in (None, item.kind.value) and state in (None, item.state.value)
+        ]
+
+    def remember(
+        self,
+        text: str = "",
+        *,
+        kind: str = "preference",
+        outcome: str = "",
+        since: str | None = None,
+        of_user: bool = False,
+    ) -> MemoryRecord:
+        """Remember a text, or a recorded outcome as an episode; it joins a memory that says the same."""
+        if kind not in REMEMBERED_KINDS:
+            known = " and ".join(REMEMBERED_KINDS)
+            raise _refuse(f"Memories of the kinds {known} can be stated, not {kind!r}.")
+        scope = _scope(of_user)
+        with self._write() as tx:
+            position = None if since is None else read_place(tx, since)
+            if outcome:
+                episode, place = format_episode(tx, outcome)
+                text, kind, position = text or episode, MemoryKind.EPISODE, position or place
+            if not text.strip():
+                raise _refuse("Say what to remember.")
+            return _make_record(edits.remember(tx, text, kind=MemoryKind(kind), scope=scope, since=position), scope)
+
+    def confirm(
+        self, memory: str, *, everywhere: bool = False, as_constraint: bool = False, of_user: bool = False
+    ) -> MemoryRecord:
+        """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
+        scope = _scope(of_user)
+        with self._write() as tx:
+            item = edits.confirm_memory(tx, memory, today=current_timestamp(), scope=scope)
+            if as_constraint:
+                _add_constraint(tx, item)
+            if everywhere and not of_user:
+                item, scope = edits.move_to_user(tx, memory), MemoryScope.USER
+        return _make_record(item, scope)
+
+    def dismiss(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
+        """Dismiss a proposal; the same evidence does not bring it back."""
+        with self._write() as tx:
+            return _make_record(edits.dismiss_memory(tx, memory, scope=_scope(of_user)), _scope(of_user))
+
+    def edit(
+        self,
+        memory: str,
+        *,
+        text: str | None = None,
+        confidence: float | None = None,
+        since: str | None = None,
+        of_user: bool = False,
+    ) -> MemoryRecord:
+        """Change what is given; a new text counts as the person's own words."""
+        scope, given = _scope(of_user), {"text": text, "confidence": confidence}
+        values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        with self._write() as tx:
+            if since is not None:
+                values["since"] = read_place(tx, since)
+            edits.edit_memory(tx, memory, values, scope=scope)
+            return _make_record(edits.get_memory(tx, memory, scope=scope), scope)
+
+    def forget(self, memory: str, *, of_user: bool = False) -> None:
+        """Forget a memory for good, with its evidence."""
+        with self._write() as tx:
+            edits.forget_memory(tx, memory, scope=_scope(of_user))
+
+    def record_outcome(
+        self,
+        suggestion: str,
+        *,
+        rewritten_text: str | None = None,
+        rejected: bool = False,
+        skill: str = "",
+        place: str | None = None,
+        memory_sources: Sequence[str] = (),
+    ) -> SuggestionOutcome:
+        """Record that a suggestion was rejected, rewritten, or otherwise accepted as it was."""
+        rewritten = Decision.ACCEPTED if rewritten_text is None else Decision.REWRITTEN
+        with self._write() as tx:
+            return record_outcome(
+                tx,
+                SuggestionOutcome(
+                    suggestion=suggestion,
+                    rewritten_text=rewritten_text or "",
+                    decision=Decision.REJECTED if rejected else rewritten,
+                    skill=skill,
+                    position=None if place is None else read_place(tx, place),
+                    memory_sources=tuple(memory_sources),
+                ),
+            )
+
+    def learn(self) -> LearningReport:
+        """Analyse what was accepted, rejected and rewritten, and propose the preferences it shows."""
+        with self._read() as reading:  # this may take seconds, in which others can write
+            analysis = analyse_outcomes(reading)
+        with self._write() as tx:
+            result = learn(tx, today=current_timestamp(), analysis=analysis)
+            proposed = [edits.get_memory(tx, memory_id) for memory_id in result.proposed]
+        return LearningReport(
+            outcome_count=result.outcome_count,
+            proposed=tuple(_make_record(item, MemoryScope.PROJECT) for item in proposed),
+            changed=tuple(result.changed),
+            withdrawn=tuple(result.withdrawn),
+        )
+
+    def preview(self, request: Request) -> MemoryPreview:
+        """Return which memories the prompt of a request would contain, and why it omits the others."""
+        recent = self._project.working_memory(current_timestamp())
+        result = self._project.inspect(request, working_memory=recent)
+        profile = self._view.snapshot(UserProfile)
+        return preview_memory(result, profile.text if profile is not None else "")
+
+    def add_sample(self, document: str, *, first: str, last: str) -> MemoryRecord:
+        """Copy a passage of a document as an example of the writer's style, by its first and last words."""
+        with self._write() as tx:
+            row = tx.require(documents, id=read_place(tx, document).document)
+            start, end = samples.find_passage(row.text, first, last)
+            item = samples.add_style_sample(tx, row.text[start:end], end=Position(row.id, end))
+            return _make_record(item, MemoryScope.PROJECT)
+
+
+def read_writer_profile(store: Store, user: str) -> WriterProfile:
+    """Return what a person says about themselves (mem-5)."""
+    with store.read(user=user) as reading:
+        return edits.get_profile(reading)
+
+
+def write_writer_profile(store: Store, user: str, text: str, *, expected: int | None = None) -> WriterProfile:
+    """Write a person's profile; refused if it has another version than the expected one by now."""
+    with store.write(user=user) as tx:
+        edits.write_profile(tx, text, expected=expected)
+        return edits.get_profile(tx)
+
+
+def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str] = ()) -> MemoryRecord:
+    is_learnt = item.origin is MemoryOrigin.LEARNED and item.state is MemoryState.CONFIRMED
+    return MemoryRecord(
+        item=item,
+        scope=scope,
+        confidence=compute_confidence(item, current_timestamp()),
+        is_resting=is_learnt and item.confidence < MIN_CONFIDENCE,
+        contradicts=tuple(contradicts),
+    )
+
+
+def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:
+    constraint = Constraint(
+        id=item.id,
+        text=item.text,
+        kind=ConstraintKind.STYLE,
+        origin=ConstraintOrigin.LEARNED,
+        created_at=current_timestamp(),
+        since=item.since,
+    )
+    constraint_edits.create(tx, constraint, limit=get_value(tx, "limits.constraints"))
+
+
+def _scope(of_user: bool) -> MemoryScope:
+    return MemoryScope.USER if of_user else MemoryScope.PROJECT
+
+
+def _refuse(sentence: str) -> FabulaError:
+    return FabulaError(Code.REQUEST_INVALID, f"{sentence} Nothing was changed.")

@@ -1,0 +1,81 @@
+"""What a person can do with presets: list, store, activate, remove, and look at where messages land (inj-1 … inj-3)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.recipes import RECIPES, Preset, Recipe, UserProfile, available_anchors
+from fabula.core.errors import Code, FabulaError
+from fabula.presets import edits
+from fabula.presets.edits import StoredPreset
+from fabula.presets.layout import LayoutRow, make_layout
+from fabula.workspace.verbs import ProjectVerbs
+
+NO_PRESET = Preset(nodes=())
+
+
+class PresetLayout(Struct, frozen=True):
+    """Where each message of a preset lands on the layout of a recipe; no preset if none is active."""
+
+    preset: Preset | None
+    recipe: str
+    rows: list[LayoutRow]
+
+
+class PresetVerbs(ProjectVerbs):
+    """The presets of an open project; one is named by its id or title, and an empty name means the active one."""
+
+    def list_presets(self) -> list[StoredPreset]:
+        """List every preset by title."""
+        with self._read() as reading:
+            return edits.list_presets(reading)
+
+    def find(self, name: str = "") -> Preset | None:
+        """Return a preset; None if the active one is meant and none is active."""
+        if not name:
+            return self._view.snapshot(Preset)
+        with self._read() as reading:
+            return edits.find(reading, name).preset
+
+    def lay_out(self, name: str = "", *, recipe: str = "novel") -> PresetLayout:
+        """Show where each message of a preset lands, from the top of the prompt to its end."""
+        chosen, preset = _find_recipe(recipe), self.find(name)
+        rows = make_layout(preset or NO_PRESET, chosen.preset, self._view.snapshot(UserProfile))
+        return PresetLayout(preset, chosen.name, rows)
+
+    def list_anchors(self, name: str = "") -> list[str]:
+        """List every anchor that a message may name: the built-in ones, then the preset's own."""
+        return list(available_anchors(self.find(name) or NO_PRESET))
+
+    def write(self, name: str, data: bytes | str, *, active: bool = False) -> Preset:
+        """Store a preset from JSON, in place of the one of that id or title; `active` activates it."""
+        parsed = edits.parse_preset(data)
+        with self._write() as tx:
+            same = [one.preset for one in edits.list_presets(tx) if name in (one.preset.id, one.preset.title)]
+            old = same[0] if len(same) == 1 else None
+            title = old.title if old is not None and old.id == name else name
+            preset_id = old.id if old is not None else parsed.id
+            stored_id = edits.put(tx, title, replace(parsed, id=preset_id), active=active)
+            return edits.get(tx, stored_id).preset
+
+    def activate(self, name: str | None) -> Preset | None:
+        """Make a preset the active one; with None, none is active."""
+        with self._write() as tx:
+            preset = None if name is None else edits.find(tx, name).preset
+            edits.activate(tx, None if preset is None else preset.id)
+        return preset
+
+    def remove(self, name: str) -> Preset:
+        """Remove a preset; return what it was."""
+        with self._write() as tx:
+            preset = edits.find(tx, name).preset
+            edits.remove(tx, preset.id)
+        return preset
+
+
+def _find_recipe(name: str) -> Recipe:
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        raise FabulaError(Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(RECIPES)}.")
+    return recipe

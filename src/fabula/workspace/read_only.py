@@ -1,0 +1,89 @@
+"""Projects outside the store: a sample, a project folder or a single text file, opened to look at (ppl-3).
+
+No server calls this: it reads whatever path it is given. Projects of the store are opened by `Workspace.project`,
+which never looks at the file system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from os.path import exists
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
+from fabula.core.errors import Code, FabulaError
+from fabula.core.view import View
+from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.skills.files import Skills
+from fabula.skills.project_skills import load_folder_skills
+from fabula.workspace.continuity import ProcessContinuity
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.project_folder import read_project
+from fabula.workspace.sources import all_sources
+
+if TYPE_CHECKING:
+    from fabula.search.embeddings.semantic_search import SemanticSearch
+    from fabula.store.store import Store
+
+SAMPLE = "sample:"
+
+
+def open_read_only(path: str | Path, *, meaning: SemanticSearch | None = None) -> ProjectHandle:
+    """Open a project folder, a text file or `sample:NAME`; what changes a project is refused on it.
+
+    Search goes by meaning too where `search.embedding` says so, or with the given `meaning`.
+    """
+    return open_view(read_view(path), meaning=meaning)
+
+
+def is_read_only(name: str | Path) -> bool:
+    """Is this a sample, or a path where something lies?"""
+    return str(name).startswith(SAMPLE) or exists(name)
+
+
+def read_view(path: str | Path) -> View:
+    """Read a project folder, a text file or `sample:NAME`, with the skills it brings along."""
+    name = str(path)
+    if not name.startswith(SAMPLE):
+        return _read_with_skills(Path(path))
+    sample = name.removeprefix(SAMPLE)
+    if sample not in sample_names():
+        raise FabulaError(
+            Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
+        )
+    with as_file(files("fabula") / "samples" / sample) as folder:
+        return _read_with_skills(folder)
+
+
+def sample_names() -> list[str]:
+    """List the sample stories that come with Fabula."""
+    return sorted(entry.name for entry in (files("fabula") / "samples").iterdir() if entry.is_dir())
+
+
+def _read_with_skills(path: Path) -> View:
+    view = read_project(path)
+    return View(view.project, view.timeline, {**view.snapshots, Skills: load_folder_skills(path)})
+
+
+def open_view(
+    view: View | Callable[[str], View],
+    *,
+    settings: EngineSettings = DEFAULT_SETTINGS,
+    meaning: SemanticSearch | None = None,
+    store: Store | None = None,
+) -> ProjectHandle:
+    """Open a project that is at hand as a view, or as a function that returns one for a conversation.
+
+    What a model writes for it is recorded in `store`, if one is given.
+    """
+    embedding = EmbeddingChoice(meaning)
+    return ProjectHandle(
+        (lambda conversation: view) if isinstance(view, View) else view,
+        Engine(all_sources(embedding), settings=settings),
+        embedding=embedding,
+        continuity=ProcessContinuity(),
+        store=store,
+        owns_embedding=True,
+    )

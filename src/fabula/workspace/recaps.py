@@ -1,0 +1,76 @@
+"""What a person can do with recaps: list, edit, remove, reorder and rebuild those of a conversation (cnv-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from fabula.conversation.recaps import editing
+from fabula.conversation.recaps.model import RecapEntry
+from fabula.core.errors import Code, FabulaError
+from fabula.jobs.triggers.messages import queue_rebuild
+from fabula.jobs.triggers.recap_settings import RECAP_SETTINGS, read_recap_rules
+from fabula.settings.values import read_values
+from fabula.store.transaction import ReadTransaction
+from fabula.workspace.verbs import ProjectVerbs
+
+
+class RecapSettings(Struct, frozen=True):
+    """The settings of recaps with their values, and the names of those whose stored value cannot be used."""
+
+    values: dict[str, Any]
+    unusable: tuple[str, ...]
+
+
+class RecapVerbs(ProjectVerbs):
+    """Summaries and recaps of the conversations of an open project; background jobs make them."""
+
+    def list_recaps(self, conversation: str) -> list[RecapEntry]:
+        """List the summaries, then the recaps of a conversation."""
+        with self._read() as reading:
+            return editing.list_recaps(reading, conversation)
+
+    def edit(self, conversation: str, item: str, text: str, *, expected_version: int | None = None) -> RecapEntry:
+        """Replace the text of a summary or recap by a person's; no job replaces that."""
+        with self._write() as tx:
+            _check_item(tx, conversation, item)
+            max_chars = read_recap_rules(tx)[0].max_chars
+            return editing.edit_recap(tx, item, text, max_chars=max_chars, expected=expected_version)
+
+    def remove(self, conversation: str, item: str, *, expected_version: int | None = None) -> None:
+        """Remove a summary or recap; only a rebuild makes it again."""
+        with self._write() as tx:
+            _check_item(tx, conversation, item)
+            editing.remove_recap(tx, item, expected=expected_version)
+
+    def reorder(self, conversation: str, items: Sequence[str]) -> None:
+        """Put the recaps of a conversation in another order; `items` names each of them once."""
+        with self._write() as tx:
+            editing.reorder_recaps(tx, conversation, items)
+
+    def rebuild(self, conversation: str) -> str:
+        """Queue a job that makes all anew, except what a person wrote; return its key."""
+        with self._write() as tx:
+            return queue_rebuild(tx, conversation)
+
+    def read_settings(self) -> RecapSettings:
+        """Return when recaps are made and how long they may be."""
+        with self._read() as reading:
+            values = read_values(reading, RECAP_SETTINGS)
+        return RecapSettings(
+            {name: values[name] for name in RECAP_SETTINGS},
+            tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable),
+        )
+
+
+def _check_item(reading: ReadTransaction, conversation: str, item: str) -> None:
+    """Refuse a summary or recap that is not of this conversation."""
+    known = [entry.id for entry in editing.list_recaps(reading, conversation)]
+    if item not in known:
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            f"{conversation!r} has no summary or recap {item!r} (any more). "
+            f"There are: {', '.join(known) or 'none'}. Nothing was changed.",
+        )

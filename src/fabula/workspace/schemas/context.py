@@ -1,0 +1,204 @@
+"""Schemas of assembling, inspecting and explaining a prompt (ctx-2, ctx-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import UNSET, UnsetType, field
+
+from fabula.context.recipes.preset import Preset
+from fabula.context.request import Attachment, Request
+from fabula.context.result import Result
+from fabula.context.trace import Verdict
+from fabula.core.fragment import LAYERS, Layer
+from fabula.core.story import Perspective
+from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
+from fabula.workspace.schemas.schema import Schema, decode
+
+
+class AssembleRequest(Schema):
+    """A request for a prompt. Cursor and selection count UTF-16 units of the text as sent."""
+
+    project_id: str
+    document_id: str = ""
+    cursor_position: int | None = None
+    skill_id: str = "continue"
+    additional_input: str = ""
+    model: str = "gpt-4o"
+    window: int | None = None
+    encoding: str | None = None
+    reply_tokens: int | None = None
+    recipe: str = ""
+    preset: Preset | None = None
+    selection: tuple[int, int] | None = None
+    conversation_id: str = ""
+    mode: str = ""
+    speaker_id: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    revision: int | None = None
+    unsaved_text: str | None = None
+    perspective: Perspective | None = field(name="eyes", default=None)
+    character: str | None = None
+    late_joiners: bool | None = None
+    session: dict[str, str] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()
+
+
+class MessageSent(Schema):
+    """One message of a prompt, as it is sent to the model."""
+
+    role: str
+    content: str
+    attachments: tuple[str, ...] | UnsetType = UNSET
+
+
+class TokenShare(Schema):
+    """How many tokens one part of the prompt takes."""
+
+    tokens: int
+
+
+class LayerShare(Schema):
+    """What one layer takes of the prompt; `chunks` counts the fragments of the retrieved layer."""
+
+    tokens: int
+    truncated: bool
+    chunks: int | UnsetType = UNSET
+
+
+class BudgetShare(Schema):
+    """The window, the reserve for the answer, and what is left in all and for the layers."""
+
+    window: int
+    reply: int
+    total: int
+    layers: int
+
+
+class AssembledPrompt(Schema):
+    """An assembled prompt with its sums."""
+
+    prompt: str
+    messages: tuple[MessageSent, ...]
+    token_count: int
+    tokens_exact: bool
+    stable_prefix_hash: str
+    stable_prefix_unchanged: bool
+    layers: dict[Layer, LayerShare]
+    preset: TokenShare
+    identity: TokenShare
+    attachments: TokenShare
+    overhead: int
+    budget: BudgetShare
+    model: str
+    vantage: str
+    warnings: tuple[str, ...]
+    assembly_id: str | UnsetType = UNSET
+
+
+class FragmentVerdict(Schema):
+    """What became of one fragment, and why."""
+
+    source: str
+    title: str
+    layer: str
+    included: bool
+    reason: str
+    why: str
+    token_count: int
+    score: float
+    text: str
+
+
+class InspectedPrompt(AssembledPrompt, kw_only=True):
+    """An assembled prompt with a verdict for every fragment."""
+
+    fragments: tuple[FragmentVerdict, ...]
+
+
+class Explanation(Schema):
+    """Everything a prompt says of one name."""
+
+    name: str
+    verdicts: tuple[FragmentVerdict, ...]
+
+
+def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Request:
+    """Read a request from JSON. `text_of` returns a document's stored text, to count units in."""
+    wire = decode(data, AssembleRequest, what="request")
+    fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
+    sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
+
+    def to_offset(units: int) -> int:
+        return units if sent is None else map_to_normalised(sent, utf16_to_code_points(sent, units))
+
+    if wire.cursor_position is not None:
+        fields["cursor"] = to_offset(wire.cursor_position)
+    if wire.selection is not None:
+        fields["selection"] = (to_offset(wire.selection[0]), to_offset(wire.selection[1]))
+    if wire.unsaved_text is not None:
+        fields["unsaved_text"] = normalise(wire.unsaved_text)
+    return Request(**fields)
+
+
+def describe_prompt(result: Result) -> AssembledPrompt:
+    """Describe an assembled prompt."""
+    return AssembledPrompt(**_prompt_fields(result))
+
+
+def describe_inspection(result: Result) -> InspectedPrompt:
+    """Describe an inspected prompt, every fragment with its verdict."""
+    return InspectedPrompt(**_prompt_fields(result), fragments=tuple(map(describe_verdict, result.trace)))
+
+
+def describe_explanation(name: str, verdicts: Iterable[Verdict]) -> Explanation:
+    """Describe why something of that name is, or is not, in the prompt."""
+    return Explanation(name=name, verdicts=tuple(map(describe_verdict, verdicts)))
+
+
+def describe_verdict(verdict: Verdict) -> FragmentVerdict:
+    """Describe what became of one fragment."""
+    return FragmentVerdict(
+        source=verdict.source,
+        title=verdict.title,
+        layer=verdict.layer.value if verdict.layer is not None else "preset",
+        included=verdict.included,
+        reason=verdict.reason.value,
+        why=verdict.sentence,
+        token_count=verdict.tokens,
+        score=round(verdict.score, 4),
+        text=verdict.text,
+    )
+
+
+def _prompt_fields(result: Result) -> dict[str, Any]:
+    budget, rendered = result.budget, result.rendered
+    return {
+        "prompt": result.prompt,
+        "messages": tuple(
+            MessageSent(role=one.role, content=one.content, attachments=one.attachments or UNSET)
+            for one in result.messages
+        ),
+        "token_count": result.token_count,
+        "tokens_exact": result.exact,
+        "stable_prefix_hash": result.stable_prefix_hash,
+        "stable_prefix_unchanged": result.stable_prefix_unchanged,
+        "layers": {layer: _layer_share(result, layer) for layer in LAYERS},
+        "preset": TokenShare(tokens=result.preset_tokens),
+        "identity": TokenShare(tokens=result.identity_tokens),
+        "attachments": TokenShare(tokens=rendered.attachment_tokens),
+        "overhead": rendered.overhead,
+        "budget": BudgetShare(window=budget.window, reply=budget.reply, total=budget.total, layers=budget.layer_tokens),
+        "model": result.model.name,
+        "vantage": result.vantage.name,
+        "warnings": result.warnings,
+        "assembly_id": result.assembly_id or UNSET,
+    }
+
+
+def _layer_share(result: Result, layer: Layer) -> LayerShare:
+    report = result.layers[layer]
+    chunks = report.chunks if report.chunks is not None else UNSET
+    return LayerShare(tokens=report.tokens, truncated=report.truncated, chunks=chunks)

@@ -1,0 +1,102 @@
+"""Schemas of background jobs and what they cost."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from fabula.jobs.model import JobSummary, MonthlySpending
+from fabula.workspace.jobs import ProjectJobs
+from fabula.workspace.schemas.schema import Schema
+
+
+class JobInfo(Schema):
+    """One job; times are in UTC, costs in millionths of a dollar."""
+
+    key: str
+    kind: str
+    state: str
+    reason: str | None = field(name="why")
+    note: str | None
+    queued_at: str = field(name="queued")
+    due_at: str = field(name="due")
+    started_at: str | None = field(name="started")
+    ended_at: str | None = field(name="ended")
+    seconds: float | None
+    tries: int
+    cost_micros: int = field(name="micros")
+    runs_again: bool = field(name="again")
+    is_stopping: bool = field(name="stopping")
+
+
+class BreakerInfo(Schema):
+    """A kind of job that failed several times in a row, and until when it waits."""
+
+    kind: str
+    failures: int
+    open_until: str | None
+    reason: str = field(name="why")
+
+
+class SpendingInfo(Schema):
+    """What background work may cost this month and what it cost so far, in millionths of a dollar."""
+
+    month: str
+    budget_micros: int
+    spent_micros: int
+    by_kind: dict[str, int]
+
+
+class ProjectJobsInfo(Schema):
+    """The background work of one project."""
+
+    project_id: str
+    jobs: tuple[JobInfo, ...]
+    breakers: tuple[BreakerInfo, ...]
+    spending: SpendingInfo = field(name="money")
+
+
+def describe_project_jobs(found: ProjectJobs) -> ProjectJobsInfo:
+    """Describe the background work of one project."""
+    return ProjectJobsInfo(
+        project_id=found.project.id,
+        jobs=tuple(_describe_job(job) for job in found.jobs),
+        breakers=tuple(
+            BreakerInfo(
+                kind=breaker.kind,
+                failures=breaker.failures,
+                open_until=breaker.open_until or None,
+                reason=breaker.reason,
+            )
+            for breaker in found.breakers
+        ),
+        spending=describe_spending(found.spending),
+    )
+
+
+def _describe_job(job: JobSummary) -> JobInfo:
+    return JobInfo(
+        key=job.key,
+        kind=job.kind,
+        state=job.state.value,
+        reason=job.reason or None,
+        note=job.note or None,
+        queued_at=job.queued_at,
+        due_at=job.due_at,
+        started_at=job.started_at or None,
+        ended_at=job.ended_at or None,
+        seconds=job.seconds,
+        tries=job.tries,
+        cost_micros=job.cost_micros,
+        runs_again=job.runs_again,
+        is_stopping=job.is_stopping,
+    )
+
+
+def describe_spending(spending: MonthlySpending) -> SpendingInfo:
+    """Describe the budget and the costs of a month."""
+    return SpendingInfo(
+        month=spending.month,
+        budget_micros=spending.budget,
+        spent_micros=spending.spent,
+        by_kind=dict(spending.by_kind),
+    )

@@ -1,0 +1,93 @@
+"""Schemas of lorebooks and of what a text activates in them (inj-7, inj-8)."""
+
+from __future__ import annotations
+
+from fabula.context.trace import EXPLANATIONS
+from fabula.formats.lore.field_maps import LorebookContents
+from fabula.lorebook.edits import Lorebook
+from fabula.lorebook.model import Activation, LoreEntry
+from fabula.lorebook.source import explain_verdict
+from fabula.workspace.lorebooks import HiddenLoreEntry, LorebookSummary, LorebookTrial
+from fabula.workspace.schemas.schema import Schema
+
+
+class LorebookInfo(Schema):
+    """A lorebook in a list; `entries` is how many it has, None where it cannot be read."""
+
+    id: str
+    name: str
+    format: str
+    rules: str
+    active: bool
+    entries: int | None
+
+
+class LorebookPage(Schema):
+    """The entries of a lorebook, and what of it has no equal here."""
+
+    name: str
+    entries: tuple[LoreEntry, ...]
+    warnings: tuple[str, ...]
+
+
+class LoreVerdictInfo(Schema):
+    """Whether a text activates an entry, and why."""
+
+    book: str
+    uid: int
+    title: str
+    active: bool
+    reason: str
+    why: str
+
+
+def describe_lorebook(summary: LorebookSummary) -> LorebookInfo:
+    """Describe a lorebook in a list."""
+    book = summary.book
+    return LorebookInfo(
+        id=book.id,
+        name=book.name,
+        format=book.format,
+        rules=book.rules,
+        active=book.active,
+        entries=summary.entry_count,
+    )
+
+
+def describe_contents(book: Lorebook, contents: LorebookContents) -> LorebookPage:
+    """Describe the entries of a lorebook."""
+    return LorebookPage(name=book.name, entries=tuple(contents.book.entries), warnings=contents.warnings)
+
+
+def describe_trial(trial: LorebookTrial) -> list[LoreVerdictInfo]:
+    """Describe what a text activates, and last the entries that a reader must not see."""
+    rows = [row for activation in trial.activations for row in describe_activation(activation)]
+    return [*rows, *map(describe_hidden, trial.hidden)]
+
+
+def describe_activation(activation: Activation) -> list[LoreVerdictInfo]:
+    """Describe the verdict on every entry of one scan, the active ones first."""
+    rows = [
+        LoreVerdictInfo(
+            book=verdict.ref.book,
+            uid=verdict.ref.uid,
+            title=verdict.title,
+            active=verdict.active,
+            reason=verdict.reason.value,
+            why=explain_verdict(verdict),
+        )
+        for verdict in activation.verdicts
+    ]
+    return sorted(rows, key=lambda row: not row.active)
+
+
+def describe_hidden(hidden: HiddenLoreEntry) -> LoreVerdictInfo:
+    """Describe an entry that a reader must not see."""
+    return LoreVerdictInfo(
+        book=hidden.ref.book,
+        uid=hidden.ref.uid,
+        title=hidden.title,
+        active=False,
+        reason=hidden.reason.value,
+        why=EXPLANATIONS[hidden.reason],
+    )

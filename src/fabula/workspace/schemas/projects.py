@@ -1,0 +1,93 @@
+"""Schemas of projects, saves and the health of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fabula.manuscript.projects import ProjectSummary
+from fabula.store.doctor import HealthFinding
+from fabula.store.save.checking import SaveReport
+from fabula.workspace.schemas.schema import Schema
+
+
+class ProjectInfo(Schema):
+    """What a list of projects says of one; times are in UTC."""
+
+    id: str
+    title: str
+    kind: str
+    language: str
+    made: str
+    changed: str
+    version: int
+    documents: int
+    characters: int
+
+
+class SaveVerification(Schema):
+    """Whether a save would load, how many rows it has by table, and why it would not."""
+
+    loads: bool
+    code: str | None
+    reason: str
+    rows: dict[str, int]
+    warnings: tuple[str, ...]
+
+
+class HealthCheck(Schema):
+    """One finding about a store."""
+
+    name: str
+    state: str
+    sentence: str
+
+
+class HealthReport(Schema):
+    """All findings about a store."""
+
+    store: str
+    findings: tuple[HealthCheck, ...]
+
+
+def describe_project(summary: ProjectSummary, documents: int, characters: int) -> ProjectInfo:
+    """Describe a project with its extent."""
+    return ProjectInfo(
+        id=summary.id,
+        title=summary.title,
+        kind=summary.kind,
+        language=summary.language,
+        made=summary.created_at,
+        changed=summary.updated_at,
+        version=summary.version,
+        documents=documents,
+        characters=characters,
+    )
+
+
+def describe_verification(report: SaveReport) -> SaveVerification:
+    """Describe the check of a save."""
+    return SaveVerification(
+        loads=report.is_loadable,
+        code=report.code.value if report.code is not None else None,
+        reason=report.reason,
+        rows=report.row_counts,
+        warnings=report.warnings,
+    )
+
+
+def describe_health(location: str, findings: Iterable[HealthFinding]) -> HealthReport:
+    """Describe the health of a store."""
+    checks = [HealthCheck(name=one.name, state=one.state.value, sentence=one.sentence) for one in findings]
+    return HealthReport(store=location, findings=tuple(checks))
+
+
+class BookInfo(Schema):
+    """One book of a series."""
+
+    id: str
+    title: str
+
+
+def describe_book(summary: ProjectSummary) -> BookInfo:
+    """Describe a book of a series."""
+    return BookInfo(id=summary.id, title=summary.title)

@@ -1,0 +1,59 @@
+"""Schemas of a search by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fabula.core.view import View
+from fabula.search.corpus import CONVERSATION_PREFIX
+from fabula.search.find import FoundPassage
+from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.search import mark_words
+
+
+class PassageInfo(Schema):
+    """A passage that answers, with its place; `marks` are the spans of the words that were looked for.
+
+    A passage of a conversation has neither a document nor a place in one, but a time.
+    """
+
+    source: str
+    document_id: str | None
+    chapter: int | None
+    title: str
+    start: int | None
+    end: int | None
+    at: str
+    score: float
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+class SearchReport(Schema):
+    """The passages that answer a few words, best first."""
+
+    words: str
+    passages: tuple[PassageInfo, ...]
+    warnings: tuple[str, ...]
+
+
+def describe_search(view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str]) -> SearchReport:
+    """Describe what a search of a project found."""
+    passages = tuple(_describe_passage(view, one, words) for one in found)
+    return SearchReport(words=words, passages=passages, warnings=tuple(warnings))
+
+
+def _describe_passage(view: View, found: FoundPassage, words: str) -> PassageInfo:
+    passage, in_document = found.passage, not found.document_id.startswith(CONVERSATION_PREFIX)
+    return PassageInfo(
+        source=passage.source,
+        document_id=found.document_id if in_document else None,
+        chapter=view.timeline.chapter_number(found.document_id),
+        title=passage.title,
+        start=passage.start if in_document else None,
+        end=passage.end if in_document else None,
+        at=passage.at,
+        score=round(found.score, 4),
+        text=passage.text,
+        marks=tuple(mark_words(passage.text, words)),
+    )

@@ -1,0 +1,62 @@
+"""What a person can do with settings: their own, and those of a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.core.errors import FabulaError
+from fabula.core.view import Language
+from fabula.manuscript import projects
+from fabula.settings import edits
+from fabula.settings.registry import SettingScope, find_setting, is_reserved
+from fabula.settings.values import (
+    SettingReport,
+    list_settings,
+    list_unknown,
+    parse_value,
+    read_values,
+    report_setting,
+)
+from fabula.store.store import LOCAL_USER, Store
+from fabula.workspace.schemas.settings import SettingList
+from fabula.workspace.setting_edits import set_setting
+
+
+class SettingVerbs:
+    """The settings of a person and, where one is named, of a project; the project's count before the person's."""
+
+    def __init__(self, store: Store, project: str | None = None, *, user: str = LOCAL_USER) -> None:
+        self._store = store
+        self._user = user
+        found = None if project is None else projects.find_project(store, project)
+        self._project_id = None if found is None else found.id
+        self.language: Language = "zh" if found is not None and found.language == "zh" else "en"
+
+    def list_settings(self) -> SettingList:
+        """List every setting with its value and where that comes from, and stored names that are no settings."""
+        with self._store.read(project=self._project_id, user=self._user) as reading:
+            return SettingList(settings=list_settings(reading, language=self.language), unknown=list_unknown(reading))
+
+    def get(self, name: str) -> SettingReport:
+        """Return one setting with its value and where that comes from."""
+        definition = find_setting(name)
+        with self._store.read(project=self._project_id, user=self._user) as reading:
+            return report_setting(read_values(reading, [definition.name]), definition.name, self.language)
+
+    def set(self, name: str, value: Any, *, scope: SettingScope = "project") -> None:
+        """Set a setting of the project or the person; it takes effect at once."""
+        with self._store.write(project=self._project_id, user=self._user) as tx:
+            set_setting(tx, name, value, scope=scope)
+
+    def set_text(self, name: str, text: str, *, scope: SettingScope = "project") -> None:
+        """Set a setting to a value that was typed: a word, a text, or any JSON value."""
+        try:
+            value = text if is_reserved(name) else parse_value(find_setting(name), text)
+        except FabulaError:
+            value = text  # the name is no setting: setting it is refused with the nearest ones
+        self.set(name, value, scope=scope)
+
+    def reset(self, name: str, *, scope: SettingScope = "project") -> None:
+        """Return a setting to its default."""
+        with self._store.write(project=self._project_id, user=self._user) as tx:
+            edits.reset(tx, name, scope=scope)

@@ -1,0 +1,71 @@
+"""The sources of every prompt, and what each is told of the packages beside its own.
+
+Material packages do not import each other. What one needs of another (lorebooks read the conversation, memory
+compares itself with the constraints) is handed to its source here.
+"""
+
+from __future__ import annotations
+
+from fabula.codex.characters import collect_characters
+from fabula.codex.source import CodexSource
+from fabula.constraints import Constraints
+from fabula.constraints.source import ConstraintsSource
+from fabula.context.gather import Source
+from fabula.context.request import SourceRequest
+from fabula.conversation.model import Conversations
+from fabula.conversation.recent import RecentConversationSource
+from fabula.conversation.source import ConversationSource
+from fabula.core.fragment import Fragment
+from fabula.core.view import View
+from fabula.lorebook.model import ScanMessage
+from fabula.lorebook.source import ConversationExcerpt, LorebookSource, get_character_name
+from fabula.manuscript.source import EditorSource, ProjectSource
+from fabula.manuscript.synopses.source import SynopsesSource
+from fabula.memory.episodes import EpisodeSource
+from fabula.memory.source import MemorySource
+from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.search.source import SearchSource
+from fabula.skills.source import SkillSource
+from fabula.workspace.search import find_names_near
+
+
+def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
+    """Return every source; a recipe names the ones it uses. `embedding` lets search compare by meaning too."""
+    return (
+        EditorSource(),
+        ConversationSource(),
+        SkillSource(),
+        ConstraintsSource(),
+        ProjectSource(),
+        CodexSource(),
+        LorebookSource(_read_conversation),
+        MemorySource(_constraint_fragments),
+        EpisodeSource(),
+        SynopsesSource(collect_characters),
+        SearchSource(_names_near_cursor, embedding),
+        RecentConversationSource(),
+    )
+
+
+def _constraint_fragments(view: View) -> tuple[Fragment, ...]:
+    rules = view.snapshot(Constraints)
+    return rules.fragments if rules is not None else ()
+
+
+def _read_conversation(view: View, conversation: str, limit: int) -> ConversationExcerpt:
+    """Return the newest final messages of a conversation as lorebooks scan them."""
+    conversations = view.snapshot(Conversations)
+    path = conversations.messages.get(conversation, ()) if conversations is not None else ()
+    final = [message for message in path if message.final]
+    latest = final[len(final) - limit :] if limit < len(final) else final
+    earlier = (path[0].number or 0) + len(final) - len(latest) if path else 0
+    user = next((message.speaker for message in reversed(final) if message.role == "user"), "")
+    return ConversationExcerpt(
+        tuple([ScanMessage(get_character_name(message.speaker), message.content) for message in latest]),
+        earlier,
+        get_character_name(user),
+    )
+
+
+def _names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:
+    return find_names_near(view, request.nearby)

@@ -1,0 +1,108 @@
+"""Bring manuscripts and saves in, and take them out (man-6, sav-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+from msgspec import Struct
+
+from fabula.codex import edits as codex
+from fabula.core.ids import new_id
+from fabula.core.view import Language
+from fabula.formats.manuscripts.files import read_manuscript, write_manuscript
+from fabula.manuscript import documents, projects
+from fabula.store.save.loading import LoadResult, load_save
+from fabula.store.save.manifest import SaveManifest
+from fabula.store.save.saving import make_slug, save_project
+from fabula.store.store import Store
+from fabula.workspace.read_only import read_view
+from fabula.workspace.views import copy_view
+
+Progress = Callable[[int, int], None]
+PROJECT_FILE = "project.toml"
+
+
+class ImportReport(Struct, frozen=True, kw_only=True):
+    """What an import brought in."""
+
+    project_id: str
+    documents: int
+    characters: int
+    entries: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def import_file(
+    store: Store,
+    path: Path,
+    *,
+    into: str | None = None,
+    title: str = "",
+    language: str = "",
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import a manuscript, or a project folder, as a new project or into one; in one transaction."""
+    folder = path.parent if path.name == PROJECT_FILE else path
+    if into is None and (folder / PROJECT_FILE).is_file():
+        project_id = copy_view(store, read_view(folder), title=title)
+        count, characters = projects.count_text(store, project_id)
+        return ImportReport(project_id=project_id, documents=count, characters=characters)
+    imported = read_manuscript(path)
+    book, warnings = imported.book, list(imported.warnings)
+    project_id = new_id() if into is None else projects.find_project(store, into).id
+    with store.write(project=project_id) as tx:
+        if into is None:
+            chosen = normalise_language(language) or _supported_language(book.language, warnings)
+            projects.insert(tx, project_id, title=title or book.title or path.stem, language=chosen)
+        added = documents.add_draft(tx, book, progress=progress)
+        codex.put_all(tx, imported.entries)
+    return ImportReport(
+        project_id=project_id,
+        documents=len(added),
+        characters=sum(len(draft.text) for draft in book.walk()),
+        entries=len(imported.entries),
+        warnings=tuple(warnings),
+    )
+
+
+def export_file(store: Store, project_id: str, path: Path, *, overwrite: bool = False) -> None:
+    """Write a project's manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
+    with store.read(project=project_id) as reading:
+        project, _, _ = projects.load_project(reading)
+        book = documents.make_draft(reading, title=project.title, language=project.language)
+    write_manuscript(book, path, overwrite=overwrite)
+
+
+def default_save_path(title: str) -> Path:
+    """Return the file name of a save: the project's title in plain letters."""
+    return Path(f"{make_slug(title) or 'project'}.fabula")
+
+
+def save_file(
+    store: Store, project_id: str, path: Path, *, user: str | None, progress: Progress | None = None
+) -> SaveManifest:
+    """Save a project as one file; with `user`, also that person's profile, memories and settings."""
+    return save_project(store, project_id, path, user=user, progress=progress)
+
+
+def load_file(
+    store: Store, path: Path, *, replace: str | None, user: str | None, progress: Progress | None = None
+) -> LoadResult:
+    """Load a save as a new project, or in place of the named one; whole or not at all."""
+    target = projects.find_project(store, replace).id if replace is not None else None
+    return load_save(store, path, project_id=target, replace=replace is not None, user=user, progress=progress)
+
+
+def normalise_language(tag: str) -> str:
+    """Return the language of a tag: `zh-Hans` is zh."""
+    return tag.lower().replace("_", "-").split("-")[0]
+
+
+def _supported_language(tag: str, warnings: list[str]) -> str:
+    language = normalise_language(tag) or "en"
+    if language in get_args(Language):
+        return language
+    warnings.append(f"It says that its language is {tag!r}. Prompts are in English there; the text stays as it is.")
+    return "en"

@@ -1,0 +1,273 @@
+"""The workspace: one open store, and everything a process keeps for it.
+
+It connects the job triggers, so that every change queues the background work that follows from it, and keeps one
+engine, the views, the continuity and the embedding models for all projects. Interfaces open it once and ask it for
+projects. Opening a project looks at the store alone, never at a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from fabula.manuscript import projects, series
+from fabula.manuscript.projects import ProjectSummary
+from fabula.store.store import LOCAL_USER, Store
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
+
+    from fabula.context.engine import Engine, EngineSettings
+    from fabula.context.request import Principal
+    from fabula.core.view import View
+    from fabula.jobs.model import JobState
+    from fabula.jobs.worker import Worker
+    from fabula.memory.model import WriterProfile
+    from fabula.search.embeddings.choice import EmbeddingChoice
+    from fabula.search.embeddings.semantic_search import SemanticSearch
+    from fabula.store.save.loading import LoadResult
+    from fabula.workspace.continuity import StoredContinuity
+    from fabula.workspace.jobs import ProjectJobs
+    from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.schemas.projects import ProjectInfo
+    from fabula.workspace.settings import SettingVerbs
+    from fabula.workspace.transfer import ImportReport, Progress
+    from fabula.workspace.views import ProjectViews
+
+THREADS = 16  # verbs that run beside an event loop at once
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+class Workspace:
+    """An open store with its projects. Threads may share it; close it, or use it in a `with` block."""
+
+    def __init__(
+        self, store: Store, *, settings: EngineSettings | None = None, meaning: SemanticSearch | None = None
+    ) -> None:
+        """Take over an open store. `meaning` compares passages by meaning, whatever the settings say."""
+        store.hooks.on_first_write(lambda: _connect_triggers(store))
+        self.store = store
+        self._settings = settings
+        self._meaning = meaning
+        self._worker: Worker | None = None
+
+    @classmethod
+    def open(cls, location: str | Path | None = None, *, worker: bool = False) -> Workspace:
+        """Open a data folder, a database file or a PostgreSQL address; the usual data folder by default.
+
+        The store is made or brought up to date first. With `worker`, background jobs run in this process.
+        """
+        workspace = cls(Store.open(location))
+        if worker:
+            workspace.start_worker()
+        return workspace
+
+    # What only some commands need is imported and made when it is first used, so that a small command starts at once.
+    @cached_property
+    def views(self) -> ProjectViews:
+        """The projects as immutable views, cached for all callers."""
+        from fabula.workspace.views import ProjectViews
+
+        return ProjectViews(self.store)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The one engine of this process."""
+        from fabula.context.engine import Engine, EngineSettings
+        from fabula.settings.values import read_machine_limits
+        from fabula.workspace.sources import all_sources
+
+        return Engine(
+            all_sources(self._embedding), settings=self._settings or EngineSettings(limits=read_machine_limits())
+        )
+
+    @cached_property
+    def _embedding(self) -> EmbeddingChoice:
+        from fabula.search.embeddings.choice import EmbeddingChoice
+
+        return EmbeddingChoice(self._meaning)
+
+    @cached_property
+    def _continuity(self) -> StoredContinuity:
+        from fabula.workspace.continuity import StoredContinuity
+
+        return StoredContinuity(self.store)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(THREADS, thread_name_prefix="fabula")
+
+    def project(self, name: str, principal: Principal | None = None) -> ProjectHandle:
+        """Open a project of the store by its id or title, for a principal; for the owner by default."""
+        from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
+
+        project_id, asking = projects.find_project(self.store, name).id, principal or OWNER_PRINCIPAL
+        return ProjectHandle(
+            lambda conversation: self.views.view(project_id, user=asking.user, conversation=conversation),
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=asking,
+            store=self.store,
+        )
+
+    def projects(self) -> list[ProjectSummary]:
+        """List all projects, the one changed last first."""
+        return projects.list_projects(self.store)
+
+    def create_project(self, title: str, *, language: str = "en", principal: Principal | None = None) -> ProjectHandle:
+        """Make an empty project and open it."""
+        from fabula.workspace.transfer import normalise_language
+
+        chosen = normalise_language(language) or "en"
+        return self.project(projects.create(self.store, title, language=chosen), principal)
+
+    def copy_project(self, view: View, *, title: str = "", principal: Principal | None = None) -> ProjectHandle:
+        """Make a project of everything a view holds (a folder, a file or a sample), in one transaction; open it."""
+        from fabula.workspace.views import copy_view
+
+        return self.project(copy_view(self.store, view, title=title), principal)
+
+    def describe_projects(self) -> list[ProjectInfo]:
+        """List all projects with the number of their documents and characters."""
+        from fabula.workspace.schemas.projects import describe_project
+
+        return [describe_project(one, *projects.count_text(self.store, one.id)) for one in self.projects()]
+
+    def import_manuscript(
+        self,
+        path: Path,
+        *,
+        into: str | None = None,
+        title: str = "",
+        language: str = "",
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Import a manuscript file or folder as a new project, or into one (man-6)."""
+        from fabula.workspace.transfer import import_file
+
+        return import_file(self.store, path, into=into, title=title, language=language, progress=progress)
+
+    def load_save(
+        self, path: Path, *, replace: str | None = None, with_person: bool = False, progress: Progress | None = None
+    ) -> LoadResult:
+        """Load a save as a new project, or in place of one that is backed up first (sav-2)."""
+        from fabula.workspace.transfer import load_file
+
+        user = LOCAL_USER if with_person else None
+        return load_file(self.store, path, replace=replace, user=user, progress=progress)
+
+    def settings(self, project: str | None = None) -> SettingVerbs:
+        """Return the settings of the person and, where one is named, of a project."""
+        from fabula.workspace.settings import SettingVerbs
+
+        return SettingVerbs(self.store, project)
+
+    def create_series(self, title: str, *, language: str = "en") -> str:
+        """Make a series without books; return its id (man-3)."""
+        return series.create(self.store, title, language=language)
+
+    def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary]:
+        """Let a book share the codex of a series; return both."""
+        joined, shared = projects.find_project(self.store, book), projects.find_project(self.store, name)
+        series.add_book(self.store, joined.id, shared.id)
+        return joined, shared
+
+    def leave_series(self, book: str) -> ProjectSummary:
+        """Take a book out of its series; return it."""
+        left = projects.find_project(self.store, book)
+        series.remove_book(self.store, left.id)
+        return left
+
+    def list_books(self, name: str) -> list[ProjectSummary]:
+        """List the books of a series, by title."""
+        return series.list_books(self.store, projects.find_project(self.store, name).id)
+
+    def start_worker(self, *, threads: int = 2) -> Worker:
+        """Run background jobs of all projects in this process until the workspace is closed."""
+        from fabula.jobs.worker import Worker
+        from fabula.workspace.handlers.job_kinds import job_kinds
+
+        if self._worker is None:
+            self._worker = Worker(self.store, job_kinds(self.views), threads=threads)
+            self._worker.start()
+        return self._worker
+
+    def read_profile(self, *, principal: Principal | None = None) -> WriterProfile:
+        """Return what a person says about themselves (mem-5)."""
+        from fabula.workspace.memory import read_writer_profile
+
+        return read_writer_profile(self.store, principal.user if principal is not None else LOCAL_USER)
+
+    def write_profile(
+        self, text: str, *, expected_version: int | None = None, principal: Principal | None = None
+    ) -> WriterProfile:
+        """Write a person's profile; refused if it has another version than the expected one by now."""
+        from fabula.workspace.memory import write_writer_profile
+
+        user = principal.user if principal is not None else LOCAL_USER
+        return write_writer_profile(self.store, user, text, expected=expected_version)
+
+    def list_jobs(
+        self, project: str | None = None, *, states: Sequence[str] = (), limit: int = 100
+    ) -> list[ProjectJobs]:
+        """List background jobs of one project by id or title, or of all; `limit` counts for each project."""
+        from fabula.workspace.jobs import list_project_jobs
+
+        return list_project_jobs(self.store, project, states=states, limit=limit)
+
+    def run_jobs(self, *, threads: int = 2, until: Event | None = None) -> Counter[JobState]:
+        """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
+        from fabula.workspace.handlers.job_kinds import job_kinds
+        from fabula.workspace.jobs import run_due_jobs
+
+        return run_due_jobs(self.store, job_kinds(self.views), threads=threads, until=until)
+
+    async def call(
+        self, verb: Callable[Parameters, Answer], /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Answer:
+        """Run a verb beside the event loop: `await workspace.call(project.assemble, request)`."""
+        import asyncio
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+
+    def flush(self) -> None:
+        """Write what is queued to be written: after it, another process sees all that this one remembers."""
+        self._continuity.flush()
+
+    def close(self) -> None:
+        """Stop the worker, write what is queued, and let go of the store."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+        in_use = vars(self)  # what was never used was never made
+        if "_threads" in in_use:
+            self._threads.shutdown()
+        if "_continuity" in in_use:
+            self._continuity.close()
+        if "_embedding" in in_use:
+            self._embedding.close()
+        self.store.close()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _connect_triggers(store: Store) -> None:
+    from fabula.jobs.triggers.connect import connect_triggers
+
+    connect_triggers(store)

@@ -1,0 +1,76 @@
+"""The conversation source: the latest messages of the request's conversation, in order."""
+
+from __future__ import annotations
+
+from fabula.context.trace import Reason
+from fabula.conversation.model import Conversations, Message
+from fabula.core.fragment import Layer, Part
+from tests.manuscript.stories import ask, chapter, everything, sources, story
+
+
+def make_messages(count: int, words: int = 4) -> list[Message]:
+    return [
+        Message(id=f"m{n}", role="assistant" if n % 2 else "user", content=f"Message {n:04} " + "so " * words + "on.")
+        for n in range(count)
+    ]
+
+
+def test_messages_stand_in_their_order_with_their_roles() -> None:
+    result = ask(story(chapter(1, "One."), talk=make_messages(3)), conversation_id="desk", recipe="chat")
+    spoken = [(message.role, message.content[:12]) for message in result.messages if message.content.startswith("Mess")]
+    assert spoken == [("user", "Message 0000"), ("assistant", "Message 0001"), ("user", "Message 0002")]
+    assert sources(result, "history:") == ["history:m0", "history:m1", "history:m2"]
+
+
+def test_they_belong_to_the_immediate_layer_and_stand_behind_the_text() -> None:
+    result = ask(story(chapter(1, "One came."), talk=make_messages(2)), conversation_id="desk")
+    assert result.prompt.index("One came.") < result.prompt.index("Message 0000")
+    assert {v.layer for v in result.trace if v.source.startswith("history:")} == {Layer.IMMEDIATE}
+
+
+def test_without_a_conversation_nothing_is_told_of_it() -> None:
+    fabula = story(chapter(1, "One."), talk=make_messages(3))
+    assert "Message 0" not in everything(ask(fabula))
+    assert "Message 0" not in everything(ask(fabula, conversation_id="another"))
+
+
+def test_the_newest_messages_stay_and_the_oldest_go() -> None:
+    result = ask(
+        story(chapter(1, "One."), talk=make_messages(200, 40)), conversation_id="desk", recipe="character-chat"
+    )
+    kept = sources(result, "history:")
+    assert kept == [f"history:m{n}" for n in range(200 - len(kept), 200)]
+    assert 1 <= len(kept) < 200
+    gone = [v.reason for v in result.trace if v.source.startswith("history:") and not v.included]
+    assert gone
+    assert set(gone) <= {Reason.HISTORY_CAP, Reason.WINDOW_STEP, Reason.NO_ROOM}
+
+
+def test_the_window_stops_at_the_first_message_that_does_not_fit() -> None:
+    talk = [*make_messages(3), Message(id="long", role="user", content="long " * 20_000), *make_messages(5)[3:]]
+    result = ask(story(chapter(1, "One."), talk=talk), conversation_id="desk", recipe="chat", window=8192)
+    assert sources(result, "history:") == ["history:m3", "history:m4"]
+
+
+def test_the_current_input_appears_once_and_last() -> None:
+    result = ask(
+        story(chapter(1, "One."), talk=make_messages(3)),
+        conversation_id="desk",
+        recipe="chat",
+        additional_input="And now this.",
+    )
+    assert result.prompt.count("And now this.") == 1
+    assert result.prompt.endswith("And now this.")
+    assert "And now this." in result.messages[-1].content
+
+
+def test_a_speaker_is_kept_beside_the_words() -> None:
+    fragments = Conversations("p", {"a": [Message(id="m", role="user", content="Hm.", speaker="Mara")]}).fragments["a"]
+    assert (fragments[0].source, fragments[0].title, fragments[0].part) == ("history:m", "Mara", Part.HISTORY)
+
+
+def test_an_empty_message_is_not_sent() -> None:
+    talk = [Message(id="a", role="user", content="  \n"), Message(id="b", role="assistant", content="Hm.")]
+    result = ask(story(chapter(1, "One."), talk=talk), conversation_id="desk", recipe="chat")
+    assert sources(result, "history:") == ["history:b"]
+    assert all(message.content.strip() for message in result.messages)

@@ -1,0 +1,169 @@
+"""One door for every format: recognised by content, refused with advice, written whole or not at all."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.formats.manuscripts.files import (
+    WRITABLE_FORMATS,
+    ManuscriptFormat,
+    read_manuscript,
+    write_manuscript,
+)
+from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
+from tests.formats.manuscripts.books import CHINESE, ENGLISH, make_zip
+
+
+@pytest.mark.parametrize("book", [ENGLISH, CHINESE])
+@pytest.mark.parametrize("kind", WRITABLE_FORMATS)
+def test_every_format_is_known_by_its_content_whatever_its_name(
+    book: ManuscriptDraft, kind: ManuscriptFormat, tmp_path: Path
+) -> None:
+    path = tmp_path / "book.bin"
+    write_manuscript(book, path, kind)
+    assert read_manuscript(path).book == book
+
+
+def test_the_ending_of_the_name_chooses_the_format(tmp_path: Path) -> None:
+    for name in ("a.md", "a.epub", "a.docx"):
+        write_manuscript(ENGLISH, tmp_path / name)
+        assert read_manuscript(tmp_path / name).book == ENGLISH
+
+
+def test_an_unpacked_epub_is_read_from_its_folder(tmp_path: Path) -> None:
+    write_manuscript(ENGLISH, tmp_path / "a.epub")
+    with zipfile.ZipFile(tmp_path / "a.epub") as archive:
+        archive.extractall(tmp_path / "folder")
+    assert read_manuscript(tmp_path / "folder").book == ENGLISH
+
+
+def test_a_zip_of_texts_is_a_folder_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(make_zip({"x/1.md": "# One\n\na", "x/2.txt": "b"}))
+    book = read_manuscript(tmp_path / "a.zip").book
+    assert [(draft.title, draft.text) for draft in book.drafts] == [("One", "a"), ("2", "b")]
+
+
+def test_a_single_rtf_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.rtf").write_bytes(rb"{\rtf1\ansi Chapter 1\par It was {\i dark}.\par Chapter 2\par Light.}")
+    assert [(d.title, d.text) for d in read_manuscript(tmp_path / "a.rtf").book.drafts] == [
+        ("Chapter 1", "It was *dark*."),
+        ("Chapter 2", "Light."),
+    ]
+
+
+def test_a_book_without_a_title_is_called_like_its_file(tmp_path: Path) -> None:
+    (tmp_path / "The Lamp.txt").write_text("第一章 海\n　　海上有灯，没有人知道。\n")
+    book = read_manuscript(tmp_path / "The Lamp.txt").book
+    assert (book.title, book.language) == ("The Lamp", "zh")
+
+
+def test_an_empty_file_is_a_book_without_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    imported = read_manuscript(tmp_path / "a.txt")
+    assert imported.book.drafts == ()
+    assert "no text" in imported.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "word"),
+    [
+        ("a.pdf", b"%PDF-1.7 ...", "PDF"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Word"),
+        ("a.epub", b"just words", "no such file"),
+        ("a.txt", b"<!DOCTYPE html><html></html>", "web page"),
+        ("a.mobi", b"\0" * 60 + b"BOOKMOBI", "Kindle"),
+        ("a.zip", make_zip({"a.png": b"x"}), "no manuscript"),
+        ("a.odt", make_zip({"mimetype": b"x", "content.xml": b"<x/>"}), "OpenDocument"),
+        ("a.epub", make_zip({"a.md": b"x" * 500})[:60], "whole ZIP"),
+        ("a.md", b"\xfd\xfc\x81\x8d\xff" * 50, "Save it as UTF-8"),
+        ("a.fabula", make_zip({"manifest.json": b"{}", "projects.jsonl": b"{}"}), "fabula load"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",  # bytes of a ZIP tell the time, and are no name
+)
+def test_what_cannot_be_read_is_refused_with_advice(name: str, data: bytes, word: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FabulaError) as raised:
+        read_manuscript(tmp_path / name)
+    assert raised.value.code is Code.IMPORT_UNREADABLE
+    assert word in raised.value.sentence
+
+
+def test_a_missing_file_and_a_project_of_ours_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FabulaError, match="nothing at that path"):
+        read_manuscript(tmp_path / "none.md")
+    (tmp_path / "project.toml").write_text("")
+    with pytest.raises(FabulaError, match="already"):
+        read_manuscript(tmp_path)
+
+
+def test_a_name_that_leaves_the_archive_is_refused_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "a.epub").write_bytes(make_zip({"META-INF/container.xml": b"<c/>", "../x": b"y"}))
+    with pytest.raises(FabulaError) as raised:
+        read_manuscript(tmp_path / "a.epub")
+    assert raised.value.code is Code.IMPORT_UNSAFE
+
+
+def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("mine")
+    with pytest.raises(FabulaError) as raised:
+        write_manuscript(ENGLISH, path)
+    assert raised.value.code is Code.EXPORT_REFUSED
+    assert path.read_text() == "mine"
+    write_manuscript(ENGLISH, path, overwrite=True)
+    assert read_manuscript(path).book == ENGLISH
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "none", "missing/a.md"])
+def test_a_refused_export_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FabulaError) as raised:
+        write_manuscript(ENGLISH, tmp_path / name)
+    assert raised.value.code is Code.EXPORT_REFUSED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("mine")
+
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FabulaError, match="No space left"):
+        write_manuscript(ENGLISH, path, overwrite=True)
+    assert path.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_target(tmp_path: Path) -> None:
+    with pytest.raises(FabulaError, match="folder"):
+        write_manuscript(ENGLISH, tmp_path, ManuscriptFormat.EPUB)
+
+
+@pytest.mark.parametrize("kind", WRITABLE_FORMATS)
+def test_a_long_novel_is_read_in_a_moment(kind: ManuscriptFormat, tmp_path: Path) -> None:
+    paragraph = "The lamp was lit, and *nobody* on the strand could say who had climbed the stair that night. " * 5
+    text = "\n\n".join([paragraph.strip()] * 16)
+    book = ManuscriptDraft(
+        title="Long", drafts=tuple(DocumentDraft(title=f"Chapter {n}", text=text) for n in range(1, 101))
+    )
+    write_manuscript(book, tmp_path / "long", kind)
+    start = time.perf_counter()
+    assert read_manuscript(tmp_path / "long").book == book
+    assert time.perf_counter() - start < 10  # about half a second; machines of the check are slow and shared
+
+
+def test_notes_come_in_but_do_not_go_out(tmp_path: Path) -> None:
+    book = ManuscriptDraft(
+        title="T",
+        drafts=(DocumentDraft(title="One", text="a"), DocumentDraft(title="N", kind=DocumentKind.NOTE, text="b")),
+    )
+    for kind in WRITABLE_FORMATS:
+        write_manuscript(book, tmp_path / kind, kind)
+        assert [draft.title for draft in read_manuscript(tmp_path / kind).book.drafts] == ["One"]

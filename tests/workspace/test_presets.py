@@ -1,0 +1,41 @@
+"""Presets: stored, activated, laid out and removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.workspace.project import ProjectHandle
+
+NODES = '[{"id": "brief", "content": "Be brief."}, {"type": "placeholder", "id": "mood"}]'
+
+
+def test_a_preset_is_stored_activated_and_removed(coast: ProjectHandle) -> None:
+    presets = coast.presets
+    presets.activate(None)
+    assert presets.find() is None
+    stored = presets.write("Mine", NODES)
+    assert presets.write("Mine", NODES, active=True).id == stored.id
+    assert presets.write(stored.id, NODES).title == "Mine"
+    active = presets.find()
+    assert active is not None
+    assert active.id == stored.id
+    assert presets.list_anchors()[-1] == "mood"
+    layout = presets.lay_out(recipe="chat")
+    assert (layout.preset, layout.recipe) == (active, "chat")
+    assert "brief" in [row.name for row in layout.rows]
+    assert presets.remove("Mine").id == stored.id
+    assert presets.find() is None
+
+
+def test_bad_input_is_refused(coast: ProjectHandle, read_only_coast: ProjectHandle) -> None:
+    for call, code in (
+        (lambda: coast.presets.find("Yours"), Code.STORE_NOT_FOUND),
+        (lambda: coast.presets.lay_out(recipe="opera"), Code.RECIPE_UNKNOWN),
+        (lambda: coast.presets.write("Odd", "["), Code.PRESET_INVALID),
+        (lambda: read_only_coast.presets.write("Mine", NODES), Code.PROJECT_READ_ONLY),
+    ):
+        with pytest.raises(FabulaError) as refusal:
+            call()
+        assert refusal.value.code is code
+    assert read_only_coast.presets.lay_out().rows
