@@ -221,6 +221,10 @@ def _open_and_leave(address: str) -> None:
     try:
         Store.open(address).close()
         print_line("opened")
+    except FabulaError as error:
+        print_line(f"{error.code.value}: {error.sentence}")
+    except Exception as error:
+        print_line(repr(error))
     finally:
         os._exit(0)
 
