@@ -6,7 +6,6 @@ and texts that were written again go to the standard error.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
@@ -121,6 +120,8 @@ def write(
         for problem in opened.describe_skill_problems(made.skill_id):
             print(problem, file=sys.stderr)
         try:
+            import asyncio
+
             completed = asyncio.run(_write(opened, made, choice, variants))
         except KeyboardInterrupt:
             print("\nStopped; what came is kept.", file=sys.stderr)
