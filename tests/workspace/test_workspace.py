@@ -97,12 +97,13 @@ def test_the_next_request_follows_on_from_an_answer_that_was_reported_in_another
     first = project.assemble(project.request(document_id="ch-06", window=8192))
     other = reopen(workspace).project("Coast")
     other.report_answer(first.assembly_id)
-    again = other.assemble(other.request(document_id="ch-06", window=8192, cursor=2000))
-    assert again.trace is not None
-    alone = workspace.project("Coast").engine.assemble(
-        project.request(document_id="ch-06", window=8192, cursor=2000), project.view
-    )
-    assert again.continuity != alone.continuity or again.prompt == alone.prompt
+    request = other.request(document_id="ch-06", window=8192, cursor=2000)
+    again = other.assemble(request)
+    following = other.engine.assemble(request, other.view, continuity=first.continuity)
+    alone = other.engine.assemble(request, other.view)
+    assert again.prompt == following.prompt
+    assert again.continuity == following.continuity
+    assert again.continuity != alone.continuity, "without the report it would have begun anew"
     with pytest.raises(FabulaError) as refusal:
         other.report_answer(first.assembly_id)
     assert refusal.value.code is Code.ASSEMBLY_UNKNOWN

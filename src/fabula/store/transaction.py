@@ -295,11 +295,14 @@ def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
 
 
 def _insert_version(connection: Connection, owner: str) -> Any:
+    values = {"owner": owner, "version": 0}
     if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_into  # 35 ms that SQLite does not need
-    else:
-        from sqlalchemy.dialects.sqlite import insert as insert_into  # type: ignore[assignment]
-    return insert_into(owner_versions).values(owner=owner, version=0).on_conflict_do_nothing()
+        from sqlalchemy.dialects import postgresql  # 35 ms that SQLite does not need
+
+        return postgresql.insert(owner_versions).values(values).on_conflict_do_nothing()
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(owner_versions).values(values).on_conflict_do_nothing()
 
 
 def _batches(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
