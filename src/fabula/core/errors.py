@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from fabula.core.messages import Message
+
 
 class Code(StrEnum):
     """Every error code and warning code."""
@@ -109,10 +111,15 @@ class Code(StrEnum):
 
 
 class FabulaError(Exception):
-    """A refusal: a code for programs, and a sentence that says what happened, what was kept and what to do."""
+    """A refusal: a code for programs, and a message that says what happened, what was kept and what to do."""
 
-    def __init__(self, code: Code, sentence: str, **details: object) -> None:
-        super().__init__(f"{code.value}: {sentence}")
+    def __init__(self, code: Code, message: Message | str, **details: object) -> None:
+        super().__init__(f"{code.value}: {message}")
         self.code = code
-        self.sentence = sentence
+        self.message = message if isinstance(message, Message) else Message("{text}", {"text": message})
         self.details = details
+
+    @property
+    def sentence(self) -> str:
+        """The message in English."""
+        return str(self.message)

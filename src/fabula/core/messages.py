@@ -1,0 +1,92 @@
+"""Sentences for people: written in English in the code, shown in the language of the reader (ppl-4).
+
+A `Message` is an English template with its values. Code that detects a problem does not know who will read about it,
+so the message is put into a language where it is shown. `translations/` holds one file for each other language, from
+English template to translation; a test finds every template in the code and fails when a translation is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+ENGLISH = "en"
+_FOLDER = Path(__file__).with_name("translations")
+
+Translations = Mapping[str, str | Mapping[str, str]]
+
+
+class Message(Struct, frozen=True):
+    """A sentence that can be shown in any language Fabula speaks."""
+
+    template: str
+    values: Mapping[str, Any] = {}
+    singular: str = ""  # the template for a count of one, where English has another
+
+    def render(self, language: str = ENGLISH) -> str:
+        """Return the sentence in a language; messages among its values are put into that language too."""
+        values = {name: show(value, language) for name, value in self.values.items()}
+        is_one = bool(self.singular) and self.values["count"] == 1
+        return _translate(self, is_one, language).format_map(values)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+def message(template: str, /, **values: object) -> Message:
+    """Make a message of an English template, which must be a literal, and the values that it names."""
+    return Message(template, values)
+
+
+def plural(count: int, one: str, other: str, /, **values: object) -> Message:
+    """Make a message about a number of things; both templates may name `count`."""
+    return Message(other, {"count": count, **values}, one)
+
+
+def show(value: object, language: str) -> Any:
+    """Return a value as it stands in a sentence of that language: messages as text, anything else as it is."""
+    return value.render(language) if isinstance(value, Message) else value
+
+
+def join_alternatives(names: Sequence[str | Message]) -> Message:
+    """Return names as a person lists alternatives: "a, b or c"."""
+    *others, last = names
+    if not others:
+        return message("{last}", last=last)
+    return message("{first} or {last}", first=join_names(others), last=last)
+
+
+def join_names(names: Sequence[str | Message]) -> Message:
+    """Return names with commas between them, as the language writes them."""
+    *others, last = names
+    if not others:
+        return message("{last}", last=last)
+    return message("{first}, {last}", first=join_names(others), last=last)
+
+
+@cache
+def load_translations(language: str) -> Translations:
+    """Return the translations into one language by English template; none for English and for unknown languages."""
+    if language not in list_languages() or language == ENGLISH:
+        return {}
+    return msgspec.json.decode((_FOLDER / f"{language}.json").read_bytes(), type=dict[str, str | dict[str, str]])
+
+
+@cache
+def list_languages() -> tuple[str, ...]:
+    """Return the languages that sentences can be shown in, English first."""
+    return (ENGLISH, *sorted(path.stem for path in _FOLDER.glob("*.json")))
+
+
+def _translate(sentence: Message, is_one: bool, language: str) -> str:
+    translation = load_translations(language).get(sentence.template)
+    if translation is None:
+        return sentence.singular if is_one else sentence.template
+    if isinstance(translation, str):
+        return translation
+    return translation["one" if is_one else "other"]

@@ -1,0 +1,61 @@
+"""Messages: English templates with values, shown in the language of the reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.core import messages
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_alternatives, message, plural
+
+
+@pytest.fixture
+def translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = {
+        "There is no {what} called {name!r}.": "没有名为“{name}”的{what}。",
+        "chapter": "章节",
+        "{count} chapters": "{count} 章",
+        "{first}, {last}": "{first}、{last}",
+        "{first} or {last}": "{first}或{last}",
+    }
+    monkeypatch.setattr(messages, "load_translations", lambda language: sentences if language == "zh" else {})
+
+
+def test_a_message_is_english_unless_another_language_is_asked_for() -> None:
+    assert str(message("There is no {what} called {name!r}.", what="chapter", name="X")) == (
+        "There is no chapter called 'X'."
+    )
+
+
+@pytest.mark.usefixtures("translated")
+def test_messages_among_the_values_are_translated_too() -> None:
+    said = message("There is no {what} called {name!r}.", what=message("chapter"), name="雨")
+    assert said.render("zh") == "没有名为“雨”的章节。"
+
+
+@pytest.mark.usefixtures("translated")
+def test_one_and_many_are_told_apart_where_the_language_does() -> None:
+    assert str(plural(1, "{count} chapter", "{count} chapters")) == "1 chapter"
+    assert str(plural(2, "{count} chapter", "{count} chapters")) == "2 chapters"
+    assert plural(1, "{count} chapter", "{count} chapters").render("zh") == "1 章"
+
+
+@pytest.mark.usefixtures("translated")
+def test_alternatives_are_listed_as_the_language_lists_them() -> None:
+    assert str(join_alternatives(["a", "b", "c"])) == "a, b or c"
+    assert join_alternatives(["甲", "乙", "丙"]).render("zh") == "甲、乙或丙"
+    assert str(join_alternatives(["a"])) == "a"
+
+
+def test_a_language_without_a_translation_is_shown_in_english() -> None:
+    assert message("A sentence that nobody translated.").render("xx") == "A sentence that nobody translated."
+
+
+def test_values_with_braces_are_text_and_not_templates() -> None:
+    assert str(message("{name} is gone.", name="{count}")) == "{count} is gone."
+
+
+def test_an_error_keeps_its_message_for_whoever_shows_it() -> None:
+    error = FabulaError(Code.STORE_NOT_FOUND, message("{name} is gone.", name="A"))
+    assert (error.sentence, str(error)) == ("A is gone.", "STORE_NOT_FOUND: A is gone.")
+    assert isinstance(error.message, Message)
