@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
+from fabula.core.messages import Message, message
 from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
 from fabula.lorebook.keys import KeyMatcher
 from fabula.lorebook.model import (
@@ -62,7 +63,7 @@ def activate(
         active=tuple(entry.ref for entry in active),
         texts=place_texts(active, has_author_note=context.has_author_note),
         verdicts=tuple(scan.verdicts[entry.ref] for entry in entries),
-        problems=(*(f"The key {key!r} {problem}." for key, problem in scan.matcher.problems.items()), *scan.problems),
+        problems=(*scan.matcher.problems.values(), *scan.problems),
         timed_effects=timed_effects if context.dry_run else start_effects(running.effects, active, len(messages)),
         budget=scan.budget.limit,
         used=scan.budget.used,
@@ -96,7 +97,7 @@ class _Scan:
         self.checker = EntryChecker(messages, settings, context, running, self.matcher)
         self.budget = rules.make_budget(compute_budget(settings, context), tokenizer)
         self.active: list[EntryCandidate] = []
-        self.problems: list[str] = []
+        self.problems: list[Message] = []
         self.verdicts = {
             entry.ref: EntryVerdict(entry.ref, entry.title, False, LorebookReason.NOT_SCANNED) for entry in entries
         }
@@ -111,7 +112,8 @@ class _Scan:
         pass_limit = max(MIN_PASS_LIMIT, MAX_CHECKS // max(len(self.entries), 1))
         while not max_passes or number < max_passes:
             if number == pass_limit:
-                self.problems.append(f"Entries still woke each other after {pass_limit} passes; there it was ended.")
+                problem = message("Entries still activated each other after {count} passes.", count=pass_limit)
+                self.problems.append(problem)
                 return
             number += 1
             current = ScanPass(number, kind, level, extra_depth)
@@ -183,7 +185,8 @@ class _Scan:
     ) -> bool:
         entry = candidate.entry
         if self.budget.has_overflowed and not entry.fields.ignore_budget:
-            self._note_inactive(entry, LorebookReason.AFTER_OVERFLOW, f"the budget is {self.budget.limit}", current)
+            detail = message("the budget is {limit} tokens", limit=self.budget.limit)
+            self._note_inactive(entry, LorebookReason.AFTER_OVERFLOW, detail, current)
             return False
         if not self._passes_probability(entry, current):
             self._finished.add(entry.ref)
@@ -205,20 +208,22 @@ class _Scan:
         fields = entry.fields
         if not fields.use_probability or fields.probability == 100 or entry.ref in self.running.sticky:
             return True
-        rolled = self.random_source.random() * 100
+        rolled = self.random_source() * 100
         if fields.probability is not None and rolled <= fields.probability:
             return True
-        detail = f"rolled {rolled:.1f} against {fields.probability}"
+        detail = message("{rolled:.1f} against {probability}", rolled=rolled, probability=fields.probability)
         self._note_inactive(entry, LorebookReason.PROBABILITY, detail, current)
         return False
 
-    def _note_inactive(self, entry: ScanEntry, reason: LorebookReason, detail: str, current: ScanPass) -> None:
+    def _note_inactive(
+        self, entry: ScanEntry, reason: LorebookReason, detail: Message | str, current: ScanPass
+    ) -> None:
         """Note why an entry is not active, unless it failed at a later check in an earlier pass."""
         verdict = self.verdicts[entry.ref]
         if not verdict.active and _RANKS[reason] >= _RANKS[verdict.reason]:
             self._set_verdict(entry, False, reason, detail, current)
 
     def _set_verdict(
-        self, entry: ScanEntry, active: bool, reason: LorebookReason, detail: str, current: ScanPass
+        self, entry: ScanEntry, active: bool, reason: LorebookReason, detail: Message | str, current: ScanPass
     ) -> None:
         self.verdicts[entry.ref] = EntryVerdict(entry.ref, entry.title, active, reason, detail, current.number)

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 from fabula.text.word_boundaries import find_occurrences
 
@@ -61,7 +62,7 @@ class KeyMatcher:
     """Matches keys during one scan and records the problems of those that could not be used."""
 
     def __init__(self, is_whole_word: WordTest, fill_in_names: Callable[[str], str]) -> None:
-        self.problems: dict[str, str] = {}
+        self.problems: dict[str, Message] = {}  # by key
         self._is_whole_word, self._fill_in_names = is_whole_word, fill_in_names
         self._allowance = WorkBudget()
 
@@ -69,7 +70,12 @@ class KeyMatcher:
         """Parse a key after filling in names; report an invalid expression once."""
         key = parse_key(self._fill_in_names(raw).strip(JS_WHITESPACE))
         if key.problem:
-            self.problems.setdefault(key.text, f"is no pattern, and is looked for as it is written: {key.problem}")
+            problem = message(
+                "The key {key!r} is not a valid pattern and is searched for as it is written: {problem}.",
+                key=key.text,
+                problem=key.problem,
+            )
+            self.problems.setdefault(key.text, problem)
         return key
 
     def matches(self, raw: str, text: ScanText, *, case_sensitive: bool, whole_words: bool) -> bool:
@@ -78,18 +84,19 @@ class KeyMatcher:
         if not key.text:
             return False
         if key.pattern is not None:
-            result = text.results.get(key.text)
-            if result is None:
-                result = text.results[key.text] = self._matches_pattern(key, key.pattern, text.searched)
-            return result
+            if key.text not in text.results:
+                text.results[key.text] = self._matches_pattern(key.text, key.pattern, text.searched)
+            return text.results[key.text]
         haystack, needle = (text.text, key.text) if case_sensitive else (text.lowered, key.text.lower())
         return needle in haystack and (not whole_words or self._is_whole_word(haystack, needle))
 
-    def _matches_pattern(self, key: LoreKey, expression: JsRegex, text: RegexText) -> bool:
+    def _matches_pattern(self, key: str, pattern: JsRegex, text: RegexText) -> bool:
         try:
-            return expression.is_found_in(text, self._allowance)
+            return pattern.is_found_in(text, self._allowance)
         except TooMuchWorkError:
-            self.problems[key.text] = "would take too long on this text, and counts as not found"
+            self.problems[key] = message(
+                "The key {key!r} would take too long on this text and counts as not found.", key=key
+            )
             return False
 
 

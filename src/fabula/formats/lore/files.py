@@ -20,12 +20,13 @@ from msgspec.structs import replace
 
 from fabula.core.archives import ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.formats.lore.cards import CARD, CharacterCard, parse_card
 from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.formats.lore.field_maps import JsonObject
 from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
 from fabula.formats.safe.files import read_file, write_file
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_more_bytes, refuse_unreadable
 from fabula.formats.safe.json_reader import MAX_JSON_BYTES, encode_json, parse_json
 from fabula.lorebook.edits import Lorebook
 
@@ -80,11 +81,13 @@ def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> N
         case ".png" if card.image is not None:
             data = _embed_in_png(card, card.image, path.name)
         case ending:
-            reason = "this card came without a picture" if ending == ".png" else f"a card is not written as {ending!r}"
-            raise FabulaError(
-                Code.EXPORT_REFUSED,
-                f"{path.name}: {reason}. Nothing was written. Use .json or .charx, or .png for a PNG.",
+            no_picture, no_format = message("this card came without a picture"), message("a card is not written so")
+            sentence = message(
+                "{name}: {problem}. Nothing was written. Use .json or .charx, or .png for a card from a PNG.",
+                name=path.name,
+                problem=no_picture if ending == ".png" else no_format,
             )
+            raise FabulaError(Code.EXPORT_REFUSED, sentence)
     write_file(data, path, overwrite=overwrite)
 
 
@@ -103,8 +106,7 @@ def _parse_card_file(data: bytes, label: str, *, with_assets: bool) -> Character
         texts = read_text_chunks(data, _CARD_KEYWORDS, label)
         keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in texts), None)
         if keyword is None:
-            remedy = "Name the picture as it was exported, unchanged."
-            refuse_unreadable(label, "there is no card in this picture", remedy)
+            refuse_unreadable(label, message("there is no card in this picture"), FETCH_AGAIN)
         return replace(parse_card(_decode_embedded_json(texts[keyword], label), label), image=data)
     if data.startswith(_ZIP_SIGNATURES):
         raw, assets = _read_charx(data, label, with_assets=with_assets)
@@ -117,11 +119,11 @@ def _decode_embedded_json(text: str, label: str) -> Any:
     if text.lstrip().startswith("{"):
         return parse_json(text.encode(), label)
     if len(text) > MAX_JSON_BYTES * 4 // 3 + 4:
-        refuse_too_large(label, f"the card in this picture is larger than {MAX_JSON_BYTES // 1_000_000} MB")
+        refuse_more_bytes(label, MAX_JSON_BYTES)
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        refuse_unreadable(label, "the card in this picture is damaged", "Fetch or export it again.")
+        refuse_unreadable(label, message("the card in this picture is damaged"), FETCH_AGAIN)
     return parse_json(data, label)
 
 
@@ -147,7 +149,7 @@ def _read_charx(data: bytes, label: str, *, with_assets: bool = True) -> tuple[A
     """The JSON of the card in a CHARX file, and its assets by name."""
     with open_zip(data, _LIMITS, label=label) as archive:
         if _CHARX_CARD not in archive.names:
-            refuse_unreadable(label, f"there is no {_CHARX_CARD} in it", "Name a CHARX file, or another card.")
+            refuse_unreadable(label, message("it has no {name!r}", name=_CHARX_CARD), FETCH_AGAIN)
         raw = parse_json(archive.read(_CHARX_CARD), label)
         names = [name for name in archive.names if name != _CHARX_CARD] if with_assets else []
         return raw, {name: archive.read(name) for name in names}
