@@ -66,7 +66,7 @@ def test_an_empty_file_is_a_book_without_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     imported = read_manuscript(tmp_path / "a.txt")
     assert imported.book.drafts == ()
-    assert "no text" in imported.warnings[0]
+    assert "no text" in str(imported.warnings[0])
 
 
 @pytest.mark.parametrize(

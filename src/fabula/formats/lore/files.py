@@ -81,7 +81,10 @@ def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> N
         case ".png" if card.image is not None:
             data = _embed_in_png(card, card.image, path.name)
         case ending:
-            no_picture, no_format = message("this card came without a picture"), message("a card is not written so")
+            no_picture, no_format = (
+                message("this card came without a picture"),
+                message("a card cannot be written in this format"),
+            )
             sentence = message(
                 "{name}: {problem}. Nothing was written. Use .json or .charx, or .png for a card from a PNG.",
                 name=path.name,

@@ -27,12 +27,13 @@ from docx.shared import Pt
 from docx.styles.style import ParagraphStyle
 from msgspec.structs import replace
 
+from fabula.core.messages import message
 from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
 from fabula.formats.manuscripts.markdown import parse_text
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks, render_markdown
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.formats.safe.xml_reader import (
     NEVER_IN_XML,
     find_children,
@@ -144,8 +145,7 @@ def _find_document(files: FileCollection) -> str:
             if get_attribute(relation, "Type").endswith("/officeDocument") and target in files.names:
                 return target
     if _DOCUMENT not in files.names:
-        remedy = "Open it in Word and save it again as DOCX."
-        refuse_unreadable(files.label, "there is no text in the document", remedy)
+        refuse_unreadable(files.label, message("it has no text"), SAVE_AGAIN)
     return _DOCUMENT
 
 

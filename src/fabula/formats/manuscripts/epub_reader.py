@@ -17,19 +17,19 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
+from fabula.core.messages import message, plural
 from fabula.formats.manuscripts.heading_tree import build_tree
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import split_plain_text, tidy_paragraphs
 from fabula.formats.manuscripts.prose import Block, render_markdown
 from fabula.formats.manuscripts.xhtml import XhtmlPage, decode_page, iterate_tokens, parse_page
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.formats.safe.xml_reader import find_children, find_path, get_attribute, local_name, parse_xml, read_text
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_RESAVE = "Save it again, for example with Calibre."
 _NOT_STORY_TYPES = frozenset(
     [
         *("cover", "frontcover", "titlepage", "title-page", "halftitlepage", "halftitle", "copyright-page"),
@@ -96,7 +96,11 @@ def read_epub(files: FileCollection) -> ImportedManuscript:
         else:
             pages[name] = page
     book = _make_book(package, build_tree(_split_book(pages, contents)))
-    warning = f"{skipped} pages that are not part of the story (cover, title, notes …) were left out."
+    warning = plural(
+        skipped,
+        "One page that is not part of the story (a cover, a title page or notes) was left out.",
+        "{count} pages that are not part of the story (such as cover, title page and notes) were left out.",
+    )
     return ImportedManuscript(book=book, warnings=(warning,) if skipped else ())
 
 
@@ -105,7 +109,7 @@ def _open_package(files: FileCollection) -> _Package:
     path = next((get_attribute(e, "full-path") for e in container.iter() if local_name(e) == "rootfile"), "")
     path = normpath(unquote(path)) if path else next((n for n in files.names if n.endswith(".opf")), "")
     if path not in files.names:
-        refuse_unreadable(files.label, "the EPUB does not say where its book is", _RESAVE)
+        refuse_unreadable(files.label, message("it does not say where its book is"), SAVE_AGAIN)
     root = parse_xml(files.read(path), path)
     base = dirname(path)
     known = frozenset(files.names)
@@ -115,7 +119,7 @@ def _open_package(files: FileCollection) -> _Package:
     references = [get_attribute(element, "idref") for element in root.iter() if local_name(element) == "itemref"]
     spine = list(dict.fromkeys(names[ident] for ident in references if ident in names))
     if not spine:
-        refuse_unreadable(files.label, "the EPUB names no pages", _RESAVE)
+        refuse_unreadable(files.label, message("it has no pages"), SAVE_AGAIN)
     return _Package(base, root, manifest, spine)
 
 
@@ -124,8 +128,8 @@ def _check_protection(files: FileCollection, package: _Package) -> None:
     if _ENCRYPTION in files.names:
         root = parse_xml(files.read(_ENCRYPTION), _ENCRYPTION)
         if {_resolve("", get_attribute(element, "URI")) for element in root.iter()} & set(package.spine):
-            remedy = "Ask the seller for a copy without protection."
-            refuse_unreadable(files.label, "its pages are protected (DRM)", remedy)
+            remedy = message("Ask the seller for a copy without protection.")
+            refuse_unreadable(files.label, message("its pages are protected (DRM)"), remedy)
 
 
 def _read_css_classes(files: FileCollection, package: _Package) -> dict[str, tuple[bool, bool]]:

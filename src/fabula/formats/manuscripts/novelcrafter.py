@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fabula.codex import Entry, Level, Relation
 from fabula.core.archives import open_zip
+from fabula.core.messages import Message, message
 from fabula.formats.manuscripts.docx import read_docx
 from fabula.formats.manuscripts.front_matter import as_text, as_texts, flatten, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree
@@ -26,7 +27,7 @@ from fabula.formats.manuscripts.plain_text import tidy_paragraphs
 from fabula.formats.manuscripts.prose import is_scene_break
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_unreadable
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
 _TYPES_OF_FOLDERS = {
@@ -82,18 +83,18 @@ def read_novelcrafter(files: FileCollection) -> ImportedManuscript:
             entry_files.setdefault((match[1], match[2]), {})[match[3]] = name
     novel = next((name for name in sorted(files.names, reverse=True) if _NOVEL_FILE.fullmatch(name)), "")
     if not entry_files and not novel:
-        refuse_unreadable(files.label, "there is neither a novel nor a codex in it", "Export the novel again.")
+        refuse_unreadable(files.label, message("it has neither a novel nor a codex"), FETCH_AGAIN)
     book, warnings = _read_novel(files, novel)
     drafts = (*book.drafts, *_read_snippets(files))
     entries, entry_warnings = _read_entries(files, entry_files)
     if any((match := _EXTRA_FILE.fullmatch(name)) and match[1] == "chats" for name in files.names):
-        warnings = (*warnings, "Chats were left out.")
+        warnings = (*warnings, message("Chats were left out."))
     return ImportedManuscript(book=replace(book, drafts=drafts), entries=entries, warnings=(*warnings, *entry_warnings))
 
 
-def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[str, ...]]:
+def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[Message, ...]]:
     if not name:
-        return ManuscriptDraft(), ("There is no novel in this export, only a codex.",)
+        return ManuscriptDraft(), (message("This export has a codex but no novel."),)
     if name.endswith(".docx"):
         with open_zip(files.read(name), label=name) as archive:
             manuscript = read_docx(archive)
@@ -147,11 +148,11 @@ def _read_snippets(files: FileCollection) -> tuple[DocumentDraft, ...]:
 
 def _read_entries(
     files: FileCollection, entry_files: Mapping[tuple[str, str], Mapping[str, str]]
-) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+) -> tuple[tuple[Entry, ...], tuple[Message, ...]]:
     """The codex entries, with warnings about metadata that could not be read."""
     entries: dict[str, Entry] = {}
     nested: dict[str, tuple[str, ...]] = {}
-    warnings: list[str] = []
+    warnings: list[Message] = []
     for (folder, name), parts in entry_files.items():
         metadata = _read_metadata(files, parts.get("metadata.json"), warnings)
         text, notes = (
@@ -187,11 +188,11 @@ def _read_entries(
     return tuple(linked), tuple(warnings)
 
 
-def _read_metadata(files: FileCollection, name: str | None, warnings: list[str]) -> Mapping[str, object]:
+def _read_metadata(files: FileCollection, name: str | None, warnings: list[Message]) -> Mapping[str, object]:
     try:
         return _as_mapping(msgspec.json.decode(files.read(name))) if name is not None else {}
     except (msgspec.MsgspecError, RecursionError):
-        warnings.append(f"{name} could not be read; its settings were left out.")
+        warnings.append(message("{name} could not be read; its settings were left out.", name=name))
         return {}
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from fabula.core.messages import message
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.import_errors import refuse_unsafe
@@ -69,7 +70,7 @@ def decode_page(data: bytes, label: str) -> str:
             text = ""
     text = text or decode_text(data, label)[0]
     if "<!entity" in text[:100_000].lower():
-        refuse_unsafe(label, "it defines entities, which no book needs")
+        refuse_unsafe(label, message("it defines entities or points to other files, which no manuscript needs"))
     text = _remove_between(_remove_between(text, "<!--", "-->"), "<?", "?>")
     return text.replace("<![CDATA[", "").replace("]]>", "")
 
