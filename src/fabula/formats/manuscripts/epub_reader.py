@@ -18,10 +18,11 @@ from xml.etree.ElementTree import Element
 from msgspec.structs import replace
 
 from fabula.core.messages import message, plural
-from fabula.formats.manuscripts.heading_tree import build_tree
+from fabula.formats.manuscripts.heading_tree import build_tree, join_sections
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import split_plain_text, tidy_paragraphs
 from fabula.formats.manuscripts.prose import Block, render_markdown
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.manuscripts.xhtml import XhtmlPage, decode_page, iterate_tokens, parse_page
 from fabula.formats.safe.files import FileCollection
 from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
@@ -30,13 +31,7 @@ from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraf
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_NOT_STORY_TYPES = frozenset(
-    [
-        *("cover", "frontcover", "titlepage", "title-page", "halftitlepage", "halftitle", "copyright-page"),
-        *("copyright", "imprint", "colophon", "toc", "landmarks", "loi", "lot", "page-list", "index", "endnotes"),
-        *("footnotes", "rearnotes", "backlink", "contributors", "other-credits", "seriespage"),
-    ]
-)
+_NOT_STORY_TYPES = load_words("epub", "not_story_types")
 _NOT_STORY_TITLE = re.compile(
     r"cover|title[ -]?page|half[ -]?title|(?:table of )?contents|copyright(?: page| notice)?|imprint|colophon|"
     r"uncopyright|also by .*|封面|书名页|版权(?:页|信息)?|版權(?:頁)?|目录|目錄|目次|扉页",
@@ -45,9 +40,7 @@ _NOT_STORY_TITLE = re.compile(
 _NOT_STORY_FILE = re.compile(
     r"(?:.*[/_-])?(?:cover|titlepage|title_page|nav|toc|copyright|colophon|imprint)[_\d]*\.x?html?"
 )
-_OUR_KINDS = {
-    f"fabula-{kind}": kind for kind in (DocumentKind.BOOK, DocumentKind.PART, DocumentKind.CHAPTER, DocumentKind.SCENE)
-}
+_OUR_KINDS = {f"fabula-{kind}": kind for kind in DocumentKind if kind is not DocumentKind.NOTE}
 _KINDS = {**_OUR_KINDS, "volume": DocumentKind.BOOK, "part": DocumentKind.PART, "chapter": DocumentKind.CHAPTER}
 _MAX_CSS_BYTES = 500_000
 _MAX_UNLISTED_OPENING = 1_500  # characters before the first entry that are taken for front matter
@@ -294,17 +287,12 @@ def _split_at_headings(
 ) -> list[Section]:
     """Cut a book without a usable table of contents: at headings, else at heading lines, else by page."""
     blocks = joined.blocks
-    headings = sorted(joined.headings.items())
-    if len(headings) > 1 or (headings and not starts):
-        ends = [at for at, _ in headings[1:]] + [len(blocks)]
-        sections = [
-            Section(level=level, title=blocks[at].text, text=render_markdown(blocks[at + 1 : end]))
-            for (at, level), end in zip(headings, ends, strict=True)
-        ]
-        opening = render_markdown(blocks[: headings[0][0]])
-        if len(opening) > _MAX_UNLISTED_OPENING:
-            sections.insert(0, Section(level=1, title="", text=opening))
-        return sections
+    if len(joined.headings) > 1 or (joined.headings and not starts):
+        opening, *sections = join_sections(
+            Section(level=joined.headings[at], title=block.text) if at in joined.headings else block
+            for at, block in enumerate(blocks)
+        )
+        return [replace(opening, level=1), *sections] if len(opening.text) > _MAX_UNLISTED_OPENING else sections
     plain = [section for section in split_plain_text(render_markdown(blocks)) if section.level or section.text.strip()]
     if len(plain) > 1:
         return [Section(level=s.level or 1, title=s.title, text=tidy_paragraphs(s.text)) for s in plain]

@@ -25,6 +25,7 @@ from fabula.formats.manuscripts.markdown import parse_text, split_at_scene_break
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import tidy_paragraphs
 from fabula.formats.manuscripts.prose import is_scene_break
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.files import FileCollection
 from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_unreadable
@@ -46,27 +47,12 @@ _BY = re.compile(r"by[ ]+(.{1,80})", re.IGNORECASE)
 _SUMMARY_END = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
 _MAX_SUMMARY = 3_000  # characters; a longer text before a `---` is a scene with a line in it
 _SCENE_LEVEL = 9
-_KNOWN_SETTINGS = frozenset(
-    [
-        *("id", "type", "name", "title", "aliases", "alias", "tags", "color", "colour", "description", "fields"),
-        *("alwaysIncludeInContext", "alwaysInclude", "doNotTrack", "noAutoInclude", "hideFromAi", "aiContext"),
-        *("matchExclusions", "matchCaseSensitive", "promptInclusions", "thumbnail", "createdAt", "updatedAt", "notes"),
-    ]
-)
-_LEVELS = {
-    "always": Level.ALWAYS,
-    "detected": Level.WHEN_DETECTED,
-    "mentioned": Level.WHEN_DETECTED,
-    "manual": Level.MANUAL,
-    "dontautoinclude": Level.MANUAL,
-    "noautoinclude": Level.MANUAL,
-    "never": Level.NEVER,
-    "exclude": Level.NEVER,
-}
-_LEVEL_FLAGS = (
-    (("hideFromAi", "doNotTrack"), Level.NEVER),
-    (("alwaysIncludeInContext", "alwaysInclude"), Level.ALWAYS),
-    (("noAutoInclude",), Level.MANUAL),
+_KNOWN_SETTINGS = load_words("novelcrafter", "known_settings")
+_LEVELS = (  # in the order in which flags count
+    (Level.NEVER, load_words("novelcrafter", "never")),
+    (Level.ALWAYS, load_words("novelcrafter", "always")),
+    (Level.MANUAL, load_words("novelcrafter", "manual")),
+    (Level.WHEN_DETECTED, load_words("novelcrafter", "when_detected")),
 )
 
 
@@ -199,13 +185,15 @@ def _read_metadata(files: FileCollection, name: str | None, warnings: list[Messa
 def _find_level(settings: Mapping[str, object]) -> Level:
     """When an entry is sent, from `aiContext` or from the flags of older exports."""
     context = settings.get("aiContext")
-    if isinstance(context, str) and (level := _LEVELS.get(re.sub(r"[^a-z]", "", context.lower()))):
-        return level
-    flags = {**settings, **_as_mapping(context)}
-    for names, level in _LEVEL_FLAGS:
-        if any(str(flags.get(name)).lower() in ("true", "yes", "1") for name in names):
-            return level
-    return Level.WHEN_DETECTED
+    flags = {key for key, value in {**settings, **_as_mapping(context)}.items() if _is_true(value)}
+    flags = {key.lower() for key in flags & _KNOWN_SETTINGS}
+    words = [{re.sub(r"[^a-z]", "", context.lower())} if isinstance(context, str) else set(), flags]
+    levels = (level for names in words for level, level_names in _LEVELS if names & level_names)
+    return next(levels, Level.WHEN_DETECTED)
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("true", "yes", "1")
 
 
 def _as_mapping(value: object) -> dict[str, object]:

@@ -15,6 +15,7 @@ from striprtf.striprtf import rtf_to_text
 
 from fabula.core.messages import message
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block, render_markdown
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.text.offsets import normalise
 
@@ -22,9 +23,7 @@ _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _ESCAPED_BYTES = re.compile(r"((?:\\'[0-9a-fA-F]{2})+)(?:([@-\[\]-z|~])|\\([\\{}]))?")
 _TWO_BYTE_CHARSET = re.compile(r"\\ansicpg(?:932|936|949|950)|\\fcharset(?:78|79|80|85|128|129|134|136)\b")
-_SKIPPED_GROUPS = frozenset(
-    ("fldinst", "pict", "object", "fonttbl", "nonshppict", "datastore", "themedata", "Scrv_annot")
-)
+_SKIPPED_GROUPS = load_words("rtf", "skipped_groups")
 _WINDOWS_CHARSETS = {"78": "128", "79": "136", "80": "129", "85": "134"}  # of the Mac's, which striprtf does not know
 _SCRIVENER_TAG = re.compile(r"<!?\$Scr_[A-Za-z]+::\d+>|\{\\Scrv_[a-z]+=?|\\end_Scrv_[a-z]+\}?")
 _STYLE_MARKS = "\ue000\ue001\ue002\ue003"  # plain, italic, bold, both

@@ -17,14 +17,15 @@ from fabula.formats.manuscripts.heading_tree import build_tree
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import tidy_paragraphs
 from fabula.formats.manuscripts.rtf import convert_rtf
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.files import FileCollection
 from fabula.formats.safe.import_errors import refuse_unreadable
 from fabula.formats.safe.xml_reader import find_children, find_path, parse_xml, read_text
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
-_SKIPPED_TYPES = frozenset(("TrashFolder", "TemplateFolder", "BookmarksFolder"))
-_TEXT_TYPES = frozenset(("DraftFolder", "ResearchFolder", "Folder", "Text", "Root", ""))
+_SKIPPED_TYPES = load_words("scrivener", "skipped_types")
+_TEXT_TYPES = load_words("scrivener", "text_types")
 
 
 def find_binder(names: Iterable[str]) -> str:

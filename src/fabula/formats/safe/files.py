@@ -11,9 +11,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
-from fabula.core.archives import ArchiveLimits
+from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
@@ -21,23 +21,8 @@ from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, ref
 _MAX_FOLDER_DEPTH = 40
 
 
-class FileCollection(Protocol):
-    """Named bytes: an archive or a folder."""
-
-    @property
-    def label(self) -> str:
-        """What messages call it: a file or folder name."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all files."""
-
-    def read(self, name: str) -> bytes:
-        """Read one file."""
-
-
 class Folder:
-    """A folder on disk as a `FileCollection`."""
+    """A folder on disk that is read like an archive: its label for messages, the names of its files, their bytes."""
 
     def __init__(self, root: Path, names: tuple[str, ...], limits: ArchiveLimits) -> None:
         self.label = root.resolve().name
@@ -56,6 +41,9 @@ class Folder:
         if self._bytes_read > self._limits.max_total_bytes:
             refuse_more_bytes(self.label, self._limits.max_total_bytes)
         return data
+
+
+FileCollection = Archive | Folder
 
 
 def open_folder(root: Path, limits: ArchiveLimits | None = None) -> Folder:
