@@ -20,26 +20,20 @@ from fabula.lorebook.rules import (
     EntryCandidate,
     GroupContest,
     GroupResult,
+    LorebookBudget,
     collect_groups,
     get_weight,
     name_winner,
     split_groups,
 )
 from fabula.lorebook.scan_order import ScanEntry
-from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.word_boundaries import contains_word
 
 Rank = tuple[bool, int, bool, Number, float]  # the smallest wins
 
 
-class SkippingBudget:
-    """A budget that skips entries that do not fit and goes on."""
-
-    has_overflowed = False
-
-    def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
-        self.limit, self.used = limit, 0
-        self._tokenizer = tokenizer
+class SkippingBudget(LorebookBudget):
+    """A budget that skips entries that do not fit and goes on; admitted entries stay counted."""
 
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Admit an entry up to the limit; one that ignores the budget is admitted and counted."""
@@ -51,11 +45,8 @@ class SkippingBudget:
         self.used = after
         return None
 
-    def end_pass(self, texts: Sequence[str]) -> None:
-        """Do nothing: admitted entries stay counted."""
-
     def _count(self, entry: ScanEntry) -> int:
-        return self._tokenizer.count(entry.text + "\n")
+        return self.tokenizer.count(entry.text + "\n")
 
 
 def resolve_groups(contest: GroupContest) -> GroupResult:

@@ -15,12 +15,10 @@ from msgspec import Struct
 
 from fabula.core.messages import Message, message
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
-from fabula.text.word_boundaries import find_occurrences
 
 WordTest = Callable[[str, str], bool]  # (text, key) -> whether the key occurs as a whole word
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?<!\\)/")
-_ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _GAP = re.compile(f"[{re.escape(JS_WHITESPACE)}]")
 
 
@@ -105,9 +103,9 @@ def is_ascii_word(text: str, key: str) -> bool:
 
     A key with white space in it always passes.
     """
-    if _GAP.search(key):
-        return True
-    return any(
-        (not start or text[start - 1] not in _ASCII_WORD) and (end == len(text) or text[end] not in _ASCII_WORD)
-        for start, end in find_occurrences(text, key)
-    )
+    return bool(_GAP.search(key) or _compile_word(key).search(text))
+
+
+@lru_cache(maxsize=8192)
+def _compile_word(key: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(key)}(?!\w)", re.ASCII)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -60,16 +59,18 @@ class GroupResult(Struct, frozen=True):
     replaced: Mapping[EntryRef, Sequence[EntryCandidate]] = {}
 
 
-class LorebookBudget(Protocol):
+class LorebookBudget:
     """The token budget of a scan."""
 
-    limit: int
-    has_overflowed: bool  # if True: no more normal entries, no recursion, no search for a minimum of entries
+    used = 0
+    has_overflowed = False  # if True: no more normal entries, no recursion, no search for a minimum of entries
 
-    @property
-    def used(self) -> int: ...
+    def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
+        self.limit, self.tokenizer = limit, tokenizer
+
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
+        raise NotImplementedError
 
     def end_pass(self, texts: Sequence[str]) -> None:
         """End a pass; `texts` are those of its texts that recursion may read."""

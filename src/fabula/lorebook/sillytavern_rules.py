@@ -18,6 +18,7 @@ from fabula.lorebook.rules import (
     EntryCandidate,
     GroupContest,
     GroupResult,
+    LorebookBudget,
     TokenTally,
     collect_groups,
     draw_by_weight,
@@ -28,22 +29,17 @@ from fabula.lorebook.scan_order import ScanEntry, sort_by_order
 from fabula.text.tokens.tokenizer import Tokenizer
 
 
-class StoppingBudget:
+class StoppingBudget(LorebookBudget):
     """A budget that stops at the first overflow; it counts the texts of this pass and those that recursion read."""
 
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
-        self.limit, self.has_overflowed = limit, False
-        self._tokenizer = tokenizer
+        super().__init__(limit, tokenizer)
         self._earlier_passes, self._this_pass = TokenTally(tokenizer), TokenTally(tokenizer)
-
-    @property
-    def used(self) -> int:
-        """Tokens of this pass and of the texts of earlier passes that recursion read."""
-        return self._earlier_passes.tokens + self._this_pass.tokens
 
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Admit an entry below the limit; one that ignores the budget is admitted and counted."""
         self._this_pass.add(entry.text)
+        self.used = self._earlier_passes.tokens + self._this_pass.tokens
         if entry.fields.ignore_budget or self.used < self.limit:
             return None
         self.has_overflowed = True
@@ -54,7 +50,8 @@ class StoppingBudget:
         """Keep only the count of texts that recursion may read."""
         for text in texts:
             self._earlier_passes.add(text)
-        self._this_pass = TokenTally(self._tokenizer)
+        self._this_pass = TokenTally(self.tokenizer)
+        self.used = self._earlier_passes.tokens
 
 
 class _RemainingCandidates:

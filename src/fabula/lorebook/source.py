@@ -9,7 +9,7 @@ carries timed effects from one request to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fabula.context.recipes import NOVEL
@@ -55,12 +55,11 @@ class LorebookSource:
     def __init__(self, load_excerpt: LoadExcerpt = lambda view, conversation, limit: ConversationExcerpt()) -> None:
         self._load_excerpt = load_excerpt
 
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
         """Offer the texts of active entries in reading order."""
         books = view.snapshot(Lorebooks)
-        return () if books is None else self._make_fragments(books, source_request, view)
-
-    def _make_fragments(self, books: Lorebooks, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        if books is None:
+            return
         anchors = list_anchors(source_request.request.preset)
         request = self._make_scan_request(books, source_request, view)
         for activation in books.scan(request, source_request.tokenizer):

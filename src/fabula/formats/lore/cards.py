@@ -22,6 +22,7 @@ from fabula.formats.lore.field_maps import (
     JsonObject,
     LorebookFormat,
     convert_field,
+    get_at_path,
     make_regex_key,
     map_fields,
 )
@@ -31,6 +32,7 @@ from fabula.lorebook.parsing import invalid_lorebook
 
 _VERSIONS = {"chara_card_v2": 2, "chara_card_v3": 3}
 _VERSION_1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
+_CHARACTER_TEXTS = ("description", "personality", "scenario", "creator_notes")
 _POSITIONS = {"before_char": 0, "after_char": 1}
 
 
@@ -110,18 +112,10 @@ def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
 
 def _read_character(raw: JsonObject) -> CardCharacter:
     card = parse_card(raw, "the card")
-    fields = card.fields
-    depth_prompt = (fields.extensions or {}).get("depth_prompt")
-    prompt = depth_prompt.get("prompt") if isinstance(depth_prompt, Mapping) else ""
-    return CardCharacter(
-        name=card.name,
-        tags=fields.tags or (),
-        description=fields.description or "",
-        personality=fields.personality or "",
-        scenario=fields.scenario or "",
-        creator_notes=fields.creator_notes or "",
-        depth_prompt=prompt if isinstance(prompt, str) else "",
-    )
+    texts = {name: getattr(card.fields, name) or "" for name in _CHARACTER_TEXTS}
+    prompt = get_at_path(card.fields.extensions or {}, "depth_prompt.prompt")
+    depth_prompt = prompt if isinstance(prompt, str) else ""
+    return CardCharacter(name=card.name, tags=card.fields.tags or (), depth_prompt=depth_prompt, **texts)
 
 
 class _BookSettings(Struct, frozen=True):

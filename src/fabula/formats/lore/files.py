@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from fabula.core.messages import message
 from fabula.formats.lore.cards import CARD, CharacterCard, parse_card
 from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.formats.lore.field_maps import JsonObject
+from fabula.formats.lore.other_programs import NOVELAI
 from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
 from fabula.formats.safe.files import read_file, write_file
 from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_more_bytes, refuse_unreadable
@@ -43,18 +44,17 @@ _ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
 def read_lorebook(path: Path) -> Lorebook:
     """Read the lorebook in a file. A card is a lorebook too, with the entries of its own book, perhaps none."""
     data, label = read_file(path, _LIMITS.max_file_bytes), path.name
-    if data.startswith(SIGNATURE):
-        texts = read_text_chunks(data, (*_CARD_KEYWORDS, _NOVELAI_KEYWORD), label)
-        if _NOVELAI_KEYWORD in texts:
-            return _make_lorebook(_decode_embedded_json(texts[_NOVELAI_KEYWORD], label), label)
-    if data.startswith((SIGNATURE, *_ZIP_SIGNATURES)):
-        return _make_lorebook(_parse_card_file(data, label, with_assets=False).raw, label)
-    return _make_lorebook(parse_json(data, label), label)
+    raw = _extract_json(data, label, (_NOVELAI_KEYWORD, *_CARD_KEYWORDS))
+    is_container = data.startswith((SIGNATURE, *_ZIP_SIGNATURES))
+    if is_container and not (isinstance(raw, Mapping) and NOVELAI.matches(raw)):
+        parse_card(raw, label)  # refuses a picture or archive without a card
+    return _make_lorebook(raw, label)
 
 
 def read_card(path: Path) -> CharacterCard:
     """Read a card from JSON, PNG or CHARX."""
-    return _parse_card_file(read_file(path, _LIMITS.max_file_bytes), path.name, with_assets=True)
+    data, label = read_file(path, _LIMITS.max_file_bytes), path.name
+    return _add_container(parse_card(_extract_json(data, label, _CARD_KEYWORDS), label), data, label)
 
 
 def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False) -> None:
@@ -63,11 +63,8 @@ def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, over
         write_file(encode_json(book.book), path, overwrite=overwrite)
         return
     card = parse_card(book.book, book.name)
-    data = read_file(into, _LIMITS.max_file_bytes) if into is not None else b""
-    if data.startswith(SIGNATURE):
-        card = replace(card, image=data)
-    elif data.startswith(_ZIP_SIGNATURES):
-        card = replace(card, assets=_read_charx(data, path.name)[1])
+    if into is not None:
+        card = _add_container(card, read_file(into, _LIMITS.max_file_bytes), path.name)
     write_card(card, path, overwrite=overwrite)
 
 
@@ -104,17 +101,28 @@ def _make_lorebook(raw: Any, label: str) -> Lorebook:
     return book
 
 
-def _parse_card_file(data: bytes, label: str, *, with_assets: bool) -> CharacterCard:
+def _extract_json(data: bytes, label: str, keywords: Sequence[str]) -> Any:
+    """The JSON of a file: the text of a PNG's first keyword, the card of a CHARX, or all of it."""
     if data.startswith(SIGNATURE):
-        texts = read_text_chunks(data, _CARD_KEYWORDS, label)
-        keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in texts), None)
+        texts = read_text_chunks(data, keywords, label)
+        keyword = next((keyword for keyword in keywords if keyword in texts), None)
         if keyword is None:
             refuse_unreadable(label, message("there is no card in this picture"), FETCH_AGAIN)
-        return replace(parse_card(_decode_embedded_json(texts[keyword], label), label), image=data)
+        return _decode_embedded_json(texts[keyword], label)
     if data.startswith(_ZIP_SIGNATURES):
-        raw, assets = _read_charx(data, label, with_assets=with_assets)
-        return replace(parse_card(raw, label), assets=assets)
-    return parse_card(parse_json(data, label), label)
+        with open_zip(data, _LIMITS, label=label) as archive:
+            data = archive.read(_CHARX_CARD)
+    return parse_json(data, label)
+
+
+def _add_container(card: CharacterCard, data: bytes, label: str) -> CharacterCard:
+    """The card with the picture or the assets of the file that it is in."""
+    if data.startswith(SIGNATURE):
+        return replace(card, image=data)
+    if not data.startswith(_ZIP_SIGNATURES):
+        return card
+    with open_zip(data, _LIMITS, label=label) as archive:
+        return replace(card, assets={name: archive.read(name) for name in archive.names if name != _CHARX_CARD})
 
 
 def _decode_embedded_json(text: str, label: str) -> Any:
@@ -146,16 +154,6 @@ def _embed_in_png(card: CharacterCard, image: bytes, label: str) -> bytes:
 
 def _encode_base64(raw: JsonObject) -> str:
     return base64.b64encode(msgspec.json.encode(raw)).decode("ascii")
-
-
-def _read_charx(data: bytes, label: str, *, with_assets: bool = True) -> tuple[Any, dict[str, bytes]]:
-    """The JSON of the card in a CHARX file, and its assets by name."""
-    with open_zip(data, _LIMITS, label=label) as archive:
-        if _CHARX_CARD not in archive.names:
-            refuse_unreadable(label, message("it has no {name!r}", name=_CHARX_CARD), FETCH_AGAIN)
-        raw = parse_json(archive.read(_CHARX_CARD), label)
-        names = [name for name in archive.names if name != _CHARX_CARD] if with_assets else []
-        return raw, {name: archive.read(name) for name in names}
 
 
 def _write_charx(raw: JsonObject, assets: Mapping[str, bytes]) -> bytes:

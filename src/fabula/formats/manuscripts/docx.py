@@ -14,7 +14,8 @@ prose are paragraphs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from io import BytesIO
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -96,18 +97,31 @@ def write_docx(book: ManuscriptDraft) -> bytes:
     properties = document.core_properties
     properties.title, properties.author = _clean(book.title)[:255], _clean("; ".join(book.authors))[:255]
     properties.language, properties.comments = _clean(book.language)[:255], ""
-    styles = _DocumentStyles(document)
+
+    @cache
+    def get_style(name: str, base: str = "") -> ParagraphStyle:
+        """The style of that name; one with a base of another name is our own and is added when it is first used."""
+        is_ours = base not in ("", name)
+        styles = document.styles
+        style = styles.add_style(name.title(), WD_STYLE_TYPE.PARAGRAPH) if is_ours else styles[name]
+        assert isinstance(style, ParagraphStyle)
+        if is_ours:
+            style.base_style = get_style(base)
+        if base == "Normal":
+            style.paragraph_format.space_after = Pt(0)
+        return style
+
     if book.title.strip():
-        document.add_paragraph(_clean(book.title), style=styles.get("Title"))
+        document.add_paragraph(_clean(book.title), style=get_style("Title"))
     for name in book.authors:
-        document.add_paragraph(_clean(name), style=styles.get("Subtitle"))
+        document.add_paragraph(_clean(name), style=get_style("Subtitle"))
     for section in flatten_with_needed_kinds(book.drafts, mark_untitled=True):
         level = min(section.level, 9)
         base = f"Heading {level}"
         style = f"fabula {section.kind} {level}" if section.kind else base
-        document.add_paragraph(_clean(section.title), style=styles.get(style, base))
+        document.add_paragraph(_clean(section.title), style=get_style(style, base))
         for block in parse_blocks(section.text):
-            _write_block(document, block, styles)
+            _write_block(document, block, get_style)
     out = BytesIO()
     document.save(out)
     return out.getvalue()
@@ -228,42 +242,18 @@ def _read_properties(files: FileCollection) -> tuple[str, tuple[str, ...], str]:
     return values.get("title", ""), authors, values.get("language", "")
 
 
-def _write_block(document: Document, block: Block, styles: _DocumentStyles) -> None:
+def _write_block(document: Document, block: Block, get_style: Callable[..., ParagraphStyle]) -> None:
     style = None
     if block.quote_depth:
-        style = styles.get("Quote")
+        style = get_style("Quote")
     elif block.tight:
-        style = styles.get(_LINE_STYLE, "Normal")
+        style = get_style(_LINE_STYLE, "Normal")
     paragraph = document.add_paragraph(style=style)
     if block.scene_break:
         paragraph.alignment = WD_ALIGN_PARAGRAPH.CENTER
     for text_run in block.runs:
         run = paragraph.add_run(_clean(text_run.text))
-        if text_run.italic:
-            run.italic = True
-        if text_run.bold:
-            run.bold = True
-
-
-class _DocumentStyles:
-    """The paragraph styles of a document; our own are added on first use."""
-
-    def __init__(self, document: Document) -> None:
-        self._styles = document.styles
-        self._cache: dict[str, ParagraphStyle] = {}
-
-    def get(self, name: str, base: str = "") -> ParagraphStyle:
-        """The style of that name; one with a base of another name is our own and is added if it is new."""
-        if name not in self._cache:
-            is_ours = base not in ("", name)
-            style = self._styles.add_style(name.title(), WD_STYLE_TYPE.PARAGRAPH) if is_ours else self._styles[name]
-            assert isinstance(style, ParagraphStyle)
-            if is_ours:
-                style.base_style = self.get(base)
-            if base == "Normal":
-                style.paragraph_format.space_after = Pt(0)
-            self._cache[name] = style
-        return self._cache[name]
+        run.italic, run.bold = text_run.italic or None, text_run.bold or None
 
 
 def _clean(text: str) -> str:
