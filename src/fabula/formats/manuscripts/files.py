@@ -8,14 +8,13 @@ instead. `write_manuscript` writes Markdown, EPUB or DOCX; the file is either co
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from fabula.core.archives import open_zip
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import join_alternatives, message
 from fabula.formats.manuscripts.docx import is_docx, read_docx, write_docx
 from fabula.formats.manuscripts.epub_reader import CONTAINER, read_epub
 from fabula.formats.manuscripts.epub_writer import write_epub
@@ -31,30 +30,7 @@ from fabula.manuscript.drafts import ManuscriptDraft
 _MAX_BYTES = 64_000_000
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
-
-
-class ManuscriptFormat(StrEnum):
-    """The formats of a manuscript."""
-
-    MARKDOWN = "markdown"
-    EPUB = "epub"
-    DOCX = "docx"
-    RTF = "rtf"
-    SCRIVENER = "scrivener"
-    NOVELCRAFTER = "novelcrafter"
-
-
-_WRITERS = {
-    ManuscriptFormat.MARKDOWN: write_markdown,
-    ManuscriptFormat.EPUB: write_epub,
-    ManuscriptFormat.DOCX: write_docx,
-}
-WRITABLE_FORMATS = tuple(_WRITERS)
-_FORMATS_BY_SUFFIX = {
-    **dict.fromkeys(SUFFIXES, ManuscriptFormat.MARKDOWN),
-    ".epub": ManuscriptFormat.EPUB,
-    ".docx": ManuscriptFormat.DOCX,
-}
+WRITERS = {**dict.fromkeys(SUFFIXES, write_markdown), ".epub": write_epub, ".docx": write_docx}  # by file name ending
 _SAVE_AS_DOCX = message("Open it in Word or LibreOffice and save it as DOCX.")
 _UNPACK = message("Unpack it, and import what is in it.")
 _UNSUPPORTED_FILES = (
@@ -90,20 +66,17 @@ def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     return replace(manuscript, book=replace(book, title=title, language=book.language or _detect_language(book)))
 
 
-def write_manuscript(
-    book: ManuscriptDraft, path: Path, as_format: ManuscriptFormat | str | None = None, *, overwrite: bool = False
-) -> None:
-    """Write a book; without `as_format` the ending of the file name decides."""
-    wanted = _FORMATS_BY_SUFFIX.get(path.suffix.lower()) if as_format is None else as_format
-    known = next((writable for writable in WRITABLE_FORMATS if writable == wanted), None)
-    if known is None:
+def write_manuscript(book: ManuscriptDraft, path: Path, *, overwrite: bool = False) -> None:
+    """Write a book in the format that the ending of the file name says."""
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
         sentence = message(
-            "A manuscript cannot be written as {format!r}. Nothing was written. Use one of {formats}.",
-            format=str(wanted or path.suffix or path.name),
-            formats=join_names(WRITABLE_FORMATS),
+            "A manuscript cannot be written to {name!r}. Nothing was written. Let its name end in {endings}.",
+            name=path.name,
+            endings=join_alternatives(list(WRITERS)),
         )
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
-    write_file(_WRITERS[known](book), path, overwrite=overwrite)
+    write_file(write(book), path, overwrite=overwrite)
 
 
 def _read_file(path: Path, *, scenes: bool) -> ImportedManuscript:
