@@ -20,7 +20,7 @@ from fabula.text.js_regex import JS_WHITESPACE
 
 MAX_SCAN_DEPTH = 1000  # messages that a scan reads
 _SEPARATOR = "\x01"  # SillyTavern puts it in front of each message
-AND_ANY, NOT_ALL, NOT_ANY, AND_ALL = range(4)
+AND_ANY, AND_ALL = 0, 3  # of secondary keys; 1 is "not all", 2 is "not any"
 
 
 class PassKind(StrEnum):
@@ -86,12 +86,9 @@ class EntryChecker:
             return 0
         hits = sum(self._matches(key, fields, text) for key in fields.key)
         secondary = [self._matches(key, fields, text) for key in fields.keysecondary or ()]
-        match fields.selective_logic or AND_ANY:
-            case 0:
-                return hits + sum(secondary)
-            case 3 if secondary and all(secondary):
-                return hits + len(secondary)
-        return hits
+        logic = fields.selective_logic or AND_ANY
+        counts = logic == AND_ANY or (logic == AND_ALL and all(secondary))
+        return hits + sum(secondary) if counts else hits
 
     def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, Message | str] | None:
         """Return why the entry cannot become active whatever its keys are."""
@@ -140,17 +137,8 @@ class EntryChecker:
         if not fields.selective or not fields.keysecondary:
             return True, LorebookReason.KEY, found
         secondary = [self._matches(key, fields, text) for key in fields.keysecondary]
-        match fields.selective_logic or AND_ANY:
-            case 0:
-                passed = any(secondary)
-            case 1:
-                passed = not all(secondary)
-            case 2:
-                passed = not any(secondary)
-            case 3:
-                passed = all(secondary)
-            case _:
-                passed = False
+        outcomes = (any(secondary), not all(secondary), not any(secondary), all(secondary))
+        passed = dict(enumerate(outcomes)).get(fields.selective_logic or AND_ANY, False)
         return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, found
 
     def _matches(self, key: str, fields: LoreEntry, text: ScanText) -> bool:
