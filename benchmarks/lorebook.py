@@ -57,13 +57,13 @@ def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activati
     book, settings = parse_book(case["book"]), parse_settings(case["settings"])
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
     tokenizer, timed = CaseTokenizer(case["tokenizer"]), TimedEffects()
-    said: list[ScanMessage] = []
+    history: list[ScanMessage] = []
     for messages in (case["messages"], *case["more"]):
-        said += [ScanMessage(one["name"], one["mes"]) for one in messages]
+        history += [ScanMessage(one["name"], one["mes"]) for one in messages]
         start = time.perf_counter()
         answer = activate(
             [book],
-            said,
+            history,
             tokenizer=tokenizer,
             random_source=chain(case["random"], repeat(0.5)).__next__,
             settings=settings,
@@ -79,10 +79,10 @@ def time_own_rules(case: Mapping[str, Any]) -> float:
     """Return the milliseconds of a first turn under Fabula's own rules."""
     book, settings = parse_book(case["book"]), parse_settings(case["settings"])
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
-    said = [ScanMessage(one["name"], one["mes"]) for one in case["messages"]]
+    history = [ScanMessage(one["name"], one["mes"]) for one in case["messages"]]
     tokenizer, chance = CaseTokenizer(case["tokenizer"]), chain(case["random"], repeat(0.5)).__next__
     start = time.perf_counter()
-    activate([book], said, tokenizer=tokenizer, random_source=chance, settings=settings, context=scene, rules=FABULA)
+    activate([book], history, tokenizer=tokenizer, random_source=chance, settings=settings, context=scene, rules=FABULA)
     return (time.perf_counter() - start) * 1000
 
 

@@ -95,5 +95,5 @@ def test_a_stored_book_reaches_the_prompt(coast: Store) -> None:
         edits.save_lorebook(
             tx, replace(ISLES, book={"entries": {"0": {"uid": 0, "constant": True, "content": "It rains."}}})
         )
-    house = Workspace(coast).project(P)
-    assert "It rains." in house.assemble(house.request(skill_id="", window=8192)).prompt
+    project = Workspace(coast).project(P)
+    assert "It rains." in project.assemble(project.request(skill_id="", window=8192)).prompt

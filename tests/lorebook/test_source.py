@@ -66,7 +66,7 @@ NOVEL = Request(project_id=P, recipe="novel", document_id="ch-1", window=8192)
 
 
 def assemble(view: View, request: Request = CHAT, before: Continuity = NO_CONTINUITY) -> Result:
-    """A prompt of the house."""
+    """A prompt by the built-in recipe."""
     return Engine(all_sources()).assemble(request, view, continuity=before)
 
 

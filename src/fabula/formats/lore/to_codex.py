@@ -21,7 +21,10 @@ from fabula.lorebook.model import CardCharacter, LoreEntry, StoryLimits
 from fabula.text.names.matcher import CaseMatching, NameRules
 
 _LOST_FEATURES: tuple[tuple[Message, Callable[[LoreEntry], bool]], ...] = (
-    (message("regular expressions as keys"), lambda entry: any(not _is_plain(key) for key in entry.key or ())),
+    (
+        message("patterns (regular expressions) as keys"),
+        lambda entry: any(not _is_plain(key) for key in entry.key or ()),
+    ),
     (message("secondary keys"), lambda entry: bool(entry.selective and entry.keysecondary)),
     (message("a probability"), lambda entry: bool(entry.use_probability and entry.probability != 100)),
     (message("groups"), lambda entry: bool(entry.group)),
