@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from fabula.lorebook.activation import activate
 from fabula.lorebook.fabula_rules import FABULA
 from fabula.lorebook.model import Activation, CardCharacter, ScanContext, ScanMessage, TimedEffects
 from fabula.lorebook.parsing import parse_book, parse_settings
-from fabula.lorebook.rules import FixedNumbers
 
 
 class CaseTokenizer:
@@ -57,15 +57,15 @@ def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activati
     book, settings = parse_book(case["book"]), parse_settings(case["settings"])
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
     tokenizer, timed = CaseTokenizer(case["tokenizer"]), TimedEffects()
-    said: list[ScanMessage] = []
+    history: list[ScanMessage] = []
     for messages in (case["messages"], *case["more"]):
-        said += [ScanMessage(one["name"], one["mes"]) for one in messages]
+        history += [ScanMessage(one["name"], one["mes"]) for one in messages]
         start = time.perf_counter()
         answer = activate(
             [book],
-            said,
+            history,
             tokenizer=tokenizer,
-            random_source=FixedNumbers(case["random"]),
+            random_source=chain(case["random"], repeat(0.5)).__next__,
             settings=settings,
             context=scene,
             timed_effects=timed,
@@ -79,10 +79,10 @@ def time_own_rules(case: Mapping[str, Any]) -> float:
     """Return the milliseconds of a first turn under Fabula's own rules."""
     book, settings = parse_book(case["book"]), parse_settings(case["settings"])
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
-    said = [ScanMessage(one["name"], one["mes"]) for one in case["messages"]]
-    tokenizer, chance = CaseTokenizer(case["tokenizer"]), FixedNumbers(case["random"])
+    history = [ScanMessage(one["name"], one["mes"]) for one in case["messages"]]
+    tokenizer, chance = CaseTokenizer(case["tokenizer"]), chain(case["random"], repeat(0.5)).__next__
     start = time.perf_counter()
-    activate([book], said, tokenizer=tokenizer, random_source=chance, settings=settings, context=scene, rules=FABULA)
+    activate([book], history, tokenizer=tokenizer, random_source=chance, settings=settings, context=scene, rules=FABULA)
     return (time.perf_counter() - start) * 1000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from fabula.lorebook.activation import activate
@@ -18,7 +19,7 @@ from fabula.lorebook.model import (
     TimedEffects,
 )
 from fabula.lorebook.parsing import parse_book
-from fabula.lorebook.rules import ActivationRules, FixedNumbers
+from fabula.lorebook.rules import ActivationRules
 from fabula.lorebook.sillytavern_rules import EXACT
 
 BOTH = (EXACT, FABULA)
@@ -72,7 +73,7 @@ def scan_books(
         [books] if isinstance(books, ParsedLorebook) else books,
         messages or make_messages("nothing"),
         tokenizer=CharacterTokenizer() if count_characters else WordTokenizer(),
-        random_source=FixedNumbers(random),
+        random_source=chain(random, repeat(0.5)).__next__,
         settings=LorebookSettings(**settings),
         context=context or ScanContext(max_context=max_context, user="Ann", character=CardCharacter(name="Bob")),
         timed_effects=timed_effects or TimedEffects(),

@@ -162,4 +162,4 @@ def test_entries_that_wake_each_other_without_end_are_ended_and_reported() -> No
     chain = make_book(*(keyed_entry(f"link{n}x", content=f"link{n + 1}x") for n in range(1200)))
     answer = scan_books(chain, make_messages("link0x"), recursive=True, max_context=1_000_000)
     assert len(answer.active_uids) == 166
-    assert "166 passes" in answer.problems[0]
+    assert "166 passes" in str(answer.problems[0])

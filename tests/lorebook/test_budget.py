@@ -70,7 +70,7 @@ def test_in_ours_a_smaller_one_behind_an_overflow_is_tried() -> None:
     )
     assert answer.active_uids == (1,)
     assert answer.verdicts[0].reason is LorebookReason.OVER_BUDGET
-    assert answer.verdicts[0].detail == "5 tokens, and 4 were left"
+    assert str(answer.verdicts[0].detail) == "5 tokens, and 4 were left"
     assert (answer.budget, answer.used) == (4, 1)
 
 

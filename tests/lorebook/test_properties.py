@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.lorebook.fabula_rules import FABULA
-from fabula.lorebook.model import REASON_TEXTS, Activation, LorebookReason, TimedEffects
+from fabula.lorebook.model import Activation, LorebookReason, TimedEffects
 from fabula.lorebook.parsing import parse_timed_effects
 from fabula.lorebook.rules import ActivationRules
 from tests.lorebook.books import BOTH, WordTokenizer, make_book, make_messages, scan_books
@@ -149,4 +149,4 @@ def test_in_ours_a_group_has_one_speaker_unless_both_are_sticky(
 
 
 def test_every_reason_is_explained() -> None:
-    assert set(REASON_TEXTS) == set(LorebookReason)
+    assert all(reason.sentence.render() and reason.value == reason.name for reason in LorebookReason)

@@ -15,7 +15,7 @@ from tests.lorebook.reference import compute_answers
 
 @settings(max_examples=600, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_both_tellings_give_the_same_answer_turn_by_turn(seed: int) -> None:
+def test_both_implementations_give_the_same_answer_turn_by_turn(seed: int) -> None:
     made = make_case(seed)
     assert [describe_activation(answer) for answer in scan_turns(made, [])] == compute_answers(made)
 

@@ -26,6 +26,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import BOOK_OVERRIDDEN, Verdict
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code
+from fabula.core.messages import message
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED
 from fabula.lorebook.model import CardCharacter, LorebookSettings, TimedEffects
 from fabula.lorebook.placement import convert_order
@@ -65,7 +66,7 @@ NOVEL = Request(project_id=P, recipe="novel", document_id="ch-1", window=8192)
 
 
 def assemble(view: View, request: Request = CHAT, before: Continuity = NO_CONTINUITY) -> Result:
-    """A prompt of the house."""
+    """A prompt by the built-in recipe."""
     return Engine(all_sources()).assemble(request, view, continuity=before)
 
 
@@ -137,7 +138,8 @@ def test_places_beside_the_character_are_used_where_the_writers_preset_has_them(
     plain = assemble(make_view(books, "hello"))
     assert plain.warnings == ()
     assert plain.prompt.index("[What may matter here]") < plain.prompt.index("E0") < plain.prompt.index("E1")
-    assert inspect(make_view(books, "hello"))["2"].detail == "its outlet 'weather' has no place in the preset"
+    outlet = inspect(make_view(books, "hello"))["2"]
+    assert str(outlet.detail) == "the preset has no place for its outlet 'weather'"
 
 
 @pytest.mark.parametrize("rules", ["exact", "fabula"])
@@ -153,17 +155,17 @@ def test_every_entry_that_stayed_out_has_a_reason(rules: str) -> None:
         constant_entry(position=7),
     ]
     found = inspect(make_view(make_lorebooks(*entries, rules=rules), "Mara came."))
-    assert [(found[str(n)].reason, found[str(n)].detail) for n in range(8)] == [
+    assert [(found[str(n)].reason, str(found[str(n)].detail)) for n in range(8)] == [
         (Reason.NOT_DETECTED, "none of its keys was found"),
         (Reason.LEVEL_NEVER, "it is switched off"),
-        (Reason.BOOK_RULES, "the conversation is too short for it yet, 1 of 9 messages"),
-        (Reason.BOOK_RULES, "a key was found, but the secondary keys said no, Mara"),
+        (Reason.BOOK_RULES, "the conversation is still too short for it, 1 of 9 messages"),
+        (Reason.BOOK_RULES, "a key was found, but its secondary keys did not agree, Mara"),
         (Reason.BOOK_RULES, "it has no key"),
-        (Reason.BOOK_RULES, found["5"].detail),
-        (Reason.BOOK_RULES, "9 is no position in a prompt"),
+        (Reason.BOOK_RULES, str(found["5"].detail)),
+        (Reason.BOOK_RULES, "9 is not a position in a prompt"),
         (Reason.BOOK_RULES, "its outlet has no name"),
     ]
-    assert found["5"].detail.startswith("its chance did not come up, rolled")
+    assert str(found["5"].detail).startswith("the draw by its probability failed, ")
 
 
 def test_scores_follow_how_an_entry_was_called_up() -> None:
@@ -194,10 +196,10 @@ def test_an_exact_book_forced_out_by_our_budget_says_so() -> None:
     found = inspect(make_view(books, "hello"), replace(CHAT, window=4096, reply_tokens=500))
     out = [verdict for verdict in found.values() if not verdict.included]
     assert out
-    assert {verdict.detail for verdict in out} == {BOOK_OVERRIDDEN}
+    assert {str(verdict.detail) for verdict in out} == {str(BOOK_OVERRIDDEN)}
     ours = Lorebooks(P, [replace(one, rules="fabula") for one in books.books.values()])
-    assert BOOK_OVERRIDDEN not in {
-        v.detail for v in inspect(make_view(ours, "hello"), replace(CHAT, window=4096)).values()
+    assert str(BOOK_OVERRIDDEN) not in {
+        str(v.detail) for v in inspect(make_view(ours, "hello"), replace(CHAT, window=4096)).values()
     }
 
 
@@ -299,12 +301,13 @@ def test_books_read_in_different_ways_are_scanned_apart() -> None:
 
 
 def test_a_book_that_cannot_be_read_is_named() -> None:
+    odd = message("It is odd.")
     broken = ActiveLorebook(
-        id="x", name="X", rules="exact", parsed=make_book(name="x"), settings=LorebookSettings(), problem="It is odd."
+        id="x", name="X", rules="exact", parsed=make_book(name="x"), settings=LorebookSettings(), problem=odd
     )
     result = Engine(all_sources()).inspect(CHAT, make_view(Lorebooks(P, [broken]), "hello"))
     (verdict,) = result.explain("lorebook:x")
-    assert (verdict.title, verdict.detail) == ("X", "It is odd.")
+    assert (verdict.title, verdict.detail) == ("X", odd)
 
 
 class Forgetful(LorebookSource):
@@ -354,9 +357,9 @@ def test_keys_that_cannot_be_used_are_warned_of() -> None:
     entries = [keyed_entry("/(/"), *(keyed_entry(f"/((a|b){{1,999}}){{{n},999}}c/") for n in range(900, 999))]
     warnings = assemble(make_view(make_lorebooks(*entries), slow)).warnings
     assert len(warnings) == 6
-    assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' is no pattern")
+    assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' is not a valid pattern")
     assert "would take too long" in warnings[1]
-    assert "more things" in warnings[-1]
+    assert "more keys" in warnings[-1]
 
 
 def test_entries_may_look_at_the_card_they_came_with() -> None:

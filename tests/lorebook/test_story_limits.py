@@ -33,10 +33,10 @@ def make_view(*entries: dict[str, Any], rules: str = "exact", text: str = "Mara 
     """Three chapters that say the same, and a book."""
     manuscript = Manuscript(tuple(Document(name, name, text) for name in CHAPTERS))
     asked = LorebookSettings(**{"recursive": True, "budget": 100, **wishes})
-    shelf = Lorebooks(
+    lorebooks = Lorebooks(
         P, [ActiveLorebook(id="b", name="B", rules=rules, parsed=make_book(*entries, name="b"), settings=asked)]
     )
-    return View(Project(id=P), manuscript.timeline(), {Manuscript: manuscript, Lorebooks: shelf})
+    return View(Project(id=P), manuscript.timeline(), {Manuscript: manuscript, Lorebooks: lorebooks})
 
 
 def list_texts(view: View, chapter: str, **wishes: Any) -> list[str]:

@@ -309,7 +309,7 @@ def test_a_text_file_that_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> Non
     error = refusal(file)
     assert error.code is Code.PROJECT_INVALID
     assert "old.txt" in error.sentence
-    assert "not UTF-8 text: save it so" in error.sentence
+    assert "not UTF-8 text: save it as UTF-8" in error.sentence
 
 
 # Refusals

@@ -303,6 +303,6 @@ def _show_verdicts(rows: Iterable[LoreVerdictInfo]) -> None:
         print(f"  {'✓' if row.active else '·'} {row.title}: {row.why}")
 
 
-def _warn(warnings: Iterable[str]) -> None:
+def _warn(warnings: Iterable[object]) -> None:
     for warning in warnings:
         print(f"- {warning}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
+from fabula.core.messages import Message, message
 from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
 from fabula.lorebook.keys import KeyMatcher
 from fabula.lorebook.model import (
@@ -62,7 +63,7 @@ def activate(
         active=tuple(entry.ref for entry in active),
         texts=place_texts(active, has_author_note=context.has_author_note),
         verdicts=tuple(scan.verdicts[entry.ref] for entry in entries),
-        problems=(*(f"The key {key!r} {problem}." for key, problem in scan.matcher.problems.items()), *scan.problems),
+        problems=(*scan.matcher.problems.values(), *scan.problems),
         timed_effects=timed_effects if context.dry_run else start_effects(running.effects, active, len(messages)),
         budget=scan.budget.limit,
         used=scan.budget.used,
@@ -96,7 +97,7 @@ class _Scan:
         self.checker = EntryChecker(messages, settings, context, running, self.matcher)
         self.budget = rules.make_budget(compute_budget(settings, context), tokenizer)
         self.active: list[EntryCandidate] = []
-        self.problems: list[str] = []
+        self.problems: list[Message] = []
         self.verdicts = {
             entry.ref: EntryVerdict(entry.ref, entry.title, False, LorebookReason.NOT_SCANNED) for entry in entries
         }
@@ -111,7 +112,8 @@ class _Scan:
         pass_limit = max(MIN_PASS_LIMIT, MAX_CHECKS // max(len(self.entries), 1))
         while not max_passes or number < max_passes:
             if number == pass_limit:
-                self.problems.append(f"Entries still woke each other after {pass_limit} passes; there it was ended.")
+                problem = message("Entries still activated each other after {count} passes.", count=pass_limit)
+                self.problems.append(problem)
                 return
             number += 1
             current = ScanPass(number, kind, level, extra_depth)
@@ -148,7 +150,7 @@ class _Scan:
         )
         result = self.rules.resolve_groups(contest)
         for loser in result.losers:
-            self._note_inactive(loser.entry, loser.reason, loser.detail, current)
+            self._note_inactive(loser, current)
         texts: list[str] = []
         for winner in result.winners:
             entry = winner.entry
@@ -168,10 +170,11 @@ class _Scan:
             if entry.ref in self._finished:
                 continue
             passed, reason, detail = self.checker.check(entry, current)
+            candidate = EntryCandidate(entry, reason, detail)
             if passed:
-                candidates.append(EntryCandidate(entry, reason, detail))
+                candidates.append(candidate)
             else:
-                self._note_inactive(entry, reason, detail, current)
+                self._note_inactive(candidate, current)
         return sorted(candidates, key=lambda candidate: candidate.entry.ref not in self.running.sticky)
 
     def _uses_score(self, entry: ScanEntry) -> bool:
@@ -182,43 +185,42 @@ class _Scan:
         self, candidate: EntryCandidate, replaced: Sequence[EntryCandidate], current: ScanPass
     ) -> bool:
         entry = candidate.entry
+        refusal: tuple[LorebookReason, Message] | None
         if self.budget.has_overflowed and not entry.fields.ignore_budget:
-            self._note_inactive(entry, LorebookReason.AFTER_OVERFLOW, f"the budget is {self.budget.limit}", current)
-            return False
-        if not self._passes_probability(entry, current):
-            self._finished.add(entry.ref)
-            return False
-        refusal = self.budget.admit(entry, [other.entry for other in replaced])
+            limit = message("the budget is {limit} tokens", limit=self.budget.limit)
+            refusal = LorebookReason.AFTER_OVERFLOW, limit
+        else:
+            refusal = self._draw(entry) or self.budget.admit(entry, [other.entry for other in replaced])
         if refusal is not None:
-            self._note_inactive(entry, *refusal, current)
+            self._note_inactive(EntryCandidate(entry, *refusal), current)
             return False
         for other in replaced:
             self.active.remove(other)
-            self._set_verdict(other.entry, False, LorebookReason.DISPLACED, entry.title, current)
+            displaced = EntryCandidate(other.entry, LorebookReason.DISPLACED, entry.title)
+            self._set_verdict(displaced, False, current)
         self.active.append(candidate)
         self._finished.add(entry.ref)
-        self._set_verdict(entry, True, candidate.reason, candidate.detail, current)
+        self._set_verdict(candidate, True, current)
         return True
 
-    def _passes_probability(self, entry: ScanEntry, current: ScanPass) -> bool:
+    def _draw(self, entry: ScanEntry) -> tuple[LorebookReason, Message] | None:
         """Use a random number, except for certain and sticky entries; without a probability an entry never passes."""
         fields = entry.fields
         if not fields.use_probability or fields.probability == 100 or entry.ref in self.running.sticky:
-            return True
-        rolled = self.random_source.random() * 100
+            return None
+        rolled = self.random_source() * 100
         if fields.probability is not None and rolled <= fields.probability:
-            return True
-        detail = f"rolled {rolled:.1f} against {fields.probability}"
-        self._note_inactive(entry, LorebookReason.PROBABILITY, detail, current)
-        return False
+            return None
+        self._finished.add(entry.ref)
+        detail = message("{rolled:.1f} against {probability}", rolled=rolled, probability=fields.probability)
+        return LorebookReason.PROBABILITY, detail
 
-    def _note_inactive(self, entry: ScanEntry, reason: LorebookReason, detail: str, current: ScanPass) -> None:
+    def _note_inactive(self, candidate: EntryCandidate, current: ScanPass) -> None:
         """Note why an entry is not active, unless it failed at a later check in an earlier pass."""
-        verdict = self.verdicts[entry.ref]
-        if not verdict.active and _RANKS[reason] >= _RANKS[verdict.reason]:
-            self._set_verdict(entry, False, reason, detail, current)
+        verdict = self.verdicts[candidate.entry.ref]
+        if not verdict.active and _RANKS[candidate.reason] >= _RANKS[verdict.reason]:
+            self._set_verdict(candidate, False, current)
 
-    def _set_verdict(
-        self, entry: ScanEntry, active: bool, reason: LorebookReason, detail: str, current: ScanPass
-    ) -> None:
+    def _set_verdict(self, candidate: EntryCandidate, active: bool, current: ScanPass) -> None:
+        entry, reason, detail = candidate.entry, candidate.reason, candidate.detail
         self.verdicts[entry.ref] = EntryVerdict(entry.ref, entry.title, active, reason, detail, current.number)

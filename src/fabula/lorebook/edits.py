@@ -11,6 +11,7 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import Message, join_alternatives, message
 from fabula.lorebook.tables import lorebooks
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -33,24 +34,18 @@ def save_lorebook(tx: WriteTransaction, book: Lorebook, *, expected: int | None 
     """Save a new book, or replace the book with the same id; return the id."""
     ident, at = book.id or new_id(), current_timestamp()
     _check(book, ident)
-    values: dict[str, Any] = {
-        "name": book.name.strip(),
-        "format": book.format,
-        "rules": book.rules,
-        "book": book.book,
-        "active": int(book.active),
-        "changed": at,
-    }
+    values = msgspec.structs.asdict(book) | {"name": book.name.strip(), "active": int(book.active), "changed": at}
+    del values["id"], values["version"]
     if tx.row(lorebooks, id=ident) is not None:
         tx.update_row(lorebooks, {"id": ident}, values, expected=expected)
     elif expected:
-        raise FabulaError(
-            Code.STORE_CONFLICT,
-            f"There is no lorebook {ident!r} (any more), and you have version {expected} of it. "
-            "Load the list. Nothing was changed.",
-            current=0,
+        sentence = message(
+            "The lorebook {id!r} no longer exists, and you have version {expected} of it. "
+            "Load the list again. Nothing was changed.",
+            id=ident,
             expected=expected,
         )
+        raise FabulaError(Code.STORE_CONFLICT, sentence, current=0, expected=expected)
     else:
         tx.insert(lorebooks, {"id": ident, "made": at, **values})
     return ident
@@ -73,29 +68,21 @@ def list_lorebooks(reading: ReadTransaction) -> list[Lorebook]:
 
 
 def _lorebook(row: Row[Any]) -> Lorebook:
-    return Lorebook(
-        id=row.id,
-        name=row.name,
-        format=row.format,
-        rules=row.rules,
-        book=row.book,
-        active=bool(row.active),
-        version=row.version,
-    )
+    return msgspec.convert(row, Lorebook, from_attributes=True, strict=False)
 
 
 def _check(book: Lorebook, ident: str) -> None:
     if not is_valid_id(ident) or not book.name.strip():
-        raise _refused("A lorebook needs a name, and an id without spaces, slashes and `|`.")
-    if book.rules not in get_args(RuleSet) or not isinstance(book.book, Mapping):
-        raise _refused(
-            f"The lorebook {book.name!r} must be an object, read by the rules {' or '.join(get_args(RuleSet))}."
-        )
+        raise _refused(message("A lorebook needs a name, and an id without spaces, slashes and `|`."))
+    if book.rules not in get_args(RuleSet):
+        names = join_alternatives(get_args(RuleSet))
+        raise _refused(message("{rules!r} is not a rule set; use {names}.", rules=book.rules, names=names))
     try:
-        msgspec.json.encode(book.book)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _refused(f"The lorebook {book.name!r} cannot be kept as JSON: {error}.") from error
+        msgspec.json.decode(msgspec.json.encode(book), type=Lorebook)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        problem = message("The lorebook {name!r} cannot be stored as JSON: {error}.", name=book.name, error=error)
+        raise _refused(problem) from error
 
 
-def _refused(sentence: str) -> FabulaError:
-    return FabulaError(Code.REQUEST_INVALID, f"{sentence} Nothing was changed.")
+def _refused(problem: Message) -> FabulaError:
+    return FabulaError(Code.REQUEST_INVALID, message("{problem} Nothing was changed.", problem=problem))

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from fabula.core.messages import Message, join_names, message
 from fabula.lorebook.keys import KeyMatcher, ScanText
 from fabula.lorebook.model import LorebookReason, LorebookSettings, LoreEntry, Number, ScanContext, ScanMessage
 from fabula.lorebook.scan_order import ScanEntry
@@ -19,7 +20,7 @@ from fabula.text.js_regex import JS_WHITESPACE
 
 MAX_SCAN_DEPTH = 1000  # messages that a scan reads
 _SEPARATOR = "\x01"  # SillyTavern puts it in front of each message
-AND_ANY, NOT_ALL, NOT_ANY, AND_ALL = range(4)
+AND_ANY, AND_ALL = 0, 3  # of secondary keys; 1 is "not all", 2 is "not any"
 
 
 class PassKind(StrEnum):
@@ -60,7 +61,7 @@ class EntryChecker:
         self._texts: dict[tuple[object, ...], ScanText] = {}
         self._pass_number = 0
 
-    def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, str]:
+    def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, Message | str]:
         """Return whether the entry may become active, with the reason and a detail."""
         obstacle = self._find_obstacle(entry, current)
         if obstacle is not None:
@@ -85,24 +86,22 @@ class EntryChecker:
             return 0
         hits = sum(self._matches(key, fields, text) for key in fields.key)
         secondary = [self._matches(key, fields, text) for key in fields.keysecondary or ()]
-        match fields.selective_logic or AND_ANY:
-            case 0:
-                return hits + sum(secondary)
-            case 3 if secondary and all(secondary):
-                return hits + len(secondary)
-        return hits
+        logic = fields.selective_logic or AND_ANY
+        counts = logic == AND_ANY or (logic == AND_ALL and all(secondary))
+        return hits + sum(secondary) if counts else hits
 
-    def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, str] | None:
+    def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, Message | str] | None:
         """Return why the entry cannot become active whatever its keys are."""
         fields, sticky = entry.fields, entry.ref in self._running.sticky
         if fields.disable:
             return LorebookReason.DISABLED, ""
         if fields.triggers and self._context.trigger not in fields.triggers:
-            return LorebookReason.TRIGGER, f"only for {', '.join(fields.triggers)}"
+            return LorebookReason.TRIGGER, message("only for {triggers}", triggers=join_names(fields.triggers))
         if not self._is_for_character(fields):
             return LorebookReason.CHARACTER, ""
         if fields.delay and self._message_count < fields.delay:
-            return LorebookReason.DELAY, f"{self._message_count} of {fields.delay} messages"
+            counts = {"count": self._message_count, "delay": fields.delay}
+            return LorebookReason.DELAY, message("{count} of {delay} messages", **counts)
         if entry.ref in self._running.cooling and not sticky:
             return LorebookReason.COOLDOWN, ""
         level = fields.recursion_level
@@ -110,7 +109,8 @@ class EntryChecker:
             if current.kind is not PassKind.RECURSION:
                 return LorebookReason.AWAITS_RECURSION, ""
             if level > current.open_level:
-                return LorebookReason.AWAITS_RECURSION, f"level {level + 0}, and {current.open_level + 0} is open"
+                levels = {"level": level + 0, "open": current.open_level + 0}
+                return LorebookReason.AWAITS_RECURSION, message("level {level}, and {open} is open", **levels)
         recursion = current.kind is PassKind.RECURSION and self._settings.recursive
         if recursion and fields.exclude_recursion and not sticky:
             return LorebookReason.EXCLUDES_RECURSION, ""
@@ -125,7 +125,7 @@ class EntryChecker:
             return False
         return not condition.tags or bool(set(character.tags) & set(condition.tags)) is not exclude
 
-    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, str]:
+    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, Message | str]:
         if not fields.key:
             return False, LorebookReason.NO_KEYS, ""
         text = self._get_text(fields, current, recursion=current.kind is not PassKind.MINIMUM)
@@ -137,17 +137,8 @@ class EntryChecker:
         if not fields.selective or not fields.keysecondary:
             return True, LorebookReason.KEY, found
         secondary = [self._matches(key, fields, text) for key in fields.keysecondary]
-        match fields.selective_logic or AND_ANY:
-            case 0:
-                passed = any(secondary)
-            case 1:
-                passed = not all(secondary)
-            case 2:
-                passed = not any(secondary)
-            case 3:
-                passed = all(secondary)
-            case _:
-                passed = False
+        outcomes = (any(secondary), not all(secondary), not any(secondary), all(secondary))
+        passed = dict(enumerate(outcomes)).get(fields.selective_logic or AND_ANY, False)
         return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, found
 
     def _matches(self, key: str, fields: LoreEntry, text: ScanText) -> bool:

@@ -13,46 +13,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, log
 
+from fabula.core.messages import Message, message
 from fabula.lorebook.model import EntryRef, LorebookReason, Number
 from fabula.lorebook.rules import (
     ActivationRules,
     EntryCandidate,
     GroupContest,
     GroupResult,
+    LorebookBudget,
     collect_groups,
     get_weight,
+    name_winner,
     split_groups,
 )
 from fabula.lorebook.scan_order import ScanEntry
-from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.word_boundaries import contains_word
 
 Rank = tuple[bool, int, bool, Number, float]  # the smallest wins
 
 
-class SkippingBudget:
-    """A budget that skips entries that do not fit and goes on."""
+class SkippingBudget(LorebookBudget):
+    """A budget that skips entries that do not fit and goes on; admitted entries stay counted."""
 
-    has_overflowed = False
-
-    def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
-        self.limit, self.used = limit, 0
-        self._tokenizer = tokenizer
-
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, str] | None:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Admit an entry up to the limit; one that ignores the budget is admitted and counted."""
         price = self._count(entry)
         after = self.used - sum(map(self._count, instead_of)) + price
         if after > self.limit and not entry.fields.ignore_budget:
-            return LorebookReason.OVER_BUDGET, f"{price} tokens, and {max(self.limit - after + price, 0)} were left"
+            left = max(self.limit - after + price, 0)
+            return LorebookReason.OVER_BUDGET, message("{price} tokens, and {left} were left", price=price, left=left)
         self.used = after
         return None
 
-    def end_pass(self, texts: Sequence[str]) -> None:
-        """Do nothing: admitted entries stay counted."""
-
     def _count(self, entry: ScanEntry) -> int:
-        return self._tokenizer.count(entry.text + "\n")
+        return self.tokenizer.count(entry.text + "\n")
 
 
 def resolve_groups(contest: GroupContest) -> GroupResult:
@@ -71,11 +65,11 @@ def resolve_groups(contest: GroupContest) -> GroupResult:
         if lost_in is not None and entry.ref not in contest.running.sticky:
             winner = winners[lost_in].entry
             reason = _find_reason(ranks[winner.ref], ranks[entry.ref])
-            losers.append(EntryCandidate(entry, reason, f"{winner.title} in the group {lost_in}"))
+            losers.append(EntryCandidate(entry, reason, name_winner(winner, lost_in)))
             continue
         active = [member for name in names for member in active_groups.get(name, ())]
         if active and not all(_can_replace(member, candidate) for member in active):
-            losers.append(EntryCandidate(entry, LorebookReason.GROUP_TAKEN, f"by {active[0].entry.title}"))
+            losers.append(EntryCandidate(entry, LorebookReason.GROUP_TAKEN, active[0].entry.title))
             continue
         winners.update(dict.fromkeys(names, candidate))
         if active:
@@ -110,16 +104,15 @@ def _rank(
 
 def _draw_lot(entry: ScanEntry, contest: GroupContest) -> float:
     """Draw a number so that the smallest among several falls on each entry in proportion to its weight."""
-    drawn = -log(1 - contest.random_source.random())
+    drawn = -log(1 - contest.random_source())
     return drawn / get_weight(entry) if get_weight(entry) else inf
 
 
 def _find_reason(winner: Rank, loser: Rank) -> LorebookReason:
-    reasons = (LorebookReason.GROUP_STICKY, LorebookReason.GROUP_SCORE, LorebookReason.GROUP_OVERRIDE)
-    for number, reason in enumerate(reasons):
-        if winner[number] != loser[number]:
-            return reason
-    return LorebookReason.GROUP_OVERRIDE if winner[3] != loser[3] else LorebookReason.GROUP_ROLL
+    override = LorebookReason.GROUP_OVERRIDE
+    reasons = (LorebookReason.GROUP_STICKY, LorebookReason.GROUP_SCORE, override, override)
+    differing = (reason for reason, one, other in zip(reasons, winner, loser, strict=False) if one != other)
+    return next(differing, LorebookReason.GROUP_ROLL)
 
 
 def _can_replace(active: EntryCandidate, newcomer: EntryCandidate) -> bool:

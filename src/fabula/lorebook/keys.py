@@ -13,13 +13,12 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
-from fabula.text.word_boundaries import find_occurrences
 
 WordTest = Callable[[str, str], bool]  # (text, key) -> whether the key occurs as a whole word
 _SLASHED = re.compile(r"/(.+)/([gimsuy]*)", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?<!\\)/")
-_ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _GAP = re.compile(f"[{re.escape(JS_WHITESPACE)}]")
 
 
@@ -61,7 +60,7 @@ class KeyMatcher:
     """Matches keys during one scan and records the problems of those that could not be used."""
 
     def __init__(self, is_whole_word: WordTest, fill_in_names: Callable[[str], str]) -> None:
-        self.problems: dict[str, str] = {}
+        self.problems: dict[str, Message] = {}  # by key
         self._is_whole_word, self._fill_in_names = is_whole_word, fill_in_names
         self._allowance = WorkBudget()
 
@@ -69,7 +68,12 @@ class KeyMatcher:
         """Parse a key after filling in names; report an invalid expression once."""
         key = parse_key(self._fill_in_names(raw).strip(JS_WHITESPACE))
         if key.problem:
-            self.problems.setdefault(key.text, f"is no pattern, and is looked for as it is written: {key.problem}")
+            problem = message(
+                "The key {key!r} is not a valid pattern and is searched for as it is written: {problem}.",
+                key=key.text,
+                problem=key.problem,
+            )
+            self.problems.setdefault(key.text, problem)
         return key
 
     def matches(self, raw: str, text: ScanText, *, case_sensitive: bool, whole_words: bool) -> bool:
@@ -78,18 +82,19 @@ class KeyMatcher:
         if not key.text:
             return False
         if key.pattern is not None:
-            result = text.results.get(key.text)
-            if result is None:
-                result = text.results[key.text] = self._matches_pattern(key, key.pattern, text.searched)
-            return result
+            if key.text not in text.results:
+                text.results[key.text] = self._matches_pattern(key.text, key.pattern, text.searched)
+            return text.results[key.text]
         haystack, needle = (text.text, key.text) if case_sensitive else (text.lowered, key.text.lower())
         return needle in haystack and (not whole_words or self._is_whole_word(haystack, needle))
 
-    def _matches_pattern(self, key: LoreKey, expression: JsRegex, text: RegexText) -> bool:
+    def _matches_pattern(self, key: str, pattern: JsRegex, text: RegexText) -> bool:
         try:
-            return expression.is_found_in(text, self._allowance)
+            return pattern.is_found_in(text, self._allowance)
         except TooMuchWorkError:
-            self.problems[key.text] = "would take too long on this text, and counts as not found"
+            self.problems[key] = message(
+                "The key {key!r} would take too long on this text and counts as not found.", key=key
+            )
             return False
 
 
@@ -98,9 +103,9 @@ def is_ascii_word(text: str, key: str) -> bool:
 
     A key with white space in it always passes.
     """
-    if _GAP.search(key):
-        return True
-    return any(
-        (not start or text[start - 1] not in _ASCII_WORD) and (end == len(text) or text[end] not in _ASCII_WORD)
-        for start, end in find_occurrences(text, key)
-    )
+    return bool(_GAP.search(key) or _compile_word(key).search(text))
+
+
+@lru_cache(maxsize=8192)
+def _compile_word(key: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(key)}(?!\w)", re.ASCII)

@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
+
 Number = int | float
 BookSource = Literal["chat", "persona", "character", "global"]
 
@@ -132,6 +134,15 @@ class LorebookSettings(Struct, frozen=True, kw_only=True):
     max_recursion_steps: Number = 0
 
 
+class LorebookContents(Struct, frozen=True):
+    """A parsed lorebook with its settings, the warnings, and the character of its card."""
+
+    book: ParsedLorebook
+    settings: LorebookSettings
+    warnings: tuple[Message, ...] = ()
+    card_character: CardCharacter | None = None
+
+
 class ScanMessage(Struct, frozen=True):
     """A message of the conversation in which keys are matched."""
 
@@ -170,71 +181,52 @@ class TimedEffects(Struct, frozen=True):
 
 
 class LorebookReason(StrEnum):
-    """Why an entry is active or not; later ones are checked later. `REASON_TEXTS` has the texts."""
+    """Why an entry is active or not, with a sentence for each; later ones are checked later."""
 
-    CONSTANT = "CONSTANT"
-    KEY = "KEY"
-    STICKY = "STICKY"
-    DECORATOR = "DECORATOR"
-    EXTERNAL = "EXTERNAL"
+    sentence: Message
 
-    NOT_SCANNED = "NOT_SCANNED"
-    DISABLED = "DISABLED"
-    TRIGGER = "TRIGGER"
-    CHARACTER = "CHARACTER"
-    DELAY = "DELAY"
-    COOLDOWN = "COOLDOWN"
-    AWAITS_RECURSION = "AWAITS_RECURSION"
-    EXCLUDES_RECURSION = "EXCLUDES_RECURSION"
-    FORBIDDEN = "FORBIDDEN"
-    NO_KEYS = "NO_KEYS"
-    NO_DEPTH = "NO_DEPTH"
-    NOT_MENTIONED = "NOT_MENTIONED"
-    SECONDARY = "SECONDARY"
-    GROUP_STICKY = "GROUP_STICKY"
-    GROUP_COOLDOWN = "GROUP_COOLDOWN"
-    GROUP_SCORE = "GROUP_SCORE"
-    GROUP_TAKEN = "GROUP_TAKEN"
-    GROUP_OVERRIDE = "GROUP_OVERRIDE"
-    GROUP_ROLL = "GROUP_ROLL"
-    LOST_NEIGHBOUR = "LOST_NEIGHBOUR"
-    DISPLACED = "DISPLACED"
-    PROBABILITY = "PROBABILITY"
-    OVER_BUDGET = "OVER_BUDGET"
-    AFTER_OVERFLOW = "AFTER_OVERFLOW"
+    def __new__(cls, code: str, sentence: Message) -> LorebookReason:
+        """Make a reason that is stored and compared by its code."""
+        reason = str.__new__(cls, code)
+        reason._value_, reason.sentence = code, sentence
+        return reason
 
+    CONSTANT = "CONSTANT", message("it is always on")
+    KEY = "KEY", message("a key was found")
+    STICKY = "STICKY", message("it was active a few messages ago and stays")
+    DECORATOR = "DECORATOR", message("its text says @@activate")
+    EXTERNAL = "EXTERNAL", message("the request includes it by name")
 
-REASON_TEXTS: dict[LorebookReason, str] = {
-    LorebookReason.CONSTANT: "it is always on",
-    LorebookReason.KEY: "a key was found",
-    LorebookReason.STICKY: "it was active a few messages ago and stays",
-    LorebookReason.DECORATOR: "its text says @@activate",
-    LorebookReason.EXTERNAL: "it was activated from outside",
-    LorebookReason.NOT_SCANNED: "no pass was run",
-    LorebookReason.DISABLED: "it is switched off",
-    LorebookReason.TRIGGER: "it is not for this kind of request",
-    LorebookReason.CHARACTER: "it is not for this character",
-    LorebookReason.DELAY: "the conversation is too short for it yet",
-    LorebookReason.COOLDOWN: "it was active a few messages ago and rests",
-    LorebookReason.AWAITS_RECURSION: "it waits for the text of other entries",
-    LorebookReason.EXCLUDES_RECURSION: "it is not woken by the text of other entries",
-    LorebookReason.FORBIDDEN: "its text says @@dont_activate",
-    LorebookReason.NO_KEYS: "it has no key",
-    LorebookReason.NO_DEPTH: "it looks at no message",
-    LorebookReason.NOT_MENTIONED: "none of its keys was found",
-    LorebookReason.SECONDARY: "a key was found, but the secondary keys said no",
-    LorebookReason.GROUP_STICKY: "a member of its group is sticky",
-    LorebookReason.GROUP_COOLDOWN: "in a group, a resting entry stays out even when sticky",
-    LorebookReason.GROUP_SCORE: "a member of its group matched more keys",
-    LorebookReason.GROUP_TAKEN: "its group already has an active entry",
-    LorebookReason.GROUP_OVERRIDE: "a member of its group goes first",
-    LorebookReason.GROUP_ROLL: "another member of its group was drawn",
-    LorebookReason.LOST_NEIGHBOUR: "an entry lost in two groups, and SillyTavern then drops the last candidate as well",
-    LorebookReason.DISPLACED: "a member of its group was mentioned later and took its place",
-    LorebookReason.PROBABILITY: "its chance did not come up",
-    LorebookReason.OVER_BUDGET: "it did not fit into what was left of the book's budget",
-    LorebookReason.AFTER_OVERFLOW: "an entry before it overflowed the book's budget, which ends all normal entries",
-}
+    NOT_SCANNED = "NOT_SCANNED", message("no pass was run")
+    DISABLED = "DISABLED", message("it is switched off")
+    TRIGGER = "TRIGGER", message("it is not for this kind of request")
+    CHARACTER = "CHARACTER", message("it is not for this character")
+    DELAY = "DELAY", message("the conversation is still too short for it")
+    COOLDOWN = "COOLDOWN", message("it was active a few messages ago and rests")
+    AWAITS_RECURSION = "AWAITS_RECURSION", message("it waits for the text of other entries")
+    EXCLUDES_RECURSION = "EXCLUDES_RECURSION", message("the text of other entries does not activate it")
+    FORBIDDEN = "FORBIDDEN", message("its text says @@dont_activate")
+    NO_KEYS = "NO_KEYS", message("it has no key")
+    NO_DEPTH = "NO_DEPTH", message("it reads no message")
+    NOT_MENTIONED = "NOT_MENTIONED", message("none of its keys was found")
+    SECONDARY = "SECONDARY", message("a key was found, but its secondary keys did not agree")
+    GROUP_STICKY = "GROUP_STICKY", message("a member of its group is sticky")
+    GROUP_COOLDOWN = "GROUP_COOLDOWN", message("in a group, a resting entry stays out even when it is sticky")
+    GROUP_SCORE = "GROUP_SCORE", message("a member of its group matched more keys")
+    GROUP_TAKEN = "GROUP_TAKEN", message("its group already has an active entry")
+    GROUP_OVERRIDE = "GROUP_OVERRIDE", message("a member of its group goes first")
+    GROUP_ROLL = "GROUP_ROLL", message("another member of its group was drawn")
+    LOST_NEIGHBOUR = (
+        "LOST_NEIGHBOUR",
+        message("an entry lost in two groups, and SillyTavern then drops the last candidate as well"),
+    )
+    DISPLACED = "DISPLACED", message("a member of its group was mentioned later and took its place")
+    PROBABILITY = "PROBABILITY", message("the draw by its probability failed")
+    OVER_BUDGET = "OVER_BUDGET", message("it did not fit into the rest of the book's budget")
+    AFTER_OVERFLOW = (
+        "AFTER_OVERFLOW",
+        message("an entry before it exceeded the book's budget, which ends the selection"),
+    )
 
 
 class EntryVerdict(Struct, frozen=True):
@@ -244,7 +236,7 @@ class EntryVerdict(Struct, frozen=True):
     title: str
     active: bool
     reason: LorebookReason
-    detail: str = ""
+    detail: Message | str = ""
     pass_number: int = 0  # the pass that decided, from 1
 
 
@@ -282,7 +274,7 @@ class Activation(Struct, frozen=True, kw_only=True):
     active: tuple[EntryRef, ...]  # in the order of activation
     texts: PlacedTexts
     verdicts: tuple[EntryVerdict, ...]
-    problems: tuple[str, ...]  # keys that could not be used as they are written
+    problems: tuple[Message, ...]  # keys that could not be used as they are written
     timed_effects: TimedEffects
     budget: int
     used: int

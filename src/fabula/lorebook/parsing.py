@@ -6,76 +6,73 @@ before anything is stored. An error names the entry and the field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.lorebook.model import BookSource, LorebookSettings, LoreEntry, ParsedLorebook, TimedEffects
 
 MAX_NUMBER = 1e300
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 def parse_book(raw: object, name: str = "book", source: BookSource = "global") -> ParsedLorebook:
     """Parse a book in the format of SillyTavern's world info."""
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("entries"), Mapping | Sequence):
-        raise _refusal(f"The lorebook {name!r} has no list of entries.")
-    rows = raw["entries"]
-    if isinstance(rows, str | bytes):
-        raise _refusal(f"The lorebook {name!r} has no list of entries.")
+    rows = raw.get("entries") if isinstance(raw, Mapping) else None
+    if not isinstance(rows, Mapping | list | tuple):
+        raise invalid_lorebook(message("The lorebook {name!r} has no list of entries.", name=name))
     entries: list[LoreEntry] = []
-    keys: dict[int, object] = {}
+    keys: dict[int, str] = {}
     for key, row in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
-        entry = parse_entry(row, f"entry {str(key)[:40]!r} of the lorebook {name!r}")
+        entry = _convert(row, LoreEntry, name_entry(str(key), name))
         if entry.uid in keys:
-            raise _refusal(
-                f"The entries {str(keys[entry.uid])[:40]!r} and {str(key)[:40]!r} of the lorebook {name!r} "
-                f"have the same uid {entry.uid}. Give one of them another."
+            problem = message(
+                "The entries {first!r} and {second!r} of the lorebook {name!r} have the same uid {uid}.",
+                first=keys[entry.uid],
+                second=str(key)[:40],
+                name=name,
+                uid=entry.uid,
             )
-        keys[entry.uid] = key
+            raise invalid_lorebook(problem)
+        keys[entry.uid] = str(key)[:40]
         entries.append(entry)
     return ParsedLorebook(name, tuple(entries), source)
 
 
-def parse_entry(raw: object, where: str = "the entry") -> LoreEntry:
-    """Parse one entry; an error names the field that has the wrong type."""
-    entry = _convert(raw, LoreEntry, where)
-    if name := _find_invalid_number(entry):
-        raise _refusal(f"The field {name!r} of {where} is no number to count with. Correct it.")
-    return entry
-
-
 def parse_settings(raw: object) -> LorebookSettings:
     """Parse the settings of a scan; unknown fields are ignored."""
-    settings = _convert(raw, LorebookSettings, "the lorebook settings")
-    if name := _find_invalid_number(settings):
-        raise _refusal(f"The lorebook setting {name!r} is no number to count with. Correct it.")
-    return settings
+    return _convert(raw, LorebookSettings, message("the lorebook settings"))
 
 
 def parse_timed_effects(raw: object) -> TimedEffects:
     """Parse stored timed effects."""
-    return _convert(raw, TimedEffects, "the timed effects")
+    return _convert(raw, TimedEffects, message("the timed effects"))
 
 
-def _find_invalid_number(value: Struct) -> str | None:
-    """Return the first field whose number is not finite or too large."""
-    for name in value.__struct_fields__:
-        number = getattr(value, name)
-        if isinstance(number, int | float) and not -MAX_NUMBER <= number <= MAX_NUMBER:
-            return name
-    return None
+def name_entry(key: str, book: str) -> Message:
+    """Name an entry in a sentence by its key in the file."""
+    return message("entry {key!r} of the lorebook {book!r}", key=key[:40], book=book)
 
 
-def _convert(raw: object, target: type[T], where: str) -> T:
-    try:
-        return msgspec.convert(raw, target)
-    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        raise _refusal(f"Something in {where} is not what it should be: {error}. Correct it.") from error
-
-
-def _refusal(sentence: str) -> FabulaError:
+def invalid_lorebook(problem: Message) -> FabulaError:
+    """The error for a book that breaks its format."""
+    sentence = message("{problem} Correct the book. Nothing was changed.", problem=problem)
     return FabulaError(Code.LOREBOOK_INVALID, sentence)
+
+
+def _convert(raw: object, target: type[T], location: Message) -> T:
+    """Convert to a struct; wrong types, and numbers that are not finite or too large, are refused by name."""
+    try:
+        value = msgspec.convert(raw, target)
+    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
+        problem = message("Something in {location} has the wrong type: {error}.", location=location, error=error)
+        raise invalid_lorebook(problem) from error
+    for name, number in msgspec.structs.asdict(value).items():
+        if isinstance(number, int | float) and not -MAX_NUMBER <= number <= MAX_NUMBER:
+            problem = message("The number {name!r} of {location} is out of range.", name=name, location=location)
+            raise invalid_lorebook(problem)
+    return value

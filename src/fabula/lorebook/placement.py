@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from fabula.context.recipes import Preset
 from fabula.core.fragment import Placement, Role
+from fabula.core.messages import Message, message
 from fabula.lorebook.model import DepthBlock, ExampleText, LoreEntry, Number, PlacedTexts
 from fabula.lorebook.scan_order import ScanEntry, sort_by_order
 
@@ -48,7 +49,7 @@ def list_anchors(preset: Preset | None) -> frozenset[str]:
     return frozenset(node.anchor for node in nodes if node.enabled and node.anchor)
 
 
-def place_entry(entry: LoreEntry, anchors: frozenset[str]) -> EntryPlacement | str:
+def place_entry(entry: LoreEntry, anchors: frozenset[str]) -> EntryPlacement | Message:
     """Return the placement of an entry, or the reason why it has none."""
     position = entry.position or 0
     if position == _AT_DEPTH:
@@ -58,12 +59,13 @@ def place_entry(entry: LoreEntry, anchors: frozenset[str]) -> EntryPlacement | s
     if position == _OUTLET:
         name = entry.outlet_name or ""
         if name not in anchors:
-            return f"its outlet {name!r} has no place in the preset" if name else "its outlet has no name"
+            unnamed = message("its outlet has no name")
+            return message("the preset has no place for its outlet {name!r}", name=name) if name else unnamed
         # Outlets are read in descending order, as ours are.
         order = _clamp(DEFAULT_ORDER if entry.order is None else entry.order, -MAX_ORDER, MAX_ORDER)
         return EntryPlacement(Placement(anchor=name, order=order), "system")
     if position not in _ANCHORS:
-        return f"{position} is no position in a prompt"
+        return message("{position} is not a position in a prompt", position=position)
     anchor, side = _ANCHORS[position]
     if anchor not in anchors:
         return EntryPlacement()

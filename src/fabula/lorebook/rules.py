@@ -10,44 +10,26 @@ Random numbers are always an argument of a scan, so the same scan gives the same
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Protocol
 
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
 from fabula.lorebook.keys import WordTest
 from fabula.lorebook.model import EntryRef, LorebookReason, Number
 from fabula.lorebook.scan_order import ScanEntry
 from fabula.lorebook.timed_effects import RunningEffects
 from fabula.text.tokens.tokenizer import Tokenizer
 
+RandomSource = Callable[[], float]  # gives numbers from 0 up to, but not including, 1
 DEFAULT_WEIGHT = 100
 _COMMA = re.compile(r",\s*")
 
 
-class RandomSource(Protocol):
-    """A generator of random numbers from 0 up to, but not including, 1."""
-
-    def random(self) -> float: ...
-
-
-class FixedNumbers:
-    """A random source for tests and benchmarks: the given numbers in order, then always the same one."""
-
-    def __init__(self, numbers: Iterable[float] = (), default: float = 0.5) -> None:
-        self._numbers = deque(numbers)
-        self._default = default
-
-    def random(self) -> float:
-        """Return the next number."""
-        return self._numbers.popleft() if self._numbers else self._default
-
-
 def make_seeded_random(*parts: object) -> RandomSource:
     """Return a random source that gives the same numbers for the same parts (a conversation, a message …)."""
-    return Random("\x1f".join(map(str, parts)))
+    return Random("\x1f".join(map(str, parts))).random
 
 
 class EntryCandidate(Struct, frozen=True):
@@ -55,7 +37,7 @@ class EntryCandidate(Struct, frozen=True):
 
     entry: ScanEntry
     reason: LorebookReason
-    detail: str = ""
+    detail: Message | str = ""
 
 
 class GroupContest(Struct, frozen=True):
@@ -77,16 +59,18 @@ class GroupResult(Struct, frozen=True):
     replaced: Mapping[EntryRef, Sequence[EntryCandidate]] = {}
 
 
-class LorebookBudget(Protocol):
+class LorebookBudget:
     """The token budget of a scan."""
 
-    limit: int
-    has_overflowed: bool  # if True: no more normal entries, no recursion, no search for a minimum of entries
+    used = 0
+    has_overflowed = False  # if True: no more normal entries, no recursion, no search for a minimum of entries
 
-    @property
-    def used(self) -> int: ...
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, str] | None:
+    def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
+        self.limit, self.tokenizer = limit, tokenizer
+
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
+        raise NotImplementedError
 
     def end_pass(self, texts: Sequence[str]) -> None:
         """End a pass; `texts` are those of its texts that recursion may read."""
@@ -123,6 +107,11 @@ def collect_groups(
     return groups
 
 
+def name_winner(winner: ScanEntry, group: str) -> Message:
+    """Name the entry that another one lost to."""
+    return message("{winner} in the group {group}", winner=winner.title, group=group)
+
+
 def get_weight(entry: ScanEntry) -> Number:
     """Return the weight of an entry in a draw, at least 0."""
     weight = entry.fields.group_weight
@@ -132,7 +121,7 @@ def get_weight(entry: ScanEntry) -> Number:
 def draw_by_weight(candidates: Sequence[EntryCandidate], random_source: RandomSource) -> EntryCandidate:
     """Draw one of the candidates by weight, walking through them in order."""
     total = sum(get_weight(candidate.entry) for candidate in candidates)
-    target, reached = random_source.random() * total, 0.0
+    target, reached = random_source() * total, 0.0
     for candidate in candidates:
         reached += get_weight(candidate.entry)
         if target <= reached:

@@ -8,14 +8,17 @@ order of the file. Decorators at the beginning of a text are removed and names a
 from __future__ import annotations
 
 import re
+from bisect import insort_right
 from collections.abc import Sequence
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import get_args
 
 from msgspec import Struct
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.lorebook.model import BookSource, EntryRef, LorebookSettings, LoreEntry, ParsedLorebook, ScanContext
+from fabula.lorebook.parsing import invalid_lorebook
 
 INSERTION_SORT_LIMIT = 64  # JavaScript sorts shorter lists by insertion
 _MACRO = re.compile(r"\{\{(user|char)\}\}", re.IGNORECASE)
@@ -43,7 +46,7 @@ def make_title(ref: EntryRef, entry: LoreEntry) -> str:
 def list_entries(books: Sequence[ParsedLorebook], settings: LorebookSettings, context: ScanContext) -> list[ScanEntry]:
     """Return every entry of every book in scan order."""
     if len({book.name for book in books}) != len(books):
-        raise FabulaError(Code.LOREBOOK_INVALID, "Two books have the same name. Rename one of them.")
+        raise invalid_lorebook(message("Two lorebooks have the same name."))
     by_source: dict[str, list[ScanEntry]] = {source: [] for source in get_args(BookSource)}
     for book in books:
         by_source[book.source] += [
@@ -75,25 +78,14 @@ def _compare(left: ScanEntry, right: ScanEntry) -> int:
 
 def _insertion_sort(entries: Sequence[ScanEntry]) -> list[ScanEntry]:
     """Sort a short list as JavaScript does: with entries that equal every other, the algorithm decides the result."""
-    rest = list(entries)
-    run = 1
-    if len(rest) > 1 and _compare(rest[1], rest[0]) < 0:
-        while run < len(rest) and _compare(rest[run], rest[run - 1]) < 0:
-            run += 1
-        result = rest[:run][::-1]
-    else:
-        while run < len(rest) and _compare(rest[run], rest[run - 1]) >= 0:
-            run += 1
-        result = rest[:run]
-    for entry in rest[run:]:
-        low, high = 0, len(result)
-        while low < high:
-            middle = (low + high) // 2
-            if _compare(entry, result[middle]) < 0:
-                high = middle
-            else:
-                low = middle + 1
-        result.insert(low, entry)
+    descends = len(entries) > 1 and _compare(entries[1], entries[0]) < 0
+    pairs = enumerate(pairwise(entries), start=1)
+    run = next((at for at, (left, right) in pairs if (_compare(right, left) < 0) is not descends), len(entries))
+    result = list(entries[:run])
+    if descends:
+        result.reverse()
+    for entry in entries[run:]:
+        insort_right(result, entry, key=cmp_to_key(_compare))
     return result
 
 

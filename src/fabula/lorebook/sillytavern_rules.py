@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabula.core.messages import Message, message
 from fabula.lorebook.keys import is_ascii_word
 from fabula.lorebook.model import LorebookReason
 from fabula.lorebook.rules import (
@@ -17,41 +18,40 @@ from fabula.lorebook.rules import (
     EntryCandidate,
     GroupContest,
     GroupResult,
+    LorebookBudget,
     TokenTally,
     collect_groups,
     draw_by_weight,
+    name_winner,
     split_groups_exactly,
 )
 from fabula.lorebook.scan_order import ScanEntry, sort_by_order
 from fabula.text.tokens.tokenizer import Tokenizer
 
 
-class StoppingBudget:
+class StoppingBudget(LorebookBudget):
     """A budget that stops at the first overflow; it counts the texts of this pass and those that recursion read."""
 
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
-        self.limit, self.has_overflowed = limit, False
-        self._tokenizer = tokenizer
+        super().__init__(limit, tokenizer)
         self._earlier_passes, self._this_pass = TokenTally(tokenizer), TokenTally(tokenizer)
 
-    @property
-    def used(self) -> int:
-        """Tokens of this pass and of the texts of earlier passes that recursion read."""
-        return self._earlier_passes.tokens + self._this_pass.tokens
-
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, str] | None:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
         """Admit an entry below the limit; one that ignores the budget is admitted and counted."""
         self._this_pass.add(entry.text)
+        self.used = self._earlier_passes.tokens + self._this_pass.tokens
         if entry.fields.ignore_budget or self.used < self.limit:
             return None
         self.has_overflowed = True
-        return LorebookReason.OVER_BUDGET, f"{self.used} tokens with it, of {self.limit}"
+        detail = message("{used} of {limit} tokens with it", used=self.used, limit=self.limit)
+        return LorebookReason.OVER_BUDGET, detail
 
     def end_pass(self, texts: Sequence[str]) -> None:
         """Keep only the count of texts that recursion may read."""
         for text in texts:
             self._earlier_passes.add(text)
-        self._this_pass = TokenTally(self._tokenizer)
+        self._this_pass = TokenTally(self.tokenizer)
+        self.used = self._earlier_passes.tokens
 
 
 class _RemainingCandidates:
@@ -61,14 +61,13 @@ class _RemainingCandidates:
         self.losers: list[EntryCandidate] = []
         self._remaining = {candidate.entry.ref: candidate for candidate in candidates}
 
-    def remove(self, loser: EntryCandidate, reason: LorebookReason, detail: str) -> None:
+    def remove(self, loser: EntryCandidate, reason: LorebookReason, detail: Message) -> None:
         if self._remaining.pop(loser.entry.ref, None):
             self.losers.append(EntryCandidate(loser.entry, reason, detail))
         elif self._remaining:
             # SillyTavern's defect: removing an entry a second time removes the last one of the list.
             _, last = self._remaining.popitem()
-            detail = f"because of {loser.entry.title}"
-            self.losers.append(EntryCandidate(last.entry, LorebookReason.LOST_NEIGHBOUR, detail))
+            self.losers.append(EntryCandidate(last.entry, LorebookReason.LOST_NEIGHBOUR, loser.entry.title))
 
     def list_remaining(self) -> list[EntryCandidate]:
         return list(self._remaining.values())
@@ -87,14 +86,14 @@ def resolve_groups(contest: GroupContest) -> GroupResult:
     for name, members in open_groups.items():
         if name in occupied:
             for candidate in members:
-                candidates.remove(candidate, LorebookReason.GROUP_TAKEN, f"the group {name}")
+                candidates.remove(candidate, LorebookReason.GROUP_TAKEN, message("in the group {group}", group=name))
         elif len(members) > 1:
             overriding = [candidate for candidate in members if candidate.entry.fields.group_override]
             winner = _first_by_order(overriding) if overriding else draw_by_weight(members, contest.random_source)
             reason = LorebookReason.GROUP_OVERRIDE if overriding else LorebookReason.GROUP_ROLL
             for candidate in members:
                 if candidate is not winner:
-                    candidates.remove(candidate, reason, f"{winner.entry.title} in the group {name}")
+                    candidates.remove(candidate, reason, name_winner(winner.entry, name))
     return GroupResult(candidates.list_remaining(), candidates.losers)
 
 
@@ -108,10 +107,12 @@ def _resolve_by_timed_effects(
             decided.add(name)
             for candidate in members:
                 if candidate.entry.ref not in contest.running.sticky:
-                    candidates.remove(candidate, LorebookReason.GROUP_STICKY, f"in the group {name}")
+                    candidates.remove(
+                        candidate, LorebookReason.GROUP_STICKY, message("in the group {group}", group=name)
+                    )
         for candidate in members:
             if candidate.entry.ref in contest.running.cooling:
-                candidates.remove(candidate, LorebookReason.GROUP_COOLDOWN, f"in the group {name}")
+                candidates.remove(candidate, LorebookReason.GROUP_COOLDOWN, message("in the group {group}", group=name))
     return decided
 
 
@@ -127,7 +128,10 @@ def _resolve_by_score(
         candidate for candidate in members if contest.uses_score(candidate.entry) and scores[candidate.entry.ref] < best
     ]
     for candidate in lower:
-        detail = f"{scores[candidate.entry.ref]} of {best} in the group {name}"
+        score = scores[candidate.entry.ref]
+        detail = message(
+            "{score} keys, and {best} is the most in the group {group}", score=score, best=best, group=name
+        )
         candidates.remove(candidate, LorebookReason.GROUP_SCORE, detail)
     removed = {candidate.entry.ref for candidate in lower}
     members[:] = [candidate for candidate in members if candidate.entry.ref not in removed]

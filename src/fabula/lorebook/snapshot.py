@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from functools import cached_property
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +19,8 @@ from msgspec import Struct
 from fabula.context.gate import judge_visibility
 from fabula.context.trace import Reason
 from fabula.core.errors import FabulaError
-from fabula.core.fragment import Visibility
+from fabula.core.fragment import Fragment, Visibility
+from fabula.core.messages import Message
 from fabula.core.story import Position, Timeline, Vantage
 from fabula.lorebook.activation import activate
 from fabula.lorebook.edits import Lorebook, list_lorebooks
@@ -30,6 +30,7 @@ from fabula.lorebook.model import (
     Activation,
     CardCharacter,
     EntryRef,
+    LorebookContents,
     LorebookSettings,
     LoreEntry,
     ParsedLorebook,
@@ -58,7 +59,7 @@ class ActiveLorebook(Struct, frozen=True, kw_only=True):
     parsed: ParsedLorebook
     settings: LorebookSettings
     card_character: CardCharacter | None = None  # if the book came with a character card
-    problem: str = ""  # why it cannot be parsed
+    problem: Message | None = None  # why it cannot be parsed
 
 
 class ScanRequest(Struct, frozen=True):
@@ -87,9 +88,10 @@ class Lorebooks:
         }
         self._groups: dict[tuple[str, LorebookSettings], list[ParsedLorebook]] = {}
         for book in books:
-            if not book.problem:
+            if book.problem is None:
                 self._groups.setdefault((book.rules, book.settings), []).append(book.parsed)
         self._scans: dict[tuple[ScanRequest, str], tuple[Activation, ...]] = {}
+        self._fragments: dict[str, Fragment] = {}
 
     def find_card_character(self, name: str) -> CardCharacter:
         """Return the character of that name from its card; without a name, the character of the only card."""
@@ -118,6 +120,13 @@ class Lorebooks:
         ascending = sort_by_order([prepare_entry(ref, self.entries[ref], context) for ref in refs])[::-1]
         return sorted(ascending, key=lambda entry: entry.fields.position or 0)
 
+    def share_fragment(self, fragment: Fragment) -> Fragment:
+        """Return the fragment of an earlier request if it is equal, so that it is measured once."""
+        known = self._fragments.get(fragment.source)
+        if known != fragment:
+            known = self._fragments[fragment.source] = fragment
+        return known
+
     def scan(self, request: ScanRequest, tokenizer: Tokenizer) -> tuple[Activation, ...]:
         """Scan the books, once for each group with the same rules and settings; recent results are cached."""
         key = (request, tokenizer.name)
@@ -145,7 +154,7 @@ class Lorebooks:
                     random_source=make_seeded_random(*request.seed, len(messages), number),
                     settings=settings,
                     context=request.context,
-                    timed_effects=_select_effects(effects, books),
+                    timed_effects=effects,
                     rules=RULES[rules],
                 )
             )
@@ -169,10 +178,8 @@ def _remove_entries(book: ParsedLorebook, removed: frozenset[EntryRef]) -> Parse
 
 def decode_timed_effects(data: bytes) -> TimedEffects:
     """Decode the timed effects of a previous request; unreadable data gives none."""
-    if not data:
-        return TimedEffects()
     try:
-        return parse_timed_effects(msgspec.json.decode(data))
+        return parse_timed_effects(msgspec.json.decode(data or b"{}"))
     except (msgspec.DecodeError, FabulaError):
         return TimedEffects()
 
@@ -184,27 +191,7 @@ def encode_timed_effects(activations: Sequence[Activation]) -> bytes:
     return msgspec.json.encode(TimedEffects(sticky, cooldown)) if sticky or cooldown else b""
 
 
-def _select_effects(effects: TimedEffects, books: Sequence[ParsedLorebook]) -> TimedEffects:
-    """Return the effects of these books' entries."""
-    names = {str(EntryRef(book.name, entry.uid)) for book in books for entry in book.entries}
-    return TimedEffects(
-        {name: effects.sticky[name] for name in sorted(names & effects.sticky.keys())},
-        {name: effects.cooldown[name] for name in sorted(names & effects.cooldown.keys())},
-    )
-
-
-class LorebookParseResult(Protocol):
-    """What a format's parser returns."""
-
-    @property
-    def book(self) -> ParsedLorebook: ...
-    @property
-    def settings(self) -> LorebookSettings: ...
-    @property
-    def card_character(self) -> CardCharacter | None: ...
-
-
-ParseLorebook = Callable[[Lorebook], LorebookParseResult]
+ParseLorebook = Callable[[Lorebook], LorebookContents]
 
 
 def load_lorebooks(
@@ -227,22 +214,17 @@ def load_lorebooks(
 
 def parse_active_lorebook(book: Lorebook, parse: ParseLorebook) -> ActiveLorebook:
     """Parse a book; if that fails, return it empty and with the reason."""
+    problem: Message | None = None
     try:
-        parsed = parse(book)
+        contents = parse(book)
     except FabulaError as error:
-        return ActiveLorebook(
-            id=book.id,
-            name=book.name,
-            rules=book.rules,
-            parsed=ParsedLorebook(book.id, ()),
-            settings=LorebookSettings(),
-            problem=error.sentence,
-        )
+        contents, problem = LorebookContents(ParsedLorebook(book.id, ()), LorebookSettings()), error.message
     return ActiveLorebook(
         id=book.id,
         name=book.name,
         rules=book.rules,
-        parsed=parsed.book,
-        settings=parsed.settings,
-        card_character=parsed.card_character,
+        parsed=contents.book,
+        settings=contents.settings,
+        card_character=contents.card_character,
+        problem=problem,
     )

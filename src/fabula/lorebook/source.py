@@ -9,8 +9,7 @@ carries timed effects from one request to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fabula.context.recipes import NOVEL
@@ -18,18 +17,11 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Visibility
+from fabula.core.messages import Message, message, plural
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
 from fabula.core.view import View
 from fabula.lorebook.fabula_rules import FABULA
-from fabula.lorebook.model import (
-    REASON_TEXTS,
-    Activation,
-    EntryRef,
-    EntryVerdict,
-    LorebookReason,
-    ScanContext,
-    ScanMessage,
-)
+from fabula.lorebook.model import Activation, EntryRef, EntryVerdict, LorebookReason, ScanContext, ScanMessage
 from fabula.lorebook.placement import EntryPlacement, list_anchors, place_entry
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.sillytavern_rules import EXACT
@@ -38,7 +30,6 @@ from fabula.lorebook.snapshot import Lorebooks, ScanRequest, encode_timed_effect
 MESSAGE_CHARS = 8000  # before the cursor, read as one message
 _ALWAYS_VISIBLE = Visibility("")
 _SHOWN_PROBLEMS = 5
-_PREVIOUSLY_INCLUDED = "included last time; its keys are not in the text now"
 _REASONS = {LorebookReason.NOT_MENTIONED: Reason.NOT_DETECTED, LorebookReason.DISABLED: Reason.LEVEL_NEVER}
 
 
@@ -64,33 +55,38 @@ class LorebookSource:
     def __init__(self, load_excerpt: LoadExcerpt = lambda view, conversation, limit: ConversationExcerpt()) -> None:
         self._load_excerpt = load_excerpt
 
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
         """Offer the texts of active entries in reading order."""
         books = view.snapshot(Lorebooks)
-        return () if books is None else self._make_fragments(books, source_request, view)
-
-    def _make_fragments(self, books: Lorebooks, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        if books is None:
+            return
         anchors = list_anchors(source_request.request.preset)
         request = self._make_scan_request(books, source_request, view)
         for activation in books.scan(request, source_request.tokenizer):
-            source_request.warnings.extend(_make_warnings(activation))
+            source_request.warnings.extend(_make_warnings(activation, view.project.language))
             verdicts = {verdict.ref: verdict for verdict in activation.verdicts}
             retained = _find_retained(activation, source_request)
             for entry in books.prepare_in_order((*activation.active, *retained), request.context):
                 placement = place_entry(entry.fields, anchors)
                 if isinstance(placement, EntryPlacement):
                     score, reason = _score(verdicts[entry.ref])
-                    yield _make_fragment(
-                        books.project_id,
-                        entry.ref,
-                        verdicts[entry.ref].title,
-                        entry.text,
-                        score,
-                        placement,
-                        f"{books.books[entry.ref.book].name}: {reason}",
-                        activation.rules == EXACT.name,
-                        books.visibility.get(entry.ref, _ALWAYS_VISIBLE),
+                    visibility = books.visibility.get(entry.ref, _ALWAYS_VISIBLE)
+                    fragment = Fragment(
+                        source=make_source(entry.ref),
+                        layer=Layer.RETRIEVED,
+                        text=entry.text,
+                        project_id=books.project_id,
+                        title=verdicts[entry.ref].title,
+                        score=score,
+                        role=placement.role,
+                        placement=placement.placement,
+                        since=visibility.since,
+                        until=visibility.until,
+                        known_to=visibility.known_to,
+                        explanation=message("{book}: {reason}", book=books.books[entry.ref.book].name, reason=reason),
+                        prefitted=activation.rules == EXACT.name,
                     )
+                    yield books.share_fragment(fragment)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
         """Explain every entry that is not active or has no place, and every book that could not be parsed."""
@@ -99,13 +95,11 @@ class LorebookSource:
             return
         anchors = list_anchors(source_request.request.preset)
         for book in books.books.values():
-            if book.problem:
-                yield Verdict(
-                    f"lorebook:{book.id}", book.name, Layer.RETRIEVED, Reason.BOOK_RULES, 0, 0.0, book.problem
-                )
+            if book.problem is not None:
+                yield _make_verdict(f"lorebook:{book.id}", book.name, Reason.BOOK_RULES, book.problem)
         for ref, reason in books.find_hidden(source_request.vantage, view.timeline).items():
             title = make_title(ref, books.entries[ref])
-            yield Verdict(make_source(ref), title, Layer.RETRIEVED, reason, 0, 0.0, books.books[ref.book].name)
+            yield _make_verdict(make_source(ref), title, reason, books.books[ref.book].name)
         request = self._make_scan_request(books, source_request, view)
         for activation in books.scan(request, source_request.tokenizer):
             retained = set(_find_retained(activation, source_request))
@@ -116,7 +110,7 @@ class LorebookSource:
                     if isinstance(placement, EntryPlacement):
                         continue
                     reason, detail = Reason.BOOK_RULES, placement
-                yield Verdict(make_source(verdict.ref), verdict.title, Layer.RETRIEVED, reason, 0, 0.0, detail)
+                yield _make_verdict(make_source(verdict.ref), verdict.title, reason, detail)
 
     def save_state(self, source_request: SourceRequest, view: View) -> bytes:
         """Return the timed effects after this request."""
@@ -158,17 +152,25 @@ def get_character_name(participant: str | None) -> str:
     return key.partition("#")[0] if colon else participant or ""
 
 
-def explain_verdict(verdict: EntryVerdict) -> str:
+def explain_verdict(verdict: EntryVerdict) -> Message:
     """Explain in words why an entry is active or not."""
-    return f"{REASON_TEXTS[verdict.reason]}, {verdict.detail}" if verdict.detail else REASON_TEXTS[verdict.reason]
+    reason = verdict.reason.sentence
+    return message("{reason}, {detail}", reason=reason, detail=verdict.detail) if verdict.detail else reason
 
 
-def _make_warnings(activation: Activation) -> list[str]:
+def _make_verdict(source: str, title: str, reason: Reason, detail: Message | str) -> Verdict:
+    return Verdict(source, title, Layer.RETRIEVED, reason, 0, 0.0, detail)
+
+
+def _make_warnings(activation: Activation, language: str) -> list[str]:
     """Return the first few problems of the books as warnings, and the number of further ones."""
-    sentences = [problem.rstrip(".") for problem in activation.problems[:_SHOWN_PROBLEMS]]
+    sentences = list(activation.problems[:_SHOWN_PROBLEMS])
     more = len(activation.problems) - len(sentences)
-    sentences += [f"{more} more things in lorebooks could not be used as they are"] * bool(more)
-    return [f"{Code.LOREBOOK_IN_PART.value}: {sentence}" for sentence in sentences]
+    if more:
+        sentences.append(
+            plural(more, "1 more key in lorebooks cannot be used.", "{count} more keys in lorebooks cannot be used.")
+        )
+    return [f"{Code.LOREBOOK_IN_PART.value}: {sentence.render(language)}" for sentence in sentences]
 
 
 def _read_text_before_cursor(source_request: SourceRequest) -> ConversationExcerpt:
@@ -190,14 +192,13 @@ def _find_retained(activation: Activation, source_request: SourceRequest) -> lis
     return [ref for ref in unmentioned if make_source(ref) in previous]
 
 
-def _score(verdict: EntryVerdict) -> tuple[float, str]:
+def _score(verdict: EntryVerdict) -> tuple[float, Message]:
     """Return the score of an entry and the reason; each further pass that it took lowers the score."""
     if not verdict.active:
-        return PREVIOUSLY_INCLUDED, _PREVIOUSLY_INCLUDED
-    nearness = 1 / max(verdict.pass_number, 1)
-    return REQUESTED if verdict.reason is LorebookReason.EXTERNAL else score_in_range(
-        DETECTED, nearness
-    ), explain_verdict(verdict)
+        return PREVIOUSLY_INCLUDED, message("included last time; its keys are not in the text now")
+    if verdict.reason is LorebookReason.EXTERNAL:
+        return REQUESTED, explain_verdict(verdict)
+    return score_in_range(DETECTED, 1 / max(verdict.pass_number, 1)), explain_verdict(verdict)
 
 
 def _find_forced(books: Lorebooks, names: tuple[str, ...]) -> frozenset[EntryRef]:
@@ -206,33 +207,3 @@ def _find_forced(books: Lorebooks, names: tuple[str, ...]) -> frozenset[EntryRef
         return frozenset()
     wanted = {name.removeprefix("lorebook:") for name in names}
     return frozenset(ref for ref, entry in books.entries.items() if wanted & {str(ref), entry.comment})
-
-
-@lru_cache(maxsize=4096)
-def _make_fragment(
-    project_id: str,
-    ref: EntryRef,
-    title: str,
-    text: str,
-    score: float,
-    placement: EntryPlacement,
-    explanation: str,
-    prefitted: bool,
-    visibility: Visibility,
-) -> Fragment:
-    """Return the same object for the same entry and placement, so that it is measured once."""
-    return Fragment(
-        source=make_source(ref),
-        layer=Layer.RETRIEVED,
-        text=text,
-        project_id=project_id,
-        title=title,
-        score=score,
-        role=placement.role,
-        placement=placement.placement,
-        since=visibility.since,
-        until=visibility.until,
-        known_to=visibility.known_to,
-        explanation=explanation,
-        prefitted=prefitted,
-    )

@@ -6,25 +6,17 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Text
 
-from fabula.store.schema import (
-    TableInfo,
-    integer_column,
-    json_column,
-    project_table,
-    text_column,
-    timestamp_columns,
-    version_column,
-)
+from fabula.store import schema
 
-lorebooks = project_table(
+lorebooks = schema.project_table(
     "lorebooks",
-    TableInfo(area="lorebook", owner="project", item="id"),
+    schema.TableInfo(area="lorebook", owner="project", item="id"),
     Column("id", Text, nullable=False),
-    text_column("name"),
-    text_column("format"),
-    text_column("rules", "exact", info={"type": Literal["exact", "fabula"]}),
-    json_column("book", "{}", info={"type": dict[str, Any]}),
-    integer_column("active", 1),
-    *timestamp_columns(),
-    version_column(),
+    schema.text_column("name"),
+    schema.text_column("format"),
+    schema.text_column("rules", "exact", info={"type": Literal["exact", "fabula"]}),
+    schema.json_column("book", "{}", info={"type": dict[str, Any]}),
+    schema.integer_column("active", 1),
+    *schema.timestamp_columns(),
+    schema.version_column(),
 )

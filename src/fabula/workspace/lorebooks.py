@@ -13,15 +13,23 @@ from fabula.codex import Entry
 from fabula.codex import edits as codex_edits
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message
 from fabula.core.story import Perspective, Vantage
 from fabula.formats.lore import editing
-from fabula.formats.lore.field_maps import LorebookContents
 from fabula.formats.lore.files import read_lorebook, write_lorebook
 from fabula.formats.lore.other_programs import WORLD_INFO
 from fabula.formats.lore.to_codex import convert_to_codex, list_lost_features
 from fabula.lorebook import edits
 from fabula.lorebook.edits import Lorebook
-from fabula.lorebook.model import Activation, CardCharacter, EntryRef, ScanContext, ScanMessage, StoryLimits
+from fabula.lorebook.model import (
+    Activation,
+    CardCharacter,
+    EntryRef,
+    LorebookContents,
+    ScanContext,
+    ScanMessage,
+    StoryLimits,
+)
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, ScanRequest, parse_active_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -89,14 +97,14 @@ class LorebookVerbs(ProjectVerbs):
         into: Path | None = None,
         as_world_info: bool = False,
         overwrite: bool = False,
-    ) -> tuple[Lorebook, tuple[str, ...]]:
+    ) -> tuple[Lorebook, tuple[Message, ...]]:
         """Write a book as it came, or as world info; return it, and what is lost.
 
         `into` is the picture or archive of which a copy gets the card.
         """
         with self._read() as reading:
             found = _find(reading, book)
-        warnings: tuple[str, ...] = ()
+        warnings: tuple[Message, ...] = ()
         if as_world_info:
             found, warnings = editing.convert_to_world_info(found)
         write_lorebook(found, path, into=into, overwrite=overwrite)
@@ -192,7 +200,9 @@ class LorebookVerbs(ProjectVerbs):
             edits.remove_lorebook(tx, found.id, expected=found.version)
         return found
 
-    def make_codex_entries(self, book: str, *, keep_active: bool = False) -> tuple[Lorebook, list[Entry], list[str]]:
+    def make_codex_entries(
+        self, book: str, *, keep_active: bool = False
+    ) -> tuple[Lorebook, list[Entry], list[Message]]:
         """Make codex entries of a book, which is then no longer used unless `keep_active` says so.
 
         Return the book, its entries, and what of the book codex entries cannot express.

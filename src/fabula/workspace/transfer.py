@@ -50,7 +50,7 @@ def import_file(
         count, characters = projects.count_text(store, project_id)
         return ImportReport(project_id=project_id, documents=count, characters=characters)
     imported = read_manuscript(path)
-    book, warnings = imported.book, list(imported.warnings)
+    book, warnings = imported.book, list(map(str, imported.warnings))
     project_id = new_id() if into is None else projects.find_project(store, into).id
     with store.write(project=project_id) as tx:
         if into is None:

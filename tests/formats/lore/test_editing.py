@@ -85,5 +85,5 @@ def test_other_content_of_extensions_is_not_checked(theirs: object) -> None:
     book = Lorebook(name="b", format="sillytavern", book={"entries": {"0": row}})
     assert parse_lorebook(book).book.entries[0].story is None
     if theirs and not isinstance(theirs, dict):
-        with pytest.raises(FabulaError, match="no object"):
+        with pytest.raises(FabulaError, match="not an object"):
             patch_entry(book, 0, story=STORY)

@@ -55,7 +55,7 @@ def test_entries_without_a_uid_are_numbered_by_their_place(tmp_path: Path) -> No
     book = read_lorebook(write_json(tmp_path / "w.json", {"entries": [{"key": ["a"]}, {"key": ["b"]}]}))
     read = parse_lorebook(book)
     assert [entry.uid for entry in read.book.entries] == [0, 1]
-    assert "numbered by place" in read.warnings[0]
+    assert "numbered by place" in str(read.warnings[0])
 
 
 def test_world_info_as_world_info_says_the_same(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_an_epub_2_is_cut_by_its_nested_contents_within_pages_and_across_them() 
         ),
         DocumentDraft(title="Part Two", kind=DocumentKind.PART, children=(DocumentDraft(title="Chapter 3", text="c"),)),
     )
-    assert "left out" in imported.warnings[0]
+    assert "left out" in str(imported.warnings[0])
 
 
 def test_an_epub_3_leaves_front_matter_and_notes_out() -> None:

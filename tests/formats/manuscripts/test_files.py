@@ -10,8 +10,7 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.formats.manuscripts.files import (
-    WRITABLE_FORMATS,
-    ManuscriptFormat,
+    WRITERS,
     read_manuscript,
     write_manuscript,
 )
@@ -20,12 +19,12 @@ from tests.formats.manuscripts.books import CHINESE, ENGLISH, make_zip
 
 
 @pytest.mark.parametrize("book", [ENGLISH, CHINESE])
-@pytest.mark.parametrize("kind", WRITABLE_FORMATS)
+@pytest.mark.parametrize("ending", WRITERS)
 def test_every_format_is_known_by_its_content_whatever_its_name(
-    book: ManuscriptDraft, kind: ManuscriptFormat, tmp_path: Path
+    book: ManuscriptDraft, ending: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "book.bin"
-    write_manuscript(book, path, kind)
+    write_manuscript(book, tmp_path / f"book{ending}")
+    path = (tmp_path / f"book{ending}").rename(tmp_path / "book.bin")
     assert read_manuscript(path).book == book
 
 
@@ -66,7 +65,7 @@ def test_an_empty_file_is_a_book_without_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     imported = read_manuscript(tmp_path / "a.txt")
     assert imported.book.drafts == ()
-    assert "no text" in imported.warnings[0]
+    assert "no text" in str(imported.warnings[0])
 
 
 @pytest.mark.parametrize(
@@ -142,20 +141,22 @@ def test_an_export_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monke
 
 
 def test_a_folder_is_no_target(tmp_path: Path) -> None:
+    (tmp_path / "a.epub").mkdir()
     with pytest.raises(FabulaError, match="folder"):
-        write_manuscript(ENGLISH, tmp_path, ManuscriptFormat.EPUB)
+        write_manuscript(ENGLISH, tmp_path / "a.epub")
 
 
-@pytest.mark.parametrize("kind", WRITABLE_FORMATS)
-def test_a_long_novel_is_read_in_a_moment(kind: ManuscriptFormat, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [".md", ".epub", ".docx"])
+def test_a_long_novel_is_read_in_a_moment(ending: str, tmp_path: Path) -> None:
     paragraph = "The lamp was lit, and *nobody* on the strand could say who had climbed the stair that night. " * 5
     text = "\n\n".join([paragraph.strip()] * 16)
     book = ManuscriptDraft(
         title="Long", drafts=tuple(DocumentDraft(title=f"Chapter {n}", text=text) for n in range(1, 101))
     )
-    write_manuscript(book, tmp_path / "long", kind)
+    path = tmp_path / f"long{ending}"
+    write_manuscript(book, path)
     start = time.perf_counter()
-    assert read_manuscript(tmp_path / "long").book == book
+    assert read_manuscript(path).book == book
     assert time.perf_counter() - start < 10  # about half a second; machines of the check are slow and shared
 
 
@@ -164,6 +165,7 @@ def test_notes_come_in_but_do_not_go_out(tmp_path: Path) -> None:
         title="T",
         drafts=(DocumentDraft(title="One", text="a"), DocumentDraft(title="N", kind=DocumentKind.NOTE, text="b")),
     )
-    for kind in WRITABLE_FORMATS:
-        write_manuscript(book, tmp_path / kind, kind)
-        assert [draft.title for draft in read_manuscript(tmp_path / kind).book.drafts] == ["One"]
+    for ending in WRITERS:
+        path = tmp_path / f"a{ending}"
+        write_manuscript(book, path)
+        assert [draft.title for draft in read_manuscript(path).book.drafts] == ["One"]

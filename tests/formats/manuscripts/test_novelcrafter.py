@@ -102,8 +102,8 @@ def test_the_novel_is_read_as_acts_chapters_and_scenes(tmp_path: Path) -> None:
         children=(DocumentDraft(title="Idea", kind=DocumentKind.NOTE, text="A storm?"),),
     )
     assert imported.book.drafts == (DocumentDraft(title="Act 1", kind=DocumentKind.PART, children=chapters), snippets)
-    assert any("Chats" in warning for warning in imported.warnings)
-    assert any("lore/broken/metadata.json" in warning for warning in imported.warnings)
+    assert any("Chats" in str(warning) for warning in imported.warnings)
+    assert any("lore/broken/metadata.json" in str(warning) for warning in imported.warnings)
 
 
 def test_the_codex_is_read_with_its_settings(tmp_path: Path) -> None:

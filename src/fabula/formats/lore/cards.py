@@ -8,7 +8,6 @@ each entry.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,20 +15,24 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.core.messages import join_names, message
 from fabula.formats.lore.field_maps import (
     SILLYTAVERN_SETTINGS,
-    FieldMapping,
+    FieldConversion,
     JsonObject,
     LorebookFormat,
-    invalid_lorebook,
+    convert_field,
+    get_at_path,
     make_regex_key,
-    negate,
+    map_fields,
 )
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import CORRECT, FETCH_AGAIN, refuse_unreadable
 from fabula.lorebook.model import CardCharacter, LorebookSettings, Number
+from fabula.lorebook.parsing import invalid_lorebook
 
 _VERSIONS = {"chara_card_v2": 2, "chara_card_v3": 3}
 _VERSION_1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
+_CHARACTER_TEXTS = ("description", "personality", "scenario", "creator_notes")
 _POSITIONS = {"before_char": 0, "after_char": 1}
 
 
@@ -73,14 +76,14 @@ def parse_card(raw: Any, label: str) -> CharacterCard:
     """Parse the JSON of a card of any version."""
     version = detect_card_version(raw)
     if version is None:
-        refuse_unreadable(label, "it is not a character card", "Name a card as JSON, PNG or CHARX.")
+        refuse_unreadable(label, message("it is not a character card"), message("Name a card as JSON, PNG or CHARX."))
     data = raw if version == 1 else raw.get("data")
     if not isinstance(data, Mapping):
-        refuse_unreadable(label, "the card has no `data`", "Export it again from the program that made it.")
+        refuse_unreadable(label, message("the card has no `data`"), FETCH_AGAIN)
     try:
         fields = msgspec.convert(data, CardFields)
     except msgspec.ValidationError as error:
-        refuse_unreadable(label, f"something in the card is not what it should be: {error}", "Correct it.")
+        refuse_unreadable(label, message("something in the card has the wrong type: {error}", error=error), CORRECT)
     return CharacterCard(raw=raw, version=version, fields=fields)
 
 
@@ -98,7 +101,7 @@ def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
     """Change fields of a card, in `data` and where the root repeats them."""
     unknown = set(changes) - set(CardFields.__struct_fields__)
     if unknown:
-        raise invalid_lorebook(f"A card has no {', '.join(sorted(unknown))}.")
+        raise invalid_lorebook(message("A card has no {names}.", names=join_names(sorted(unknown))))
     raw: dict[str, Any] = dict(card.raw)
     if card.version > 1:
         raw["data"] = {**card.raw["data"], **changes}
@@ -109,18 +112,10 @@ def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
 
 def _read_character(raw: JsonObject) -> CardCharacter:
     card = parse_card(raw, "the card")
-    fields = card.fields
-    depth_prompt = (fields.extensions or {}).get("depth_prompt")
-    prompt = depth_prompt.get("prompt") if isinstance(depth_prompt, Mapping) else ""
-    return CardCharacter(
-        name=card.name,
-        tags=fields.tags or (),
-        description=fields.description or "",
-        personality=fields.personality or "",
-        scenario=fields.scenario or "",
-        creator_notes=fields.creator_notes or "",
-        depth_prompt=prompt if isinstance(prompt, str) else "",
-    )
+    texts = {name: getattr(card.fields, name) or "" for name in _CHARACTER_TEXTS}
+    prompt = get_at_path(card.fields.extensions or {}, "depth_prompt.prompt")
+    depth_prompt = prompt if isinstance(prompt, str) else ""
+    return CardCharacter(name=card.name, tags=card.fields.tags or (), depth_prompt=depth_prompt, **texts)
 
 
 class _BookSettings(Struct, frozen=True):
@@ -133,10 +128,7 @@ def _read_settings(raw: JsonObject) -> LorebookSettings:
     """The settings that a book asks for; SillyTavern itself ignores them."""
     book = raw.get("data", raw)
     book = book.get("character_book") or {} if detect_card_version(raw) else book
-    try:
-        settings = msgspec.convert(book, _BookSettings)
-    except msgspec.ValidationError as error:
-        raise invalid_lorebook(f"Something in the book is not what it should be: {error}.") from error
+    settings = convert_field(book, _BookSettings, "character_book", message("the card"))
     changes: dict[str, Any] = {"depth": settings.scan_depth, "recursive": settings.recursive_scanning}
     if settings.token_budget:
         changes |= {"budget": 100, "budget_cap": settings.token_budget}
@@ -145,7 +137,8 @@ def _read_settings(raw: JsonObject) -> LorebookSettings:
 
 def _parse_position(position: Any) -> int:
     if position not in _POSITIONS:
-        raise invalid_lorebook(f"{position!r} is no position: there are {', '.join(_POSITIONS)}.")
+        names = join_names(list(_POSITIONS))
+        raise invalid_lorebook(message("{name!r} is not a position: use {names}.", name=position, names=names))
     return _POSITIONS[position]
 
 
@@ -170,44 +163,21 @@ def _is_book(raw: JsonObject) -> bool:
     return isinstance(entries, list) and all(isinstance(row, Mapping) for row in entries)
 
 
-_CAMEL_CASE_EXTENSIONS = ("useProbability", "selectiveLogic")  # the others are in snake case
-_EXTENSIONS = (
-    *("position", "selectiveLogic", "depth", "role", "outletName", "probability", "useProbability", "ignoreBudget"),
-    *("excludeRecursion", "preventRecursion", "delayUntilRecursion", "scanDepth", "caseSensitive", "matchWholeWords"),
-    *("useGroupScoring", "group", "groupOverride", "groupWeight", "sticky", "cooldown", "delay", "triggers"),
-    *("matchPersonaDescription", "matchCharacterDescription", "matchCharacterPersonality"),
-    *("matchCharacterDepthPrompt", "matchScenario", "matchCreatorNotes"),
-)
-
-
-def _map_extension(name: str) -> FieldMapping:
-    """The mapping of a field that SillyTavern writes into `extensions`."""
-    snake_case = re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
-    return FieldMapping(name, f"extensions.{name if name in _CAMEL_CASE_EXTENSIONS else snake_case}")
-
-
 CHARACTER_BOOK = LorebookFormat(
     name="character_book",
     matches=_is_book,
     entries_path="entries",
-    fields=(
-        FieldMapping("key", "keys", write=list),
-        FieldMapping("keysecondary", "secondary_keys", write=list),
-        FieldMapping("comment", "comment", read=lambda text: text or None),
-        FieldMapping("comment", "name"),
-        FieldMapping("content", "content"),
-        FieldMapping("constant", "constant"),
-        FieldMapping("selective", "selective"),
-        FieldMapping("order", "insertion_order"),
-        FieldMapping("disable", "enabled", read=negate, write=negate),
-        *map(_map_extension, _EXTENSIONS),
-        FieldMapping("position", "position", str, read=_parse_position),
-        FieldMapping("caseSensitive", "case_sensitive"),
-    ),
-    unsupported={
-        "`priority` is kept and not acted on: `insertion_order` decides": lambda row: row.get("priority") is not None,
-        "Decorators other than @@activate and @@dont_activate are kept and not acted on": _has_other_decorators,
-    },
+    fields=map_fields("character_book", position=FieldConversion(str, _parse_position, str)),
+    unsupported=[
+        (
+            message("`priority` is kept but has no effect: `insertion_order` decides"),
+            lambda row: row.get("priority") is not None,
+        ),
+        (
+            message("Decorators other than @@activate and @@dont_activate are kept but have no effect"),
+            _has_other_decorators,
+        ),
+    ],
     uid_field="id",
     new_row={"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}},
     source="character",

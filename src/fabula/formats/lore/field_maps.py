@@ -1,34 +1,50 @@
 """Map the fields of other programs' lorebooks to our lorebook entries (inj-7).
 
-A `LorebookFormat` is a table: for each field of an entry the path in a row of that program, the type
-that may stand there, and the conversion in both directions. The same table serves for parsing a book
-and for writing an edit into the row as it came (`editing`). Features without an equal here are named
-in warnings.
+A `LorebookFormat` is a table: for each field of an entry the path in a row of that program
+(`field_paths.toml`), the type that may stand there, and the conversion in both directions. The same
+table serves for parsing a book and for writing an edit into the row as it came (`editing`). Features
+without an equal here are named in warnings.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_type_hints
+from functools import cache
+from operator import not_
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message, plural
 from fabula.formats.safe.import_errors import refuse_too_large
-from fabula.lorebook.model import BookSource, CardCharacter, LorebookSettings, LoreEntry, ParsedLorebook, StoryLimits
-from fabula.lorebook.parsing import parse_book
+from fabula.lorebook.edits import RuleSet
+from fabula.lorebook.model import (
+    BookSource,
+    CardCharacter,
+    LorebookContents,
+    LorebookSettings,
+    LoreEntry,
+    ParsedLorebook,
+    StoryLimits,
+)
+from fabula.lorebook.parsing import invalid_lorebook, name_entry, parse_book
 
 JsonObject = Mapping[str, Any]
 
 MAX_ENTRIES = 20_000
-STORY_PATH = ("extensions", "fabula", "story")  # where our own limits stand in a row
 SILLYTAVERN_SETTINGS = LorebookSettings(recursive=True, match_whole_words=True)  # as SillyTavern ships them
 _ENTRY_TYPES = dict(zip(LoreEntry.__struct_encode_fields__, get_type_hints(LoreEntry).values(), strict=True))
 
 
-def _unchanged(value: Any) -> Any:
-    return value
+class FieldConversion(NamedTuple):
+    """How a value is converted: the type that may stand in a file, and both directions."""
+
+    value_type: Any
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any]
 
 
 class FieldMapping(NamedTuple):
@@ -36,9 +52,12 @@ class FieldMapping(NamedTuple):
 
     name: str  # as in world info
     path: str  # with dots between levels
-    value_type: Any = None  # what may stand there; None for the type of the field in our entries
-    read: Callable[[Any], Any] = _unchanged
-    write: Callable[[Any], Any] = _unchanged
+    conversion: FieldConversion
+
+
+STORY = FieldMapping(  # our own limits; other content of `extensions` is not ours and is not checked
+    "story", "extensions.fabula.story", FieldConversion(StoryLimits, lambda story: story, msgspec.to_builtins)
+)
 
 
 class LorebookFormat(Struct, frozen=True, kw_only=True):
@@ -48,12 +67,12 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     matches: Callable[[JsonObject], bool]
     entries_path: str  # with dots between levels
     fields: tuple[FieldMapping, ...]
-    unsupported: Mapping[str, Callable[[JsonObject], bool]] = {}  # a warning, and which rows cause it
+    unsupported: Sequence[tuple[Message, Callable[[JsonObject], bool]]] = ()  # a warning, and which rows cause it
     uid_field: str = ""  # where a row has a number of its own
     requires_uids: bool = False  # whether that must be an integer, and unique
     entries_optional: bool = False
     new_row: JsonObject = {}  # what every row has, for a new entry
-    rules: Literal["exact", "fabula"] = "exact"  # the rule set of an imported book
+    rules: RuleSet = "exact"  # the rule set of an imported book
     source: BookSource = "global"
     read_settings: Callable[[JsonObject], LorebookSettings] = lambda book: SILLYTAVERN_SETTINGS
     read_title: Callable[[JsonObject], object] = lambda book: book.get("name")
@@ -61,13 +80,18 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     complete_entry: Callable[[JsonObject, JsonObject, dict[str, Any]], None] = lambda book, row, entry: None
 
 
-class LorebookContents(Struct, frozen=True):
-    """A parsed lorebook with its settings, the warnings, and the character of its card."""
+def map_fields(program: str, **conversions: FieldConversion) -> tuple[FieldMapping, ...]:
+    """The mappings of one program; `conversions` are by path, for values that another type stands for."""
+    plain = {path: map_field(name, path) for name, paths in _load_paths()[program].items() for path in paths}
+    return tuple(field._replace(conversion=conversions.get(path, field.conversion)) for path, field in plain.items())
 
-    book: ParsedLorebook
-    settings: LorebookSettings
-    warnings: tuple[str, ...] = ()
-    card_character: CardCharacter | None = None
+
+def map_field(name: str, path: str) -> FieldMapping:
+    """The mapping of a field with a value of the same type; `enabled` is the opposite of `disable`."""
+    if path == "enabled":
+        return FieldMapping(name, path, FieldConversion(bool, not_, not_))
+    write = list if name in ("key", "keysecondary") else lambda value: value
+    return FieldMapping(name, path, FieldConversion(_ENTRY_TYPES[name], lambda value: value, write))
 
 
 def parse_contents(book_format: LorebookFormat, raw: JsonObject, book_id: str, name: str) -> LorebookContents:
@@ -76,23 +100,21 @@ def parse_contents(book_format: LorebookFormat, raw: JsonObject, book_id: str, n
     uids, warnings = number_rows(book_format, rows)
     entries: dict[str, dict[str, Any]] = {}
     for uid, (key, row) in zip(uids, rows, strict=True):
-        location = f"entry {key[:40]!r} of the lorebook {name!r}"
         entry: dict[str, Any] = {"uid": uid}
-        for field in book_format.fields:
-            value = get_at_path(row, field.path, location)
-            if value is not None and entry.get(field.name) is None:
-                value_type = field.value_type or _ENTRY_TYPES[field.name]
-                entry[field.name] = field.read(_convert(value, value_type, field.path, location))
+        location = name_entry(key, name)
+        for field in (*book_format.fields, STORY):
+            value = get_at_path(row, field.path, None if field is STORY else location)
+            if value is not None and entry.get(field.name) in (None, ""):
+                checked = convert_field(value, field.conversion.value_type, field.path, location)
+                entry[field.name] = field.conversion.read(checked)
         book_format.complete_entry(raw, row, entry)
-        entry["story"] = _read_story(row, location)
         entries[key] = entry
-    for warning, is_used in book_format.unsupported.items():
+    for warning, is_used in book_format.unsupported:
         count = sum(is_used(row) for _, row in rows)
         if count:
-            warnings.append(f"{warning} ({count} {'entry' if count == 1 else 'entries'}).")
-    parsed = parse_book({"entries": entries}, name)
+            warnings.append(plural(count, "{warning} (1 entry).", "{warning} ({count} entries).", warning=warning))
     return LorebookContents(
-        ParsedLorebook(book_id, parsed.entries, book_format.source),
+        ParsedLorebook(book_id, parse_book({"entries": entries}, name).entries, book_format.source),
         book_format.read_settings(raw),
         tuple(warnings),
         book_format.read_character(raw),
@@ -101,58 +123,57 @@ def parse_contents(book_format: LorebookFormat, raw: JsonObject, book_id: str, n
 
 def find_rows(book_format: LorebookFormat, raw: JsonObject, name: str) -> list[tuple[str, JsonObject]]:
     """The rows of a book with their keys: names in an object, positions in a list."""
-    entries = get_at_path(raw, book_format.entries_path, f"the lorebook {name!r}")
-    if isinstance(entries, Mapping):
-        rows = [(str(key), row) for key, row in entries.items()]
-    elif isinstance(entries, Sequence) and not isinstance(entries, str | bytes):
-        rows = [(str(key), row) for key, row in enumerate(entries)]
-    elif entries is None and book_format.entries_optional:
-        rows = []
-    else:
-        raise invalid_lorebook(f"The lorebook {name!r} has no list of entries.")
+    entries = get_at_path(raw, book_format.entries_path, message("the lorebook {name!r}", name=name))
+    if entries is None and book_format.entries_optional:
+        entries = []
+    if not isinstance(entries, Mapping | list | tuple):
+        raise invalid_lorebook(message("The lorebook {name!r} has no list of entries.", name=name))
+    rows = [(str(key), row) for key, row in (entries.items() if isinstance(entries, Mapping) else enumerate(entries))]
     if len(rows) > MAX_ENTRIES:
-        refuse_too_large(name, f"it has {len(rows)} entries, and {MAX_ENTRIES} is the most a book may have")
-    invalid = next((key for key, row in rows if not isinstance(row, Mapping)), None)
-    if invalid is not None:
-        raise invalid_lorebook(f"The entry {invalid[:40]!r} of the lorebook {name!r} is no object.")
+        problem = message("it has {count} entries, and a book may have {most}", count=len(rows), most=MAX_ENTRIES)
+        refuse_too_large(name, problem)
+    for key, row in rows:
+        if not isinstance(row, Mapping):
+            raise invalid_lorebook(message("The {entry} is not an object.", entry=name_entry(key, name)))
     return rows
 
 
-def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]) -> tuple[list[int], list[str]]:
+def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]) -> tuple[list[int], list[Message]]:
     """A number for each entry, its own where all rows have one, else its position; with warnings."""
-    row_uids = [row.get(book_format.uid_field) if book_format.uid_field else None for _, row in rows]
-    uids = [uid for uid in row_uids if type(uid) is int]
-    invalid = [key for (key, _), uid in zip(rows, row_uids, strict=True) if uid is not None and type(uid) is not int]
-    if book_format.requires_uids and invalid:
-        field = book_format.uid_field
-        raise invalid_lorebook(f"The field {field!r} of the entry {invalid[0][:40]!r} is no whole number.")
+    field = book_format.uid_field
+    own = [(key, row[field]) for key, row in rows if field and row.get(field) is not None]
+    uids = [uid for _, uid in own if type(uid) is int]
+    if book_format.requires_uids and len(uids) < len(own):
+        key = next(key for key, uid in own if type(uid) is not int)[:40]
+        problem = message("The field {field!r} of the entry {key!r} is not a whole number.", field=field, key=key)
+        raise invalid_lorebook(problem)
     all_have_uids = len(uids) == len(rows)
     if all_have_uids and (book_format.requires_uids or len(set(uids)) == len(rows)):
         return uids, []
-    warning = "Some entries lack a number of their own, so all are numbered by place."
+    warning = message("Some entries have no number of their own, so all were numbered by place.")
     return list(range(len(rows))), [warning] if book_format.requires_uids or all_have_uids else []
 
 
-def get_at_path(row: JsonObject, path: str, location: str) -> Any:
-    """The value at a dotted path; None where it is missing."""
+def get_at_path(row: JsonObject, path: str, location: Message | None = None) -> Any:
+    """The value at a dotted path, None where it is missing; with a location, what is not an object is refused."""
     value: Any = row
     for step in path.split("."):
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            raise invalid_lorebook(f"The field {path!r} of {location} does not stand in an object.")
-        value = value.get(step)
+        if location is not None and not isinstance(value, Mapping | None):
+            problem = message("The field {path!r} of {location} is not in an object.", path=path, location=location)
+            raise invalid_lorebook(problem)
+        value = value.get(step) if isinstance(value, Mapping) else None
     return value
 
 
-def invalid_lorebook(sentence: str) -> FabulaError:
-    """The error for a book that breaks its format."""
-    return FabulaError(Code.LOREBOOK_INVALID, f"{sentence} Correct the book. Nothing was changed.")
-
-
-def negate(value: bool) -> bool:
-    """Convert between `enabled` and `disable`."""
-    return not value
+def convert_field(value: Any, value_type: Any, path: str, location: Message) -> Any:
+    """Check the type of a value; the refusal names the field and the place."""
+    try:
+        return msgspec.convert(value, value_type)
+    except (msgspec.ValidationError, OverflowError) as error:
+        problem = message(
+            "The field {path!r} of {location} has the wrong type: {error}.", path=path, location=location, error=error
+        )
+        raise invalid_lorebook(problem) from error
 
 
 def make_regex_key(key: str) -> str:
@@ -161,16 +182,6 @@ def make_regex_key(key: str) -> str:
     return key if has_slashes else f"/{key.replace('/', chr(92) + '/')}/"
 
 
-def _read_story(row: JsonObject, location: str) -> StoryLimits | None:
-    """Our own limits in a row; other content of `extensions` is not ours and is not checked."""
-    value: Any = row
-    for step in STORY_PATH:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return _convert(value, StoryLimits, ".".join(STORY_PATH), location) if value is not None else None
-
-
-def _convert(value: Any, value_type: Any, path: str, location: str) -> Any:
-    try:
-        return msgspec.convert(value, value_type)
-    except (msgspec.ValidationError, OverflowError) as error:
-        raise invalid_lorebook(f"The field {path!r} of {location} is not what it should be: {error}.") from error
+@cache
+def _load_paths() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(Path(__file__).with_name("field_paths.toml").read_text("utf-8"))

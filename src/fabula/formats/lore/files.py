@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from msgspec.structs import replace
 
 from fabula.core.archives import ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.formats.lore.cards import CARD, CharacterCard, parse_card
 from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.formats.lore.field_maps import JsonObject
+from fabula.formats.lore.other_programs import NOVELAI
 from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
 from fabula.formats.safe.files import read_file, write_file
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_more_bytes, refuse_unreadable
 from fabula.formats.safe.json_reader import MAX_JSON_BYTES, encode_json, parse_json
 from fabula.lorebook.edits import Lorebook
 
@@ -42,18 +44,17 @@ _ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
 def read_lorebook(path: Path) -> Lorebook:
     """Read the lorebook in a file. A card is a lorebook too, with the entries of its own book, perhaps none."""
     data, label = read_file(path, _LIMITS.max_file_bytes), path.name
-    if data.startswith(SIGNATURE):
-        texts = read_text_chunks(data, (*_CARD_KEYWORDS, _NOVELAI_KEYWORD), label)
-        if _NOVELAI_KEYWORD in texts:
-            return _make_lorebook(_decode_embedded_json(texts[_NOVELAI_KEYWORD], label), label)
-    if data.startswith((SIGNATURE, *_ZIP_SIGNATURES)):
-        return _make_lorebook(_parse_card_file(data, label, with_assets=False).raw, label)
-    return _make_lorebook(parse_json(data, label), label)
+    raw = _extract_json(data, label, (_NOVELAI_KEYWORD, *_CARD_KEYWORDS))
+    is_container = data.startswith((SIGNATURE, *_ZIP_SIGNATURES))
+    if is_container and not (isinstance(raw, Mapping) and NOVELAI.matches(raw)):
+        parse_card(raw, label)  # refuses a picture or archive without a card
+    return _make_lorebook(raw, label)
 
 
 def read_card(path: Path) -> CharacterCard:
     """Read a card from JSON, PNG or CHARX."""
-    return _parse_card_file(read_file(path, _LIMITS.max_file_bytes), path.name, with_assets=True)
+    data, label = read_file(path, _LIMITS.max_file_bytes), path.name
+    return _add_container(parse_card(_extract_json(data, label, _CARD_KEYWORDS), label), data, label)
 
 
 def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False) -> None:
@@ -62,11 +63,8 @@ def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, over
         write_file(encode_json(book.book), path, overwrite=overwrite)
         return
     card = parse_card(book.book, book.name)
-    data = read_file(into, _LIMITS.max_file_bytes) if into is not None else b""
-    if data.startswith(SIGNATURE):
-        card = replace(card, image=data)
-    elif data.startswith(_ZIP_SIGNATURES):
-        card = replace(card, assets=_read_charx(data, path.name)[1])
+    if into is not None:
+        card = _add_container(card, read_file(into, _LIMITS.max_file_bytes), path.name)
     write_card(card, path, overwrite=overwrite)
 
 
@@ -80,11 +78,16 @@ def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> N
         case ".png" if card.image is not None:
             data = _embed_in_png(card, card.image, path.name)
         case ending:
-            reason = "this card came without a picture" if ending == ".png" else f"a card is not written as {ending!r}"
-            raise FabulaError(
-                Code.EXPORT_REFUSED,
-                f"{path.name}: {reason}. Nothing was written. Use .json or .charx, or .png for a PNG.",
+            no_picture, no_format = (
+                message("this card came without a picture"),
+                message("a card cannot be written in this format"),
             )
+            sentence = message(
+                "{name}: {problem}. Nothing was written. Use .json or .charx, or .png for a card from a PNG.",
+                name=path.name,
+                problem=no_picture if ending == ".png" else no_format,
+            )
+            raise FabulaError(Code.EXPORT_REFUSED, sentence)
     write_file(data, path, overwrite=overwrite)
 
 
@@ -98,18 +101,28 @@ def _make_lorebook(raw: Any, label: str) -> Lorebook:
     return book
 
 
-def _parse_card_file(data: bytes, label: str, *, with_assets: bool) -> CharacterCard:
+def _extract_json(data: bytes, label: str, keywords: Sequence[str]) -> Any:
+    """The JSON of a file: the text of a PNG's first keyword, the card of a CHARX, or all of it."""
     if data.startswith(SIGNATURE):
-        texts = read_text_chunks(data, _CARD_KEYWORDS, label)
-        keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in texts), None)
+        texts = read_text_chunks(data, keywords, label)
+        keyword = next((keyword for keyword in keywords if keyword in texts), None)
         if keyword is None:
-            remedy = "Name the picture as it was exported, unchanged."
-            refuse_unreadable(label, "there is no card in this picture", remedy)
-        return replace(parse_card(_decode_embedded_json(texts[keyword], label), label), image=data)
+            refuse_unreadable(label, message("there is no card in this picture"), FETCH_AGAIN)
+        return _decode_embedded_json(texts[keyword], label)
     if data.startswith(_ZIP_SIGNATURES):
-        raw, assets = _read_charx(data, label, with_assets=with_assets)
-        return replace(parse_card(raw, label), assets=assets)
-    return parse_card(parse_json(data, label), label)
+        with open_zip(data, _LIMITS, label=label) as archive:
+            data = archive.read(_CHARX_CARD)
+    return parse_json(data, label)
+
+
+def _add_container(card: CharacterCard, data: bytes, label: str) -> CharacterCard:
+    """The card with the picture or the assets of the file that it is in."""
+    if data.startswith(SIGNATURE):
+        return replace(card, image=data)
+    if not data.startswith(_ZIP_SIGNATURES):
+        return card
+    with open_zip(data, _LIMITS, label=label) as archive:
+        return replace(card, assets={name: archive.read(name) for name in archive.names if name != _CHARX_CARD})
 
 
 def _decode_embedded_json(text: str, label: str) -> Any:
@@ -117,11 +130,11 @@ def _decode_embedded_json(text: str, label: str) -> Any:
     if text.lstrip().startswith("{"):
         return parse_json(text.encode(), label)
     if len(text) > MAX_JSON_BYTES * 4 // 3 + 4:
-        refuse_too_large(label, f"the card in this picture is larger than {MAX_JSON_BYTES // 1_000_000} MB")
+        refuse_more_bytes(label, MAX_JSON_BYTES)
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        refuse_unreadable(label, "the card in this picture is damaged", "Fetch or export it again.")
+        refuse_unreadable(label, message("the card in this picture is damaged"), FETCH_AGAIN)
     return parse_json(data, label)
 
 
@@ -141,16 +154,6 @@ def _embed_in_png(card: CharacterCard, image: bytes, label: str) -> bytes:
 
 def _encode_base64(raw: JsonObject) -> str:
     return base64.b64encode(msgspec.json.encode(raw)).decode("ascii")
-
-
-def _read_charx(data: bytes, label: str, *, with_assets: bool = True) -> tuple[Any, dict[str, bytes]]:
-    """The JSON of the card in a CHARX file, and its assets by name."""
-    with open_zip(data, _LIMITS, label=label) as archive:
-        if _CHARX_CARD not in archive.names:
-            refuse_unreadable(label, f"there is no {_CHARX_CARD} in it", "Name a CHARX file, or another card.")
-        raw = parse_json(archive.read(_CHARX_CARD), label)
-        names = [name for name in archive.names if name != _CHARX_CARD] if with_assets else []
-        return raw, {name: archive.read(name) for name in names}
 
 
 def _write_charx(raw: JsonObject, assets: Mapping[str, bytes]) -> bytes:

@@ -11,12 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from fabula.core.messages import message
 from fabula.formats.lore.field_maps import (
-    FieldMapping,
+    FieldConversion,
     JsonObject,
     LorebookFormat,
     make_regex_key,
-    negate,
+    map_field,
+    map_fields,
 )
 from fabula.lorebook.model import LorebookSettings, LoreEntry
 
@@ -32,9 +34,7 @@ WORLD_INFO = LorebookFormat(
     name="sillytavern",
     matches=_is_world_info,
     entries_path="entries",
-    fields=tuple(
-        FieldMapping(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")
-    ),
+    fields=tuple(map_field(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")),
     uid_field="uid",
     requires_uids=True,
 )
@@ -54,28 +54,17 @@ def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any
         entry["useProbability"] = True
 
 
+_COMMA_LIST = FieldConversion(str, _split_commas, ", ".join)
 RISU = LorebookFormat(
     name="risu",
     matches=lambda raw: raw.get("type") == "risu" and isinstance(raw.get("data"), list),
     entries_path="data",
-    fields=(
-        FieldMapping("key", "key", str, _split_commas, ", ".join),
-        FieldMapping("keysecondary", "secondkey", str, _split_commas, ", ".join),
-        FieldMapping("comment", "comment"),
-        FieldMapping("content", "content"),
-        FieldMapping("order", "insertorder"),
-        FieldMapping("constant", "alwaysActive"),
-        FieldMapping("selective", "selective"),
-        FieldMapping("probability", "activationPercent"),
-        FieldMapping("caseSensitive", "extentions.risu_case_sensitive"),
-    ),
-    unsupported={
-        "Folders are kept and send nothing": lambda row: row.get("mode") == "folder",
-        "Children of other entries are read as entries of their own": lambda row: row.get("mode") == "child",
-        "Decorators are kept and not acted on": lambda row: (
-            isinstance(row.get("content"), str) and row["content"].startswith("@@")
-        ),
-    },
+    fields=map_fields("risu", key=_COMMA_LIST, secondkey=_COMMA_LIST),
+    unsupported=[
+        (message("Folders are kept but send nothing"), lambda row: row.get("mode") == "folder"),
+        (message("Child entries are read as entries of their own"), lambda row: row.get("mode") == "child"),
+        (message("Decorators are kept but have no effect"), lambda row: str(row.get("content")).startswith("@@")),
+    ],
     rules="fabula",
     read_settings=lambda book: LorebookSettings(recursive=True, include_names=False),
     complete_entry=_complete_risu_entry,
@@ -112,25 +101,22 @@ NOVELAI = LorebookFormat(
     name="novelai",
     matches=lambda raw: "lorebookVersion" in raw and isinstance(raw.get("entries"), list),
     entries_path="entries",
-    fields=(
-        FieldMapping("key", "keys", write=list),
-        FieldMapping("comment", "displayName"),
-        FieldMapping("content", "text"),
-        FieldMapping("constant", "forceActivation"),
-        FieldMapping("disable", "enabled", read=negate, write=negate),
-        FieldMapping("order", "contextConfig.budgetPriority"),
-    ),
-    unsupported={
-        "The search range in characters is not acted on": lambda row: _differs(row, "searchRange", 1000),
-        "Standing beside the key is not acted on": lambda row: row.get("keyRelative") is True,
-        "The place by lines or tokens is not acted on": lambda row: _differs(row, "insertionPosition", -1),
-        "Reserved tokens are not acted on": lambda row: _differs(row, "reservedTokens", 0),
-        "Token budgets of single entries are not acted on": lambda row: _differs(row, "tokenBudget", 1, 2048),
-        "Phrase biases are not acted on": _has_biases,
-        "Keys joined by & are looked for as they are written": lambda row: (
-            isinstance(row.get("keys"), list) and any(" & " in str(key) for key in row["keys"])
+    fields=map_fields("novelai"),
+    unsupported=[
+        (message("The search range in characters has no effect"), lambda row: _differs(row, "searchRange", 1000)),
+        (message("Insertion beside the key has no effect"), lambda row: row.get("keyRelative") is True),
+        (message("Insertion by line or token has no effect"), lambda row: _differs(row, "insertionPosition", -1)),
+        (message("Reserved tokens have no effect"), lambda row: _differs(row, "reservedTokens", 0)),
+        (
+            message("Token budgets of single entries have no effect"),
+            lambda row: _differs(row, "tokenBudget", 1, 2048),
         ),
-    },
+        (message("Phrase biases have no effect"), _has_biases),
+        (
+            message("Keys joined by & are searched for as they are written"),
+            lambda row: isinstance(row.get("keys"), list) and any(" & " in str(key) for key in row["keys"]),
+        ),
+    ],
     rules="fabula",
     read_settings=lambda book: LorebookSettings(recursive=True, match_whole_words=True, include_names=False),
     complete_entry=_complete_novelai_entry,
@@ -157,16 +143,10 @@ AGNAI = LorebookFormat(
     name="agnai",
     matches=lambda raw: raw.get("kind") == "memory" and isinstance(raw.get("entries"), list),
     entries_path="entries",
-    fields=(
-        FieldMapping("key", "keywords", write=list),
-        FieldMapping("comment", "name"),
-        FieldMapping("content", "entry"),
-        FieldMapping("order", "weight"),
-        FieldMapping("disable", "enabled", read=negate, write=negate),
-    ),
-    unsupported={
-        "`priority` is kept and not acted on: `weight` decides": lambda row: bool(row.get("priority")),
-    },
+    fields=map_fields("agnai"),
+    unsupported=[
+        (message("`priority` is kept but has no effect: `weight` decides"), lambda row: bool(row.get("priority"))),
+    ],
     rules="fabula",
     read_settings=lambda book: LorebookSettings(match_whole_words=True, include_names=False),
     complete_entry=_complete_agnai_entry,

@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.core.messages import message
+from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_TEXT_BYTES = 48_000_000  # the JSON of a card in base64
@@ -21,7 +22,6 @@ _MAX_CHUNKS = 50_000
 _HEADER = struct.Struct(">I4s")
 _CHECKSUM = struct.Struct(">I")
 _TEXT_CHUNKS = (b"tEXt", b"zTXt", b"iTXt")
-_REFETCH = "Fetch or save the picture again."
 
 
 class PngChunk(NamedTuple):
@@ -34,23 +34,21 @@ class PngChunk(NamedTuple):
 def parse_chunks(data: bytes, label: str) -> tuple[list[PngChunk], bytes]:
     """All chunks with their checksums verified, and the bytes after the last."""
     if not data.startswith(SIGNATURE):
-        refuse_unreadable(label, "it is not a PNG", "Name a card as PNG, JSON or CHARX.")
+        refuse_unreadable(label, message("it is not a PNG"), message("Name a card as JSON, PNG or CHARX."))
     chunks: list[PngChunk] = []
     at = len(SIGNATURE)
     while not chunks or chunks[-1].kind != b"IEND":
         if len(chunks) >= _MAX_CHUNKS:
-            refuse_too_large(label, f"it has more than {_MAX_CHUNKS} chunks")
-        if at + _HEADER.size > len(data):
-            refuse_unreadable(label, "the picture is cut off", _REFETCH)
-        length, kind = _HEADER.unpack_from(data, at)
+            refuse_too_large(label, message("it has more than {count} chunks", count=_MAX_CHUNKS))
+        length, kind = _HEADER.unpack_from(data, at) if at + _HEADER.size <= len(data) else (len(data), b"")
         end = at + _HEADER.size + length
         if end + _CHECKSUM.size > len(data):
-            problem = "the picture is cut off, or a chunk says it is longer than it is"
-            refuse_unreadable(label, problem, _REFETCH)
+            refuse_unreadable(label, message("the picture is cut off"), FETCH_AGAIN)
         if kind in _TEXT_CHUNKS and length > MAX_TEXT_BYTES:
-            refuse_too_large(label, f"a text in it is larger than {MAX_TEXT_BYTES // 1_000_000} MB")
+            refuse_more_bytes(label, MAX_TEXT_BYTES)
         if zlib.crc32(data[at + 4 : end]) != _CHECKSUM.unpack_from(data, end)[0]:
-            refuse_unreadable(label, f"the checksum of a chunk is wrong ({kind.decode('latin-1')!r})", _REFETCH)
+            problem = message("the checksum of the chunk {kind!r} is wrong", kind=kind.decode("latin-1"))
+            refuse_unreadable(label, problem, FETCH_AGAIN)
         chunks.append(PngChunk(kind, data[at + _HEADER.size : end]))
         at = end + _CHECKSUM.size
     return chunks, data[at:]
@@ -99,7 +97,7 @@ def _read_text(chunk: PngChunk, label: str) -> str:
     try:
         return (_decompress(rest, label) if is_compressed else rest).decode()
     except UnicodeDecodeError:
-        refuse_unreadable(label, "a text in it is not UTF-8", _REFETCH)
+        refuse_unreadable(label, message("a text in it is not UTF-8"), FETCH_AGAIN)
 
 
 def _decompress(data: bytes, label: str) -> bytes:
@@ -107,11 +105,11 @@ def _decompress(data: bytes, label: str) -> bytes:
     try:
         text = decompressor.decompress(data, MAX_TEXT_BYTES)
     except zlib.error:
-        refuse_unreadable(label, "a packed text in it is damaged", _REFETCH)
+        refuse_unreadable(label, message("a compressed text in it is damaged"), FETCH_AGAIN)
     if decompressor.unconsumed_tail:
-        refuse_too_large(label, f"a text in it unpacks to more than {MAX_TEXT_BYTES // 1_000_000} MB")
+        refuse_more_bytes(label, MAX_TEXT_BYTES)
     if not decompressor.eof:
-        refuse_unreadable(label, "a packed text in it is cut off", _REFETCH)
+        refuse_unreadable(label, message("a compressed text in it is cut off"), FETCH_AGAIN)
     return text
 
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from fabula.codex import Entry, Level
 from fabula.codex.validation import MAX_NAME_LENGTH
+from fabula.core.messages import Message, message, plural
 from fabula.core.story import Position
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.lorebook.edits import Lorebook
@@ -19,17 +20,20 @@ from fabula.lorebook.keys import parse_key
 from fabula.lorebook.model import CardCharacter, LoreEntry, StoryLimits
 from fabula.text.names.matcher import CaseMatching, NameRules
 
-_LOST_FEATURES: tuple[tuple[str, Callable[[LoreEntry], bool]], ...] = (
-    ("keys that are patterns", lambda entry: any(not _is_plain(key) for key in entry.key or ())),
-    ("secondary keys", lambda entry: bool(entry.selective and entry.keysecondary)),
-    ("a chance", lambda entry: bool(entry.use_probability and entry.probability != 100)),
-    ("groups", lambda entry: bool(entry.group)),
-    ("sticky, cooldown or delay", lambda entry: bool(entry.sticky or entry.cooldown or entry.delay)),
-    ("waiting for other entries", lambda entry: bool(entry.delay_until_recursion)),
-    ("a place at a depth or an outlet", lambda entry: (entry.position or 0) > 1),
-    ("a filter by character or trigger", lambda entry: bool(entry.character_filter or entry.triggers)),
-    ("an end in the story", lambda entry: entry.story is not None and entry.story.until is not None),
-    ("{{user}}, {{char}} and the like", lambda entry: "{{" in (entry.content or "")),
+_LOST_FEATURES: tuple[tuple[Message, Callable[[LoreEntry], bool]], ...] = (
+    (
+        message("patterns (regular expressions) as keys"),
+        lambda entry: any(not _is_plain(key) for key in entry.key or ()),
+    ),
+    (message("secondary keys"), lambda entry: bool(entry.selective and entry.keysecondary)),
+    (message("a probability"), lambda entry: bool(entry.use_probability and entry.probability != 100)),
+    (message("groups"), lambda entry: bool(entry.group)),
+    (message("sticky, cooldown or delay"), lambda entry: bool(entry.sticky or entry.cooldown or entry.delay)),
+    (message("a delay until other entries are active"), lambda entry: bool(entry.delay_until_recursion)),
+    (message("a place at a depth or an outlet"), lambda entry: (entry.position or 0) > 1),
+    (message("a filter by character or trigger"), lambda entry: bool(entry.character_filter or entry.triggers)),
+    (message("an end in the story"), lambda entry: entry.story is not None and entry.story.until is not None),
+    (message("placeholders such as {example}", example="{{user}}"), lambda entry: "{{" in (entry.content or "")),
 )
 
 
@@ -43,18 +47,26 @@ def convert_to_codex(book: Lorebook) -> list[Entry]:
     return entries
 
 
-def list_lost_features(book: Lorebook) -> list[str]:
+def list_lost_features(book: Lorebook) -> list[Message]:
     """Warnings about everything in a book that codex entries cannot express."""
     contents = parse_lorebook(book)
     entries = [entry for entry in contents.book.entries if _strip_text(entry)]
     warnings = list(contents.warnings)
     without_text = len(contents.book.entries) - len(entries)
     if without_text:
-        warnings.append(f"Entries without a text were left out ({without_text}).")
+        warnings.append(
+            plural(without_text, "One entry without text was left out.", "{count} entries without text were left out.")
+        )
     for feature, is_used in _LOST_FEATURES:
         count = sum(is_used(entry) for entry in entries)
         if count:
-            warnings.append(f"Codex entries have no place for {feature} ({count} of {len(entries)} entries).")
+            sentence = message(
+                "Codex entries cannot have {feature} ({count} of {all} entries).",
+                feature=feature,
+                count=count,
+                all=len(entries),
+            )
+            warnings.append(sentence)
     return warnings
 
 

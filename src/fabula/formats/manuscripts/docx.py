@@ -14,7 +14,8 @@ prose are paragraphs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from io import BytesIO
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -27,12 +28,14 @@ from docx.shared import Pt
 from docx.styles.style import ParagraphStyle
 from msgspec.structs import replace
 
-from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
+from fabula.core.messages import message
+from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds, join_sections
 from fabula.formats.manuscripts.markdown import parse_text
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
-from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks, render_markdown
+from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.formats.safe.xml_reader import (
     NEVER_IN_XML,
     find_children,
@@ -45,23 +48,12 @@ from fabula.formats.safe.xml_reader import (
 from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
 
 _DOCUMENT = "word/document.xml"
-_STYLES_OF_KINDS = {
-    DocumentKind.BOOK: "fabula book",
-    DocumentKind.PART: "fabula part",
-    DocumentKind.CHAPTER: "fabula chapter",
-    DocumentKind.SCENE: "fabula scene",
-}
-_KINDS_OF_STYLES = {style: kind for kind, style in _STYLES_OF_KINDS.items()}
+_KINDS_OF_STYLES = {f"fabula {kind}": kind for kind in DocumentKind if kind is not DocumentKind.NOTE}
 _LINE_STYLE = "fabula line"  # a paragraph without a blank line before it
 _HEADING = re.compile(r"heading (\d)")
-_CONTENTS = re.compile(r"toc (?:\d|heading)|table of (?:figures|authorities)|index \d")
-_QUOTE_STYLES = frozenset(("quote", "intense quote", "block text", "quotations"))
-_SKIPPED = frozenset(
-    [
-        *("del", "moveFrom", "instrText", "delText", "Fallback", "txbxContent", "rt", "footnoteReference", "comment"),
-        *("endnoteReference", "drawing", "pict", "object", "sectPr", "pPr", "rPr"),
-    ]
-)
+_NOT_STORY_STYLE = re.compile(r"(?:sub)?title|toc (?:\d|heading)|table of (?:figures|authorities)|index \d")
+_QUOTE_STYLES = load_words("docx", "quote_styles")
+_SKIPPED = load_words("docx", "skipped_elements")
 _MAX_BASE_STYLES = 20
 
 
@@ -72,17 +64,6 @@ class _Style(NamedTuple):
     level: int = 0
     italic: bool = False
     bold: bool = False
-
-
-class _Paragraph(NamedTuple):
-    style: _Style
-    level: int
-    block: Block | None
-
-    @property
-    def kind(self) -> DocumentKind | None:
-        """The kind that a style of ours gives it."""
-        return _KINDS_OF_STYLES.get(self.style.name.rstrip(" 0123456789"))
 
 
 def is_docx(names: Collection[str]) -> bool:
@@ -97,11 +78,8 @@ def read_docx(files: FileCollection) -> ImportedManuscript:
     body = find_path(parse_xml(files.read(document), document), "body")
     paragraphs = [_read_paragraph(element, styles) for element in _find_paragraphs(body)]
     property_title, authors, language = _read_properties(files)
-    title = next((p.block.text for p in paragraphs if p.block and p.style.name == "title"), "")
-    paragraphs = [
-        p for p in paragraphs if p.style.name not in ("title", "subtitle") and not _CONTENTS.fullmatch(p.style.name)
-    ]
-    sections = _split_at_headings(paragraphs)
+    title = next((part.text for name, part in paragraphs if name == "title" and isinstance(part, Block)), "")
+    sections = join_sections(part for name, part in paragraphs if part and not _NOT_STORY_STYLE.fullmatch(name))
     if len(sections) == 1:
         parsed = parse_text(sections[0].text)
         title, authors, sections = title or parsed.title, authors or parsed.authors, list(parsed.sections)
@@ -119,18 +97,31 @@ def write_docx(book: ManuscriptDraft) -> bytes:
     properties = document.core_properties
     properties.title, properties.author = _clean(book.title)[:255], _clean("; ".join(book.authors))[:255]
     properties.language, properties.comments = _clean(book.language)[:255], ""
-    styles = _DocumentStyles(document)
+
+    @cache
+    def get_style(name: str, base: str = "") -> ParagraphStyle:
+        """The style of that name; one with a base of another name is our own and is added when it is first used."""
+        is_ours = base not in ("", name)
+        styles = document.styles
+        style = styles.add_style(name.title(), WD_STYLE_TYPE.PARAGRAPH) if is_ours else styles[name]
+        assert isinstance(style, ParagraphStyle)
+        if is_ours:
+            style.base_style = get_style(base)
+        if base == "Normal":
+            style.paragraph_format.space_after = Pt(0)
+        return style
+
     if book.title.strip():
-        document.add_paragraph(_clean(book.title), style=styles.get("Title"))
+        document.add_paragraph(_clean(book.title), style=get_style("Title"))
     for name in book.authors:
-        document.add_paragraph(_clean(name), style=styles.get("Subtitle"))
+        document.add_paragraph(_clean(name), style=get_style("Subtitle"))
     for section in flatten_with_needed_kinds(book.drafts, mark_untitled=True):
         level = min(section.level, 9)
         base = f"Heading {level}"
-        style = f"{_STYLES_OF_KINDS[section.kind]} {level}" if section.kind else base
-        document.add_paragraph(_clean(section.title), style=styles.get(style, base))
+        style = f"fabula {section.kind} {level}" if section.kind else base
+        document.add_paragraph(_clean(section.title), style=get_style(style, base))
         for block in parse_blocks(section.text):
-            _write_block(document, block, styles)
+            _write_block(document, block, get_style)
     out = BytesIO()
     document.save(out)
     return out.getvalue()
@@ -144,8 +135,7 @@ def _find_document(files: FileCollection) -> str:
             if get_attribute(relation, "Type").endswith("/officeDocument") and target in files.names:
                 return target
     if _DOCUMENT not in files.names:
-        remedy = "Open it in Word and save it again as DOCX."
-        refuse_unreadable(files.label, "there is no text in the document", remedy)
+        refuse_unreadable(files.label, message("it has no text"), SAVE_AGAIN)
     return _DOCUMENT
 
 
@@ -200,13 +190,18 @@ def _find_paragraphs(body: Element | None) -> Iterator[Element]:
             pending.extend(reversed(element))
 
 
-def _read_paragraph(element: Element, styles: dict[str, _Style]) -> _Paragraph:
+def _read_paragraph(element: Element, styles: dict[str, _Style]) -> tuple[str, Section | Block | None]:
+    """The style of a paragraph, and the heading or the block that it is; None when it has no text."""
     properties = find_path(element, "pPr")
     style = styles.get(_get_value(properties, "pStyle"), _Style())
     level = style.level or _get_outline_level(properties)
+    kind = _KINDS_OF_STYLES.get(style.name.rstrip(" 0123456789"))
     runs = list(_read_runs(element, styles, is_heading=bool(level)))
-    quote_depth = 1 if style.name in _QUOTE_STYLES else 0
-    return _Paragraph(style, level, make_block(runs, quote_depth=quote_depth, tight=style.name == _LINE_STYLE))
+    block = make_block(runs, quote_depth=int(style.name in _QUOTE_STYLES), tight=style.name == _LINE_STYLE)
+    if level and (block or kind):
+        title = block.text.replace("\n", " ") if block else ""
+        return style.name, Section(level=level, title=title, kind=kind)
+    return style.name, block
 
 
 def _read_runs(paragraph: Element, styles: dict[str, _Style], *, is_heading: bool) -> Iterator[TextRun]:
@@ -237,25 +232,6 @@ def _read_runs(paragraph: Element, styles: dict[str, _Style], *, is_heading: boo
             pending.extend((child, italic, bold) for child in reversed(element))
 
 
-def _split_at_headings(paragraphs: list[_Paragraph]) -> list[Section]:
-    """Cut a document at its headings; level 0 is the text before the first."""
-    groups: list[tuple[_Paragraph, list[Block]]] = [(_Paragraph(_Style(), 0, None), [])]
-    for paragraph in paragraphs:
-        if paragraph.level and (paragraph.block or paragraph.kind):
-            groups.append((paragraph, []))
-        elif paragraph.block is not None:
-            groups[-1][1].append(paragraph.block)
-    return [
-        Section(
-            level=heading.level,
-            title=" ".join(heading.block.text.split("\n")) if heading.block else "",
-            text=render_markdown(blocks),
-            kind=heading.kind,
-        )
-        for heading, blocks in groups
-    ]
-
-
 def _read_properties(files: FileCollection) -> tuple[str, tuple[str, ...], str]:
     """Title, authors and language from the document properties."""
     path = "docProps/core.xml"
@@ -266,42 +242,18 @@ def _read_properties(files: FileCollection) -> tuple[str, tuple[str, ...], str]:
     return values.get("title", ""), authors, values.get("language", "")
 
 
-def _write_block(document: Document, block: Block, styles: _DocumentStyles) -> None:
+def _write_block(document: Document, block: Block, get_style: Callable[..., ParagraphStyle]) -> None:
     style = None
     if block.quote_depth:
-        style = styles.get("Quote")
+        style = get_style("Quote")
     elif block.tight:
-        style = styles.get(_LINE_STYLE, "Normal")
+        style = get_style(_LINE_STYLE, "Normal")
     paragraph = document.add_paragraph(style=style)
     if block.scene_break:
         paragraph.alignment = WD_ALIGN_PARAGRAPH.CENTER
     for text_run in block.runs:
         run = paragraph.add_run(_clean(text_run.text))
-        if text_run.italic:
-            run.italic = True
-        if text_run.bold:
-            run.bold = True
-
-
-class _DocumentStyles:
-    """The paragraph styles of a document; our own are added on first use."""
-
-    def __init__(self, document: Document) -> None:
-        self._styles = document.styles
-        self._cache: dict[str, ParagraphStyle] = {}
-
-    def get(self, name: str, base: str = "") -> ParagraphStyle:
-        """The style of that name; one with a base of another name is our own and is added if it is new."""
-        if name not in self._cache:
-            is_ours = base not in ("", name)
-            style = self._styles.add_style(name.title(), WD_STYLE_TYPE.PARAGRAPH) if is_ours else self._styles[name]
-            assert isinstance(style, ParagraphStyle)
-            if is_ours:
-                style.base_style = self.get(base)
-            if base == "Normal":
-                style.paragraph_format.space_after = Pt(0)
-            self._cache[name] = style
-        return self._cache[name]
+        run.italic, run.bold = text_run.italic or None, text_run.bold or None
 
 
 def _clean(text: str) -> str:

@@ -17,26 +17,21 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
-from fabula.formats.manuscripts.heading_tree import build_tree
+from fabula.core.messages import message, plural
+from fabula.formats.manuscripts.heading_tree import build_tree, join_sections
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import split_plain_text, tidy_paragraphs
 from fabula.formats.manuscripts.prose import Block, render_markdown
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.manuscripts.xhtml import XhtmlPage, decode_page, iterate_tokens, parse_page
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.formats.safe.xml_reader import find_children, find_path, get_attribute, local_name, parse_xml, read_text
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_RESAVE = "Save it again, for example with Calibre."
-_NOT_STORY_TYPES = frozenset(
-    [
-        *("cover", "frontcover", "titlepage", "title-page", "halftitlepage", "halftitle", "copyright-page"),
-        *("copyright", "imprint", "colophon", "toc", "landmarks", "loi", "lot", "page-list", "index", "endnotes"),
-        *("footnotes", "rearnotes", "backlink", "contributors", "other-credits", "seriespage"),
-    ]
-)
+_NOT_STORY_TYPES = load_words("epub", "not_story_types")
 _NOT_STORY_TITLE = re.compile(
     r"cover|title[ -]?page|half[ -]?title|(?:table of )?contents|copyright(?: page| notice)?|imprint|colophon|"
     r"uncopyright|also by .*|封面|书名页|版权(?:页|信息)?|版權(?:頁)?|目录|目錄|目次|扉页",
@@ -45,9 +40,7 @@ _NOT_STORY_TITLE = re.compile(
 _NOT_STORY_FILE = re.compile(
     r"(?:.*[/_-])?(?:cover|titlepage|title_page|nav|toc|copyright|colophon|imprint)[_\d]*\.x?html?"
 )
-_OUR_KINDS = {
-    f"fabula-{kind}": kind for kind in (DocumentKind.BOOK, DocumentKind.PART, DocumentKind.CHAPTER, DocumentKind.SCENE)
-}
+_OUR_KINDS = {f"fabula-{kind}": kind for kind in DocumentKind if kind is not DocumentKind.NOTE}
 _KINDS = {**_OUR_KINDS, "volume": DocumentKind.BOOK, "part": DocumentKind.PART, "chapter": DocumentKind.CHAPTER}
 _MAX_CSS_BYTES = 500_000
 _MAX_UNLISTED_OPENING = 1_500  # characters before the first entry that are taken for front matter
@@ -96,7 +89,11 @@ def read_epub(files: FileCollection) -> ImportedManuscript:
         else:
             pages[name] = page
     book = _make_book(package, build_tree(_split_book(pages, contents)))
-    warning = f"{skipped} pages that are not part of the story (cover, title, notes …) were left out."
+    warning = plural(
+        skipped,
+        "One page that is not part of the story (a cover, a title page or notes) was left out.",
+        "{count} pages that are not part of the story (such as cover, title page and notes) were left out.",
+    )
     return ImportedManuscript(book=book, warnings=(warning,) if skipped else ())
 
 
@@ -105,7 +102,7 @@ def _open_package(files: FileCollection) -> _Package:
     path = next((get_attribute(e, "full-path") for e in container.iter() if local_name(e) == "rootfile"), "")
     path = normpath(unquote(path)) if path else next((n for n in files.names if n.endswith(".opf")), "")
     if path not in files.names:
-        refuse_unreadable(files.label, "the EPUB does not say where its book is", _RESAVE)
+        refuse_unreadable(files.label, message("it does not say where its book is"), SAVE_AGAIN)
     root = parse_xml(files.read(path), path)
     base = dirname(path)
     known = frozenset(files.names)
@@ -115,7 +112,7 @@ def _open_package(files: FileCollection) -> _Package:
     references = [get_attribute(element, "idref") for element in root.iter() if local_name(element) == "itemref"]
     spine = list(dict.fromkeys(names[ident] for ident in references if ident in names))
     if not spine:
-        refuse_unreadable(files.label, "the EPUB names no pages", _RESAVE)
+        refuse_unreadable(files.label, message("it has no pages"), SAVE_AGAIN)
     return _Package(base, root, manifest, spine)
 
 
@@ -124,8 +121,8 @@ def _check_protection(files: FileCollection, package: _Package) -> None:
     if _ENCRYPTION in files.names:
         root = parse_xml(files.read(_ENCRYPTION), _ENCRYPTION)
         if {_resolve("", get_attribute(element, "URI")) for element in root.iter()} & set(package.spine):
-            remedy = "Ask the seller for a copy without protection."
-            refuse_unreadable(files.label, "its pages are protected (DRM)", remedy)
+            remedy = message("Ask the seller for a copy without protection.")
+            refuse_unreadable(files.label, message("its pages are protected (DRM)"), remedy)
 
 
 def _read_css_classes(files: FileCollection, package: _Package) -> dict[str, tuple[bool, bool]]:
@@ -290,17 +287,12 @@ def _split_at_headings(
 ) -> list[Section]:
     """Cut a book without a usable table of contents: at headings, else at heading lines, else by page."""
     blocks = joined.blocks
-    headings = sorted(joined.headings.items())
-    if len(headings) > 1 or (headings and not starts):
-        ends = [at for at, _ in headings[1:]] + [len(blocks)]
-        sections = [
-            Section(level=level, title=blocks[at].text, text=render_markdown(blocks[at + 1 : end]))
-            for (at, level), end in zip(headings, ends, strict=True)
-        ]
-        opening = render_markdown(blocks[: headings[0][0]])
-        if len(opening) > _MAX_UNLISTED_OPENING:
-            sections.insert(0, Section(level=1, title="", text=opening))
-        return sections
+    if len(joined.headings) > 1 or (joined.headings and not starts):
+        opening, *sections = join_sections(
+            Section(level=joined.headings[at], title=block.text) if at in joined.headings else block
+            for at, block in enumerate(blocks)
+        )
+        return [replace(opening, level=1), *sections] if len(opening.text) > _MAX_UNLISTED_OPENING else sections
     plain = [section for section in split_plain_text(render_markdown(blocks)) if section.level or section.text.strip()]
     if len(plain) > 1:
         return [Section(level=s.level or 1, title=s.title, text=tidy_paragraphs(s.text)) for s in plain]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
 from io import BytesIO
 from itertools import groupby
+from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from fabula.formats.manuscripts.heading_tree import flatten_tree
@@ -23,19 +25,7 @@ from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
 _EPUB_TYPES = {DocumentKind.BOOK: "volume", DocumentKind.PART: "part", DocumentKind.CHAPTER: "chapter"}
 _UNTITLED = "· · ·"
 
-_CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
-<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
-<rootfiles><rootfile full-path="book/package.opf" media-type="application/oebps-package+xml"/></rootfiles>
-</container>
-"""
-_STYLE = """body { margin: 5%; line-height: 1.5; }
-h1, h2, h3, h4 { text-align: center; font-weight: normal; margin: 2em 0 1.5em; }
-p { margin: 0; text-indent: 1.5em; }
-h1 + p, h2 + p, h3 + p, .break + p { text-indent: 0; }
-:lang(zh) p, :lang(ja) p { text-indent: 0; }
-.break { text-align: center; text-indent: 0; margin: 1.5em 0; }
-blockquote { margin: 1em 2em; }
-"""
+_TEMPLATES = Path(__file__).with_name("epub_template")
 
 
 def write_epub(book: ManuscriptDraft, *, modified: datetime | None = None) -> bytes:
@@ -46,10 +36,10 @@ def write_epub(book: ManuscriptDraft, *, modified: datetime | None = None) -> by
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("mimetype"), "application/epub+zip")
-        archive.writestr("META-INF/container.xml", _CONTAINER)
+        archive.writestr("META-INF/container.xml", _read_template("container.xml"))
         archive.writestr("book/package.opf", _render_package(book, title, language, list(pages), modified))
         archive.writestr("book/nav.xhtml", _render_page(title, language, _render_navigation(pages)))
-        archive.writestr("book/style.css", _STYLE)
+        archive.writestr("book/style.css", _read_template("style.css"))
         archive.writestr("book/title.xhtml", _render_page(title, language, _render_title_page(title, book.authors)))
         for name, section in pages.items():
             page = _render_page(section.title or title, language, _render_section(section))
@@ -61,13 +51,13 @@ def _escape(text: str) -> str:
     return escape(NEVER_IN_XML.sub("", text), quote=True)
 
 
+@cache
+def _read_template(name: str) -> str:
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
 def _render_page(title: str, language: str, body: str) -> str:
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html>\n'
-        '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" '
-        f'lang="{_escape(language)}" xml:lang="{_escape(language)}">\n<head><title>{_escape(title)}</title>'
-        f'<link rel="stylesheet" type="text/css" href="style.css"/></head>\n<body>\n{body}</body>\n</html>\n'
-    )
+    return _read_template("page.xhtml").format(title=_escape(title), language=_escape(language), body=body)
 
 
 def _render_title_page(title: str, authors: Sequence[str]) -> str:
@@ -123,20 +113,15 @@ def _render_package(
 ) -> str:
     stamp = (modified or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ident = uuid5(NAMESPACE_URL, "\n".join(["fabula", book.title, *book.authors]))
-    authors = "".join(f"<dc:creator>{_escape(name)}</dc:creator>\n" for name in book.authors)
     names = ["title.xhtml", *pages]
-    items = "".join(
-        f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>\n' for n, name in enumerate(names)
-    )
-    spine = "".join(f'<itemref idref="i{n}"/>\n' for n in range(len(names)))
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">\n'
-        '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">\n'
-        f'<dc:identifier id="id">urn:uuid:{ident}</dc:identifier>\n<dc:title>{_escape(title)}</dc:title>\n'
-        f"<dc:language>{_escape(language)}</dc:language>\n{authors}"
-        f'<meta property="dcterms:modified">{stamp}</meta>\n</metadata>\n<manifest>\n'
-        '<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>\n'
-        f'<item id="style" href="style.css" media-type="text/css"/>\n{items}</manifest>\n<spine>\n{spine}</spine>\n'
-        "</package>\n"
+    return _read_template("package.opf").format(
+        ident=ident,
+        title=_escape(title),
+        language=_escape(language),
+        authors="".join(f"<dc:creator>{_escape(name)}</dc:creator>\n" for name in book.authors),
+        stamp=stamp,
+        items="".join(
+            f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>\n' for n, name in enumerate(names)
+        ),
+        spine="".join(f'<itemref idref="i{n}"/>\n' for n in range(len(names))),
     )

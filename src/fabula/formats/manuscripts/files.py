@@ -8,13 +8,13 @@ instead. `write_manuscript` writes Markdown, EPUB or DOCX; the file is either co
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from fabula.core.archives import open_zip
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_alternatives, message
 from fabula.formats.manuscripts.docx import is_docx, read_docx, write_docx
 from fabula.formats.manuscripts.epub_reader import CONTAINER, read_epub
 from fabula.formats.manuscripts.epub_writer import write_epub
@@ -23,58 +23,36 @@ from fabula.formats.manuscripts.model import ImportedManuscript
 from fabula.formats.manuscripts.novelcrafter import is_novelcrafter_export, read_novelcrafter
 from fabula.formats.manuscripts.rtf import convert_rtf
 from fabula.formats.manuscripts.scrivener import find_binder, read_scrivener
-from fabula.formats.safe.files import FileCollection, open_folder, write_file
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.formats.safe.files import FileCollection, open_folder, read_beginning, read_file, write_file
+from fabula.formats.safe.import_errors import FETCH_AGAIN, SAVE_AGAIN, refuse_unreadable
 from fabula.manuscript.drafts import ManuscriptDraft
 
 _MAX_BYTES = 64_000_000
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
-
-
-class ManuscriptFormat(StrEnum):
-    """The formats of a manuscript."""
-
-    MARKDOWN = "markdown"
-    EPUB = "epub"
-    DOCX = "docx"
-    RTF = "rtf"
-    SCRIVENER = "scrivener"
-    NOVELCRAFTER = "novelcrafter"
-
-
-_WRITERS = {
-    ManuscriptFormat.MARKDOWN: write_markdown,
-    ManuscriptFormat.EPUB: write_epub,
-    ManuscriptFormat.DOCX: write_docx,
-}
-WRITABLE_FORMATS = tuple(_WRITERS)
-_FORMATS_BY_SUFFIX = {
-    **dict.fromkeys(SUFFIXES, ManuscriptFormat.MARKDOWN),
-    ".epub": ManuscriptFormat.EPUB,
-    ".docx": ManuscriptFormat.DOCX,
-}
+WRITERS = {**dict.fromkeys(SUFFIXES, write_markdown), ".epub": write_epub, ".docx": write_docx}  # by file name ending
+_SAVE_AS_DOCX = message("Open it in Word or LibreOffice and save it as DOCX.")
+_UNPACK = message("Unpack it, and import what is in it.")
 _UNSUPPORTED_FILES = (
-    (rb"%PDF", "a PDF, which has pages but no paragraphs", "Export the manuscript as DOCX or EPUB instead."),
-    (rb"\xd0\xcf\x11\xe0", "an old Word document (.doc)", "Open it in Word or LibreOffice and save it as DOCX."),
-    (rb"Rar!", "a RAR archive", "Unpack it, and import the folder."),
-    (rb"7z\xbc\xaf", "a 7z archive", "Unpack it, and import the folder."),
-    (rb"\x1f\x8b", "a packed file (gzip)", "Unpack it, and import what is in it."),
-    (rb"SQLite format 3", "a database", "Export the manuscript from the program that made it."),
-    (rb"(?s).{60}BOOKMOBI", "a Kindle book", "Convert it to EPUB, for example with Calibre."),
-    (rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html", "a web page", "Save its text as Markdown or DOCX."),
+    (rb"%PDF", message("it is a PDF, which has no paragraphs"), message("Export the manuscript as DOCX or EPUB.")),
+    (rb"\xd0\xcf\x11\xe0", message("it is an old Word document (.doc)"), _SAVE_AS_DOCX),
+    (rb"Rar!|7z\xbc\xaf|\x1f\x8b", message("it is an archive of another kind than ZIP"), _UNPACK),
+    (rb"SQLite format 3", message("it is a database"), SAVE_AGAIN),
+    (rb"(?s).{60}BOOKMOBI", message("it is a Kindle book"), message("Convert it to EPUB, for example with Calibre.")),
+    (rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html", message("it is a web page"), _SAVE_AS_DOCX),
 )
 _UNSUPPORTED_COLLECTIONS = (
-    (("project.toml",), "a Fabula project already", "Open it instead of importing it."),
-    (("manifest.json", "projects.jsonl"), "a saved project", "Use `fabula load`."),
-    (("content.xml", "mimetype"), "an OpenDocument text (ODT)", "Open it in LibreOffice and save it as DOCX."),
+    (("project.toml",), message("it is already a Fabula project"), message("Open it instead of importing it.")),
+    (("manifest.json", "projects.jsonl"), message("it is a saved project"), message("Use `fabula load`.")),
+    (("content.xml", "mimetype"), message("it is an OpenDocument text (ODT)"), _SAVE_AS_DOCX),
 )
 
 
 def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     """Read a manuscript in any supported format; `scenes` cuts text files at their scene breaks."""
     if not path.exists():
-        refuse_unreadable(str(path), "there is nothing at that path", "Name a manuscript file or folder.")
+        remedy = message("Name a manuscript file or folder.")
+        refuse_unreadable(str(path), message("there is nothing at that path"), remedy)
     if path.suffix.lower() == ".scrivx":
         path = path.parent
     manuscript = (
@@ -82,50 +60,38 @@ def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     )
     book = manuscript.book
     if not book.drafts and not manuscript.entries:
-        warnings = (f"{path.name} holds no text.", *manuscript.warnings)
+        warnings = (message("{name} has no text.", name=path.name), *manuscript.warnings)
         manuscript = replace(manuscript, warnings=warnings)
     title = book.title or path.resolve().name.removesuffix(path.suffix)
     return replace(manuscript, book=replace(book, title=title, language=book.language or _detect_language(book)))
 
 
-def write_manuscript(
-    book: ManuscriptDraft, path: Path, as_format: ManuscriptFormat | str | None = None, *, overwrite: bool = False
-) -> None:
-    """Write a book; without `as_format` the ending of the file name decides."""
-    wanted = _FORMATS_BY_SUFFIX.get(path.suffix.lower()) if as_format is None else as_format
-    known = next((writable for writable in WRITABLE_FORMATS if writable == wanted), None)
-    if known is None:
-        raise FabulaError(
-            Code.EXPORT_REFUSED,
-            f"We do not write {wanted or path.suffix or 'files without an ending'!r}. Nothing was written. "
-            f"Use one of {', '.join(WRITABLE_FORMATS)}.",
+def write_manuscript(book: ManuscriptDraft, path: Path, *, overwrite: bool = False) -> None:
+    """Write a book in the format that the ending of the file name says."""
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
+        sentence = message(
+            "A manuscript cannot be written to {name!r}. Nothing was written. Let its name end in {endings}.",
+            name=path.name,
+            endings=join_alternatives(list(WRITERS)),
         )
-    write_file(_WRITERS[known](book), path, overwrite=overwrite)
+        raise FabulaError(Code.EXPORT_REFUSED, sentence)
+    write_file(write(book), path, overwrite=overwrite)
 
 
 def _read_file(path: Path, *, scenes: bool) -> ImportedManuscript:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(1_000)
-            is_zip = head.startswith((b"PK\3\4", b"PK\5\6"))
-            data = b"" if is_zip else head + stream.read(_MAX_BYTES)
-    except OSError as error:
-        problem = f"it could not be read ({error.strerror})"
-        refuse_unreadable(path.name, problem, "Check that the file is there and may be read.")
-    if is_zip:
+    if read_beginning(path, 4) in (b"PK\3\4", b"PK\5\6"):
         with open_zip(path) as archive:
             return _read_collection(archive, scenes=scenes)
-    if len(data) > _MAX_BYTES:
-        problem = f"it is larger than {_MAX_BYTES // 1_000_000} MB"
-        refuse_too_large(path.name, problem, "Split it, or leave pictures out.")
-    for pattern, kind, remedy in _UNSUPPORTED_FILES:
+    data = read_file(path, _MAX_BYTES)
+    for pattern, problem, remedy in _UNSUPPORTED_FILES:
         if re.match(pattern, data):
-            refuse_unreadable(path.name, f"it is {kind}", remedy)
+            refuse_unreadable(path.name, problem, remedy)
     if data.lstrip()[:5] == b"{\\rtf":
         return read_text_file(convert_rtf(data, path.name).encode(), path.name, scenes=scenes)
     if path.suffix.lower() in (".epub", ".docx", ".zip") and data:
-        problem = f"its name ends in {path.suffix}, but it is no such file"
-        refuse_unreadable(path.name, problem, "Fetch or save it again.")
+        problem = message("its name ends in {ending}, but it is no such file", ending=path.suffix)
+        refuse_unreadable(path.name, problem, FETCH_AGAIN)
     return read_text_file(data, path.name, scenes=scenes)
 
 
@@ -139,13 +105,13 @@ def _read_collection(files: FileCollection, *, scenes: bool) -> ImportedManuscri
         return read_scrivener(files)
     if is_novelcrafter_export(names):
         return read_novelcrafter(files)
-    for members, kind, remedy in _UNSUPPORTED_COLLECTIONS:
+    for members, problem, remedy in _UNSUPPORTED_COLLECTIONS:
         if all(member in names for member in members):
-            refuse_unreadable(files.label, f"it is {kind}", remedy)
+            refuse_unreadable(files.label, problem, remedy)
     if any(name.lower().endswith(SUFFIXES) for name in names):
         return read_text_folder(files, scenes=scenes)
-    remedy = "We read Markdown, text, EPUB, DOCX, RTF, Scrivener and NovelCrafter."
-    return refuse_unreadable(files.label, "there is no manuscript in it that we know", remedy)
+    remedy = message("Fabula reads Markdown, text, EPUB, DOCX, RTF, Scrivener and NovelCrafter.")
+    return refuse_unreadable(files.label, message("it has no manuscript in a known format"), remedy)
 
 
 def _detect_language(book: ManuscriptDraft) -> str:

@@ -8,12 +8,13 @@ write a kind out only where a reader would guess another one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from fabula.formats.manuscripts.model import Section
 from fabula.formats.manuscripts.plain_text import HeadingType, classify_title
+from fabula.formats.manuscripts.prose import Block, render_markdown
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind
 
 _TYPES = {
@@ -57,6 +58,17 @@ def build_tree_with_opening(sections: Sequence[Section]) -> tuple[DocumentDraft,
     opening = [section for section in sections[:1] if not section.level]
     drafts = tuple(DocumentDraft(title="", text=section.text) for section in opening if section.text)
     return drafts + build_tree(sections[len(opening) :])
+
+
+def join_sections(parts: Iterable[Section | Block]) -> list[Section]:
+    """Give every heading the blocks after it as its text; level 0 is the text before the first."""
+    groups: list[tuple[Section, list[Block]]] = [(Section(level=0, title=""), [])]
+    for part in parts:
+        if isinstance(part, Section):
+            groups.append((part, []))
+        else:
+            groups[-1][1].append(part)
+    return [replace(heading, text=render_markdown(blocks)) for heading, blocks in groups]
 
 
 def flatten_tree(drafts: Sequence[DocumentDraft], level: int = 1) -> list[Section]:

@@ -15,6 +15,7 @@ from posixpath import commonpath, commonprefix, dirname
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.core.messages import Message, message
 from fabula.formats.manuscripts.front_matter import Value, as_text, as_texts, quote, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
@@ -52,10 +53,10 @@ def read_text_folder(files: FileCollection, *, scenes: bool = False) -> Imported
     """Read a folder of Markdown or plain text files in the order of their names; folders become parts."""
     names = sorted((name for name in files.names if name.lower().endswith(SUFFIXES)), key=_natural_order)
     if not names:
-        refuse_unreadable(files.label, "there is no text in it", "Name a folder with Markdown or text files.")
+        refuse_unreadable(files.label, message("it has no text"), message("Name a folder with Markdown or text files."))
     base = commonpath(map(dirname, names))
     sections: list[Section] = []
-    warnings: list[str] = []
+    warnings: list[Message] = []
     first: ParsedText | None = None
     parents: list[str] = []
     for name in names:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fabula.codex import Entry, Level, Relation
 from fabula.core.archives import open_zip
+from fabula.core.messages import Message, message
 from fabula.formats.manuscripts.docx import read_docx
 from fabula.formats.manuscripts.front_matter import as_text, as_texts, flatten, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree
@@ -24,9 +25,10 @@ from fabula.formats.manuscripts.markdown import parse_text, split_at_scene_break
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import tidy_paragraphs
 from fabula.formats.manuscripts.prose import is_scene_break
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_unreadable
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
 _TYPES_OF_FOLDERS = {
@@ -45,27 +47,12 @@ _BY = re.compile(r"by[ ]+(.{1,80})", re.IGNORECASE)
 _SUMMARY_END = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
 _MAX_SUMMARY = 3_000  # characters; a longer text before a `---` is a scene with a line in it
 _SCENE_LEVEL = 9
-_KNOWN_SETTINGS = frozenset(
-    [
-        *("id", "type", "name", "title", "aliases", "alias", "tags", "color", "colour", "description", "fields"),
-        *("alwaysIncludeInContext", "alwaysInclude", "doNotTrack", "noAutoInclude", "hideFromAi", "aiContext"),
-        *("matchExclusions", "matchCaseSensitive", "promptInclusions", "thumbnail", "createdAt", "updatedAt", "notes"),
-    ]
-)
-_LEVELS = {
-    "always": Level.ALWAYS,
-    "detected": Level.WHEN_DETECTED,
-    "mentioned": Level.WHEN_DETECTED,
-    "manual": Level.MANUAL,
-    "dontautoinclude": Level.MANUAL,
-    "noautoinclude": Level.MANUAL,
-    "never": Level.NEVER,
-    "exclude": Level.NEVER,
-}
-_LEVEL_FLAGS = (
-    (("hideFromAi", "doNotTrack"), Level.NEVER),
-    (("alwaysIncludeInContext", "alwaysInclude"), Level.ALWAYS),
-    (("noAutoInclude",), Level.MANUAL),
+_KNOWN_SETTINGS = load_words("novelcrafter", "known_settings")
+_LEVELS = (  # in the order in which flags count
+    (Level.NEVER, load_words("novelcrafter", "never")),
+    (Level.ALWAYS, load_words("novelcrafter", "always")),
+    (Level.MANUAL, load_words("novelcrafter", "manual")),
+    (Level.WHEN_DETECTED, load_words("novelcrafter", "when_detected")),
 )
 
 
@@ -82,18 +69,18 @@ def read_novelcrafter(files: FileCollection) -> ImportedManuscript:
             entry_files.setdefault((match[1], match[2]), {})[match[3]] = name
     novel = next((name for name in sorted(files.names, reverse=True) if _NOVEL_FILE.fullmatch(name)), "")
     if not entry_files and not novel:
-        refuse_unreadable(files.label, "there is neither a novel nor a codex in it", "Export the novel again.")
+        refuse_unreadable(files.label, message("it has neither a novel nor a codex"), FETCH_AGAIN)
     book, warnings = _read_novel(files, novel)
     drafts = (*book.drafts, *_read_snippets(files))
     entries, entry_warnings = _read_entries(files, entry_files)
     if any((match := _EXTRA_FILE.fullmatch(name)) and match[1] == "chats" for name in files.names):
-        warnings = (*warnings, "Chats were left out.")
+        warnings = (*warnings, message("Chats were left out."))
     return ImportedManuscript(book=replace(book, drafts=drafts), entries=entries, warnings=(*warnings, *entry_warnings))
 
 
-def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[str, ...]]:
+def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[Message, ...]]:
     if not name:
-        return ManuscriptDraft(), ("There is no novel in this export, only a codex.",)
+        return ManuscriptDraft(), (message("This export has a codex but no novel."),)
     if name.endswith(".docx"):
         with open_zip(files.read(name), label=name) as archive:
             manuscript = read_docx(archive)
@@ -147,11 +134,11 @@ def _read_snippets(files: FileCollection) -> tuple[DocumentDraft, ...]:
 
 def _read_entries(
     files: FileCollection, entry_files: Mapping[tuple[str, str], Mapping[str, str]]
-) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+) -> tuple[tuple[Entry, ...], tuple[Message, ...]]:
     """The codex entries, with warnings about metadata that could not be read."""
     entries: dict[str, Entry] = {}
     nested: dict[str, tuple[str, ...]] = {}
-    warnings: list[str] = []
+    warnings: list[Message] = []
     for (folder, name), parts in entry_files.items():
         metadata = _read_metadata(files, parts.get("metadata.json"), warnings)
         text, notes = (
@@ -187,24 +174,26 @@ def _read_entries(
     return tuple(linked), tuple(warnings)
 
 
-def _read_metadata(files: FileCollection, name: str | None, warnings: list[str]) -> Mapping[str, object]:
+def _read_metadata(files: FileCollection, name: str | None, warnings: list[Message]) -> Mapping[str, object]:
     try:
         return _as_mapping(msgspec.json.decode(files.read(name))) if name is not None else {}
     except (msgspec.MsgspecError, RecursionError):
-        warnings.append(f"{name} could not be read; its settings were left out.")
+        warnings.append(message("{name} could not be read; its settings were left out.", name=name))
         return {}
 
 
 def _find_level(settings: Mapping[str, object]) -> Level:
     """When an entry is sent, from `aiContext` or from the flags of older exports."""
     context = settings.get("aiContext")
-    if isinstance(context, str) and (level := _LEVELS.get(re.sub(r"[^a-z]", "", context.lower()))):
-        return level
-    flags = {**settings, **_as_mapping(context)}
-    for names, level in _LEVEL_FLAGS:
-        if any(str(flags.get(name)).lower() in ("true", "yes", "1") for name in names):
-            return level
-    return Level.WHEN_DETECTED
+    flags = {key for key, value in {**settings, **_as_mapping(context)}.items() if _is_true(value)}
+    flags = {key.lower() for key in flags & _KNOWN_SETTINGS}
+    words = [{re.sub(r"[^a-z]", "", context.lower())} if isinstance(context, str) else set(), flags]
+    levels = (level for names in words for level, level_names in _LEVELS if names & level_names)
+    return next(levels, Level.WHEN_DETECTED)
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("true", "yes", "1")
 
 
 def _as_mapping(value: object) -> dict[str, object]:

@@ -13,36 +13,35 @@ from collections.abc import Callable
 
 from striprtf.striprtf import rtf_to_text
 
+from fabula.core.messages import message
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block, render_markdown
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.formats.manuscripts.words import load_words
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
 from fabula.text.offsets import normalise
 
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]", re.DOTALL)
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _ESCAPED_BYTES = re.compile(r"((?:\\'[0-9a-fA-F]{2})+)(?:([@-\[\]-z|~])|\\([\\{}]))?")
 _TWO_BYTE_CHARSET = re.compile(r"\\ansicpg(?:932|936|949|950)|\\fcharset(?:78|79|80|85|128|129|134|136)\b")
-_SKIPPED_GROUPS = frozenset(
-    ("fldinst", "pict", "object", "fonttbl", "nonshppict", "datastore", "themedata", "Scrv_annot")
-)
+_SKIPPED_GROUPS = load_words("rtf", "skipped_groups")
 _WINDOWS_CHARSETS = {"78": "128", "79": "136", "80": "129", "85": "134"}  # of the Mac's, which striprtf does not know
 _SCRIVENER_TAG = re.compile(r"<!?\$Scr_[A-Za-z]+::\d+>|\{\\Scrv_[a-z]+=?|\\end_Scrv_[a-z]+\}?")
 _STYLE_MARKS = "\ue000\ue001\ue002\ue003"  # plain, italic, bold, both
 _LINE_BREAK = "\ue004"
 _MARKS = re.compile(f"([{_STYLE_MARKS}{_LINE_BREAK}])")
 _MAX_DEPTH = 1_000
-_RESAVE = "Save the manuscript again with the program that made it."
 _to_text: Callable[[str, str, str], str] = rtf_to_text
 
 
 def convert_rtf(data: bytes, label: str) -> str:
     """Convert an RTF file to Markdown with its italics and bold."""
     if not data.lstrip().startswith(b"{\\rtf"):
-        refuse_unreadable(label, "it is not RTF", _RESAVE)
+        refuse_unreadable(label, message("it is not RTF"), SAVE_AGAIN)
     marked = _insert_marks(_escape_bytes(data), label)
     try:
         text = _to_text(marked, "cp1252", "replace")
     except (ValueError, TypeError, LookupError, OverflowError):
-        refuse_unreadable(label, "its RTF is damaged", _RESAVE)
+        refuse_unreadable(label, message("its RTF is damaged"), SAVE_AGAIN)
     return render_markdown(_split_paragraphs(_SCRIVENER_TAG.sub("", normalise(text))))
 
 
@@ -84,7 +83,9 @@ def _insert_marks(text: str, label: str) -> str:
         if token == "{":
             groups.append((italic, bold, skipped))
             if len(groups) > _MAX_DEPTH:
-                refuse_unreadable(label, "its groups are nested without end", "Save the manuscript again.")
+                refuse_unreadable(
+                    label, message("it is nested more than {depth} levels deep", depth=_MAX_DEPTH), SAVE_AGAIN
+                )
             out.append("" if skipped else token)
         elif token == "}":
             was_skipped = skipped

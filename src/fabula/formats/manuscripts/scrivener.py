@@ -12,18 +12,20 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
+from fabula.core.messages import Message, message, plural
 from fabula.formats.manuscripts.heading_tree import build_tree
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import tidy_paragraphs
 from fabula.formats.manuscripts.rtf import convert_rtf
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.files import FileCollection
 from fabula.formats.safe.import_errors import refuse_unreadable
 from fabula.formats.safe.xml_reader import find_children, find_path, parse_xml, read_text
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
-_SKIPPED_TYPES = frozenset(("TrashFolder", "TemplateFolder", "BookmarksFolder"))
-_TEXT_TYPES = frozenset(("DraftFolder", "ResearchFolder", "Folder", "Text", "Root", ""))
+_SKIPPED_TYPES = load_words("scrivener", "skipped_types")
+_TEXT_TYPES = load_words("scrivener", "text_types")
 
 
 def find_binder(names: Iterable[str]) -> str:
@@ -36,8 +38,8 @@ def read_scrivener(files: FileCollection) -> ImportedManuscript:
     """Read a Scrivener 2 or 3 project."""
     name = find_binder(files.names)
     if not name:
-        remedy = "Name the .scriv folder, or a ZIP of it."
-        refuse_unreadable(files.label, "there is no Scrivener binder in it", remedy)
+        remedy = message("Name the .scriv folder, or a ZIP of it.")
+        refuse_unreadable(files.label, message("it has no Scrivener binder"), remedy)
     root = parse_xml(files.read(name), name)
     folder, _, file_name = name.rpartition("/")
     reader = _DocumentReader(files, f"{folder}/" if folder else "")
@@ -98,13 +100,23 @@ class _DocumentReader:
             sections.extend(below)
         return sections
 
-    def list_warnings(self) -> tuple[str, ...]:
+    def list_warnings(self) -> tuple[Message, ...]:
         """What was left out or moved."""
         warnings = []
         if self._skipped:
-            warnings.append(f"{self._skipped} items that are not text (pictures, PDFs, web pages) were left out.")
+            warning = plural(
+                self._skipped,
+                "One item that is not text (a picture, a PDF or a web page) was left out.",
+                "{count} items that are not text (pictures, PDFs, web pages) were left out.",
+            )
+            warnings.append(warning)
         if self._not_compiled:
-            warnings.append(f"{self._not_compiled} documents that are not compiled came along as notes.")
+            warning = plural(
+                self._not_compiled,
+                "One document that Scrivener does not compile was imported as a note.",
+                "{count} documents that Scrivener does not compile were imported as notes.",
+            )
+            warnings.append(warning)
         return tuple(warnings)
 
     def _read_section(self, item: Element, level: int, *, is_leaf: bool) -> Section:

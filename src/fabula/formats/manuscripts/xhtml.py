@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from html import unescape
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from fabula.core.messages import message
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block
+from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.encodings import decode_text
 from fabula.formats.safe.import_errors import refuse_unsafe
 
@@ -25,24 +28,14 @@ _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*
 _WHITE_SPACE = re.compile(r"[ \t\r\n\f]+")
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)["']""")
 
-_HIDDEN_TAGS = frozenset(
-    ("head", "script", "style", "svg", "math", "rt", "rp", "title", "audio", "video", "object", "select")
-)
-_BLOCK_TAGS = frozenset(
-    [
-        *("p", "div", "section", "article", "header", "footer", "aside", "main", "nav", "body", "html", "address"),
-        *("h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "ul", "ol", "li", "dl", "dt", "dd", "table", "tr", "caption"),
-        *("figure", "figcaption", "blockquote", "pre", "hr", "center", "form", "details", "summary"),
-    ]
-)
-_UNSTYLED_TAGS = _BLOCK_TAGS | {"a", "ruby", "rb"}
-_ITALIC_TAGS = frozenset(("em", "i", "cite", "var", "dfn"))
-_BOLD_TAGS = frozenset(("strong", "b"))
+_HIDDEN_TAGS = load_words("xhtml", "hidden_tags")
+_BLOCK_TAGS = load_words("xhtml", "block_tags")
+_UNSTYLED_TAGS = _BLOCK_TAGS | load_words("xhtml", "unstyled_inline_tags")
+_ITALIC_TAGS = load_words("xhtml", "italic_tags")
+_BOLD_TAGS = load_words("xhtml", "bold_tags")
 _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
-_VOID_TAGS = frozenset(("br", "hr", "img", "meta", "link", "input", "col", "wbr", "area", "base", "source", "image"))
-_NOTE_TYPES = frozenset(
-    ("noteref", "footnote", "endnote", "rearnote", "footnotes", "endnotes", "rearnotes", "pagebreak")
-)
+_VOID_TAGS = load_words("xhtml", "void_tags")
+_NOTE_TYPES = load_words("xhtml", "note_types")
 _MAX_UNCLOSED = 50  # tags that a closing tag may close along with its own
 
 
@@ -63,13 +56,11 @@ def decode_page(data: bytes, label: str) -> str:
     encoding = declared[1].decode("ascii").lower() if declared else ""
     text = ""
     if encoding and encoding not in ("utf-8", "utf8", "utf-16"):
-        try:
+        with suppress(LookupError):
             text = data.decode(encoding, "replace")
-        except LookupError:
-            text = ""
     text = text or decode_text(data, label)[0]
     if "<!entity" in text[:100_000].lower():
-        refuse_unsafe(label, "it defines entities, which no book needs")
+        refuse_unsafe(label, message("it defines entities or points to other files, which no manuscript needs"))
     text = _remove_between(_remove_between(text, "<!--", "-->"), "<?", "?>")
     return text.replace("<![CDATA[", "").replace("]]>", "")
 
@@ -108,12 +99,14 @@ def parse_page(text: str, css_classes: Mapping[str, tuple[bool, bool]]) -> Xhtml
 
 
 class _OpenTag(NamedTuple):
-    """A tag that is open, and what it switched on."""
+    """A tag that is open, and what applies inside it."""
 
-    name: str
-    italic: bool
-    bold: bool
-    hidden: bool
+    name: str = ""
+    italic: bool = False
+    bold: bool = False
+    hidden: bool = False
+    preformatted: bool = False
+    quote_depth: int = 0
 
 
 class _PageParser:
@@ -123,8 +116,7 @@ class _PageParser:
         self.page = XhtmlPage()
         self._css_classes = css_classes
         self._runs: list[TextRun] = []
-        self._open: list[_OpenTag] = []
-        self._italic = self._bold = self._hidden = self._quote_depth = self._preformatted = 0
+        self._open = [_OpenTag()]
         self._tight = False
         self._heading_level = 0
         self._list_numbers: list[int] = []  # of the open lists; -1 for one without numbers
@@ -143,55 +135,50 @@ class _PageParser:
         elif name in ("section", "div", "article", "nav") and (types or classes):
             self.page.block_types.setdefault(len(self.page.blocks), set()).update(types, classes)
         if name in _VOID_TAGS:
-            self._add_void(name)
+            if name == "br" and not self._open[-1].hidden:
+                self._runs.append(TextRun("\n"))
+            elif name == "hr" and not self._open[-1].hidden:
+                self.page.blocks.append(Block((TextRun("***"),), scene_break=True))
             return
-        hidden = name in _HIDDEN_TAGS or bool(types & _NOTE_TYPES)
         italic, bold = self._find_look(name, classes, attributes.get("style", ""))
-        self._open.append(_OpenTag(name, italic, bold, hidden))
-        self._hidden += hidden
-        self._italic += italic
-        self._bold += bold
-        self._quote_depth += name == "blockquote"
-        self._preformatted += name == "pre"
+        outer = self._open[-1]
+        hidden = outer.hidden or name in _HIDDEN_TAGS or bool(types & _NOTE_TYPES)
+        preformatted = outer.preformatted or name == "pre"
+        depth = outer.quote_depth + (name == "blockquote")
+        self._open.append(_OpenTag(name, italic or outer.italic, bold or outer.bold, hidden, preformatted, depth))
         if name in _HEADING_LEVELS:
             self._heading_level = _HEADING_LEVELS[name]
         elif name == "p":
             self._tight = "line" in classes
         elif name in ("ul", "ol"):
             self._list_numbers.append(0 if name == "ol" else -1)
-        elif name == "li" and self._list_numbers and not self._hidden:
+        elif name == "li" and self._list_numbers and not hidden:
             self._list_numbers[-1] += self._list_numbers[-1] >= 0
             self._list_marker = f"{self._list_numbers[-1]}. " if self._list_numbers[-1] > 0 else "- "
 
     def close_tag(self, name: str) -> None:
         if name in _BLOCK_TAGS:
             self.close_block()
-        nearest = range(len(self._open), max(0, len(self._open) - _MAX_UNCLOSED), -1)
-        depth = next((at for at in nearest if self._open[at - 1].name == name), 0)
-        if not depth:
-            return
-        while len(self._open) >= depth:
-            tag = self._open.pop()
-            self._hidden -= tag.hidden
-            self._italic -= tag.italic
-            self._bold -= tag.bold
-            self._quote_depth -= tag.name == "blockquote"
-            self._preformatted -= tag.name == "pre"
+        nearest = range(len(self._open) - 1, max(0, len(self._open) - 1 - _MAX_UNCLOSED), -1)
+        depth = next((at for at in nearest if self._open[at].name == name), len(self._open))
+        for tag in reversed(self._open[depth:]):
             if tag.name in ("ul", "ol") and self._list_numbers:
                 self._list_numbers.pop()
             if tag.name in ("td", "th"):
                 self._runs.append(TextRun(" "))
+        del self._open[depth:]
 
     def add_text(self, text: str) -> None:
-        if not self._hidden:
-            text = text if self._preformatted else _WHITE_SPACE.sub(" ", text)
-            self._runs.append(TextRun(text, self._italic > 0, self._bold > 0))
+        inside = self._open[-1]
+        if not inside.hidden:
+            text = text if inside.preformatted else _WHITE_SPACE.sub(" ", text)
+            self._runs.append(TextRun(text, inside.italic, inside.bold))
 
     def close_block(self) -> None:
         """End the block that is open, if it has text."""
         if not self._runs:
             return
-        block = make_block(self._runs, quote_depth=self._quote_depth, tight=self._tight)
+        block = make_block(self._runs, quote_depth=self._open[-1].quote_depth, tight=self._tight)
         if block is not None:
             if self._list_marker and not block.scene_break:
                 block = replace(block, runs=(TextRun(self._list_marker), *block.runs))
@@ -203,12 +190,6 @@ class _PageParser:
         self._runs = []
         self._heading_level = 0
         self._tight = False
-
-    def _add_void(self, name: str) -> None:
-        if name == "br" and not self._hidden:
-            self._runs.append(TextRun("\n"))
-        elif name == "hr" and not self._hidden:
-            self.page.blocks.append(Block((TextRun("***"),), scene_break=True))
 
     def _find_look(self, name: str, classes: list[str], style: str) -> tuple[bool, bool]:
         """Whether a tag makes its text italic or bold."""

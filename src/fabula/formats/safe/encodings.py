@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.core.messages import Message, message, plural
+from fabula.formats.safe.import_errors import SAVE_AS_UTF8, refuse_unreadable
 from fabula.text.offsets import normalise
 
 _BYTE_ORDER_MARKS = (
@@ -29,7 +30,7 @@ _SAMPLE_SIZE = 60_000
 _MAX_DAMAGED_SHARE = 0.001
 
 
-def decode_text(data: bytes, label: str) -> tuple[str, tuple[str, ...]]:
+def decode_text(data: bytes, label: str) -> tuple[str, tuple[Message, ...]]:
     """Decode a text file with normalised line ends; the second value holds warnings."""
     encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     encoding = encoding or _detect_utf16(data)
@@ -42,7 +43,8 @@ def decode_text(data: bytes, label: str) -> tuple[str, tuple[str, ...]]:
             text, warnings = _decode(data, _detect_encoding(data, error.start, label), label)
     text = normalise(text)
     if len(_CONTROL.findall(text, 0, _SAMPLE_SIZE)) > len(text[:_SAMPLE_SIZE]) // 100:
-        refuse_unreadable(label, "it is not a text", "Save the manuscript as Markdown, plain text, DOCX or EPUB.")
+        remedy = message("Save the manuscript as Markdown, plain text, DOCX or EPUB.")
+        refuse_unreadable(label, message("it is not a text"), remedy)
     return text.replace("\0", ""), warnings
 
 
@@ -71,8 +73,7 @@ def _detect_encoding(data: bytes, first_bad_byte: int, label: str) -> str:
     high_bytes = sum(1 for byte in sample if byte > 127)
     if high_bytes * 6 > len(sample) or any(byte in sample for byte in b"\x81\x8d\x8f\x90\x9d"):
         line = data[:first_bad_byte].count(b"\n") + 1
-        problem = f"its bytes are no text we can read (from line {line} on)"
-        refuse_unreadable(label, problem, "Save it as UTF-8, and try again.")
+        refuse_unreadable(label, message("it is not readable as text from line {line} on", line=line), SAVE_AS_UTF8)
     return "cp1252"
 
 
@@ -83,7 +84,7 @@ def _share_of_common_chinese(sample: bytes, encoding: str) -> float:
     return sum(1 for char in foreign if char in _COMMON_CHINESE) / max(1, len(foreign))
 
 
-def _decode(data: bytes, encoding: str, label: str) -> tuple[str, tuple[str, ...]]:
+def _decode(data: bytes, encoding: str, label: str) -> tuple[str, tuple[Message, ...]]:
     try:
         return data.decode(encoding), ()
     except UnicodeDecodeError as error:
@@ -91,6 +92,18 @@ def _decode(data: bytes, encoding: str, label: str) -> tuple[str, tuple[str, ...
         damaged = text.count("\ufffd")
         line = data[: error.start].count(b"\n") + 1
     if damaged > max(3, len(text) * _MAX_DAMAGED_SHARE):
-        problem = f"{damaged} places in it are not valid {encoding} (the first in line {line})"
-        refuse_unreadable(label, problem, "Save it as UTF-8, and try again.")
-    return text, (f"{label}: {damaged} damaged characters were replaced by \ufffd, the first in line {line}.",)
+        problem = message(
+            "{damaged} characters in it are not valid {encoding}, the first in line {line}",
+            damaged=damaged,
+            encoding=encoding,
+            line=line,
+        )
+        refuse_unreadable(label, problem, SAVE_AS_UTF8)
+    warning = plural(
+        damaged,
+        "{label}: one damaged character, in line {line}, was replaced by \ufffd.",
+        "{label}: {count} damaged characters were replaced by \ufffd, the first in line {line}.",
+        label=label,
+        line=line,
+    )
+    return text, (warning,)

@@ -11,32 +11,18 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Protocol
+from typing import NoReturn
 
-from fabula.core.archives import ArchiveLimits
+from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.core.messages import message
+from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
 _MAX_FOLDER_DEPTH = 40
 
 
-class FileCollection(Protocol):
-    """Named bytes: an archive or a folder."""
-
-    @property
-    def label(self) -> str:
-        """What messages call it: a file or folder name."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all files."""
-
-    def read(self, name: str) -> bytes:
-        """Read one file."""
-
-
 class Folder:
-    """A folder on disk as a `FileCollection`."""
+    """A folder on disk that is read like an archive: its label for messages, the names of its files, their bytes."""
 
     def __init__(self, root: Path, names: tuple[str, ...], limits: ArchiveLimits) -> None:
         self.label = root.resolve().name
@@ -49,17 +35,15 @@ class Folder:
     def read(self, name: str) -> bytes:
         """Read one file; its size and the size of all files read so far are checked."""
         if name not in self._known_names:
-            refuse_unreadable(self.label, f"it has no {name!r}", "Check that the folder is whole.")
-        try:
-            with (self._root / name).open("rb") as stream:
-                data = stream.read(self._limits.max_entry_bytes + 1)
-        except OSError as error:
-            problem = f"{name!r} could not be read ({error.strerror})"
-            refuse_unreadable(self.label, problem, "Check that the files are there and may be read.")
+            refuse_unreadable(self.label, message("it has no {name!r}", name=name), CHECK_FILE)
+        data = read_file(self._root / name, self._limits.max_entry_bytes)
         self._bytes_read += len(data)
-        if len(data) > self._limits.max_entry_bytes or self._bytes_read > self._limits.max_total_bytes:
-            refuse_too_large(self.label, f"{name!r} makes it larger than is read at once")
+        if self._bytes_read > self._limits.max_total_bytes:
+            refuse_more_bytes(self.label, self._limits.max_total_bytes)
         return data
+
+
+FileCollection = Archive | Folder
 
 
 def open_folder(root: Path, limits: ArchiveLimits | None = None) -> Folder:
@@ -70,8 +54,8 @@ def open_folder(root: Path, limits: ArchiveLimits | None = None) -> Folder:
     while pending:
         prefix, depth = pending.pop()
         if depth > _MAX_FOLDER_DEPTH:
-            problem = f"folders are nested more than {_MAX_FOLDER_DEPTH} deep"
-            refuse_too_large(root.name, problem, "Flatten them a bit.")
+            problem = message("it has folders more than {depth} levels deep", depth=_MAX_FOLDER_DEPTH)
+            refuse_too_large(root.name, problem)
         try:
             with os.scandir(root / prefix) as entries:
                 for entry in entries:
@@ -82,37 +66,44 @@ def open_folder(root: Path, limits: ArchiveLimits | None = None) -> Folder:
                     elif entry.is_file(follow_symlinks=False):
                         names.append(prefix + entry.name)
                     if len(names) + len(pending) > limits.max_entries:
-                        problem = f"it holds more than {limits.max_entries} files"
-                        refuse_too_large(root.name, problem, "Name the folder of the manuscript itself.")
+                        problem = message("it has more than {count} files", count=limits.max_entries)
+                        refuse_too_large(root.name, problem, message("Name the folder of the manuscript itself."))
         except OSError as error:
-            refuse_unreadable(root.name, f"it could not be read ({error.strerror})", "Check that you may read it.")
+            _refuse_unopened(root, error)
     return Folder(root, tuple(sorted(names)), limits)
 
 
 def read_file(path: Path, max_bytes: int) -> bytes:
     """Read a file, unless it is larger than the limit."""
+    data = read_beginning(path, max_bytes + 1)
+    if len(data) > max_bytes:
+        refuse_more_bytes(path.name, max_bytes)
+    return data
+
+
+def read_beginning(path: Path, max_bytes: int) -> bytes:
+    """Read the first bytes of a file."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(max_bytes + 1)
+            return stream.read(max_bytes)
     except OSError as error:
-        problem = f"it could not be read ({error.strerror})"
-        refuse_unreadable(path.name, problem, "Check that the file is there and may be read.")
-    if len(data) > max_bytes:
-        refuse_too_large(path.name, f"it is larger than {max_bytes // 1_000_000} MB")
-    return data
+        _refuse_unopened(path, error)
+
+
+def _refuse_unopened(path: Path, error: OSError) -> NoReturn:
+    refuse_unreadable(path.name, message("it could not be read ({error})", error=error.strerror), CHECK_FILE)
 
 
 def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
     """Write a file atomically: to a temporary file beside it first, which then takes its name."""
     if path.is_dir():
-        raise FabulaError(
-            Code.EXPORT_REFUSED, f"{path} is a folder. Nothing was written. Name a file inside it, or another one."
-        )
+        sentence = message("{path} is a folder. Nothing was written. Name a file.", path=path)
+        raise FabulaError(Code.EXPORT_REFUSED, sentence)
     if path.exists() and not overwrite:
-        raise FabulaError(
-            Code.EXPORT_REFUSED,
-            f"There is already a file at {path}, and it was left as it is. Name another one, or allow overwriting.",
+        sentence = message(
+            "There is already a file at {path}. It was not changed. Name another file, or allow overwriting.", path=path
         )
+        raise FabulaError(Code.EXPORT_REFUSED, sentence)
     temporary: Path | None = None
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".part", delete=False) as file:
@@ -123,11 +114,13 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        raise FabulaError(
-            Code.EXPORT_REFUSED,
-            f"{path} could not be written ({error.strerror}). Nothing was changed. "
-            "Check that the folder is there, that you may write to it, and that the disk has room.",
-        ) from None
+        sentence = message(
+            "{path} could not be written ({error}). Nothing was changed. "
+            "Check that the folder exists, that you may write to it, and that the disk has room.",
+            path=path,
+            error=error.strerror,
+        )
+        raise FabulaError(Code.EXPORT_REFUSED, sentence) from None
     finally:
         if temporary is not None:
             with suppress(OSError):

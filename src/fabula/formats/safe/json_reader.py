@@ -9,12 +9,22 @@ one.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
 import msgspec
 
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable
+from fabula.core.messages import Message, message
+from fabula.formats.safe.import_errors import (
+    CORRECT,
+    FETCH_AGAIN,
+    SAVE_AS_UTF8,
+    refuse_more_bytes,
+    refuse_too_large,
+    refuse_unreadable,
+)
+from fabula.formats.safe.nesting import is_deeper
 
 MAX_JSON_BYTES = 32_000_000
 MAX_DEPTH = 100  # a save allows 200
@@ -25,35 +35,31 @@ _INT64_END = 2**63
 def parse_json(data: bytes, label: str) -> Any:
     """Decode the JSON of the file called `label`."""
     if len(data) > MAX_JSON_BYTES:
-        refuse_too_large(label, f"it holds more than {MAX_JSON_BYTES // 1_000_000} MB of JSON")
+        refuse_more_bytes(label, MAX_JSON_BYTES)
     if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS or data.count(b",") > _MAX_COMMAS:
-        refuse_too_large(label, "it is made of more pieces than any book")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        refuse_unreadable(label, "it is not UTF-8 text", "Save or export it again as UTF-8.")
+        refuse_too_large(label, message("it has more values than any book"))
     try:
         value = json.loads(
-            text,
+            data.decode("utf-8-sig"),
             parse_int=_parse_int,
             parse_float=_parse_float,
             parse_constant=_parse_float,
             object_pairs_hook=_parse_object,
         )
-        too_deep = _is_too_deep(value)
+        too_deep = is_deeper(value, MAX_DEPTH, _list_children)
+        msgspec.json.encode(value)
     except RecursionError:
         too_deep = True
-    except _NotRepresentableError as error:
-        refuse_unreadable(label, f"it holds something that cannot be kept ({error})", "Correct it.")
-    except ValueError as error:
-        problem = f"it is not JSON ({error})" if isinstance(error, json.JSONDecodeError) else "it is not JSON"
-        refuse_unreadable(label, problem, "Export it again from the program that made it.")
-    if too_deep:
-        refuse_too_large(label, f"it is nested deeper than {MAX_DEPTH} levels")
-    try:
-        msgspec.json.encode(value)
+    except UnicodeDecodeError:
+        refuse_unreadable(label, message("it is not UTF-8 text"), SAVE_AS_UTF8)
     except UnicodeEncodeError:
-        refuse_unreadable(label, "a text in it holds half a character (a lone surrogate)", "Remove it.")
+        refuse_unreadable(label, message("a text in it has half a character (a lone surrogate)"), CORRECT)
+    except _NotRepresentableError as error:
+        refuse_unreadable(label, error.problem, CORRECT)
+    except ValueError as error:
+        refuse_unreadable(label, message("it is not JSON ({error})", error=str(error)[:200]), FETCH_AGAIN)
+    if too_deep:
+        refuse_too_large(label, message("it is nested more than {depth} levels deep", depth=MAX_DEPTH))
     return value
 
 
@@ -63,40 +69,33 @@ def encode_json(value: object) -> bytes:
 
 
 class _NotRepresentableError(ValueError):
-    pass
+    def __init__(self, problem: Message) -> None:
+        super().__init__()
+        self.problem = problem
 
 
 def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names: set[str] = set()
-    for name, _ in pairs:
-        if name in names:
-            raise _NotRepresentableError(f"the name {name[:24]!r} stands in one object twice")
-        names.add(name)
-    return dict(pairs)
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise _NotRepresentableError(message("the name {name!r} occurs twice in one object", name=name[:24]))
+        values[name] = value
+    return values
 
 
 def _parse_int(text: str) -> int:
     number = int(text) if len(text) < 24 else _INT64_END
     if not -_INT64_END <= number < _INT64_END:
-        raise _NotRepresentableError(f"the number {text[:24]}")
+        raise _NotRepresentableError(message("the number {number} is too large", number=text[:24]))
     return number
 
 
 def _parse_float(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise _NotRepresentableError(f"the number {text[:24]}")
+        raise _NotRepresentableError(message("the number {number} is too large", number=text[:24]))
     return number
 
 
-def _is_too_deep(value: object) -> bool:
-    level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return depth > MAX_DEPTH
+def _list_children(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -7,23 +7,26 @@ field.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
-from math import isfinite
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
 
 MAX_FILE_BYTES = 64_000_000
 
 
-def refuse_project(location: str, problem: str) -> NoReturn:
+def refuse_project(location: str, problem: Message | str) -> NoReturn:
     """Refuse the whole project, with the place and the reason."""
-    raise FabulaError(Code.PROJECT_INVALID, f"{location}: {problem}. The project was not opened; nothing was changed.")
+    sentence = message(
+        "{location}: {problem}. The project was not opened; nothing was changed.", location=location, problem=problem
+    )
+    raise FabulaError(Code.PROJECT_INVALID, sentence)
 
 
 class CheckedTable:
@@ -45,36 +48,38 @@ class CheckedTable:
     def get_text(self, key: str, default: str | None = None) -> str:
         """A string; without a default it must be present and not blank."""
         if default is None and key not in self._data:
-            self._refuse(f"`{key}` is missing")
-        value: str = self._get(key, default, "a text", lambda value: isinstance(value, str))
+            refuse_project(self.location, message("`{key}` is missing", key=key))
+        value: str = self._get(key, default, str, message("`{key}` must be a text", key=key))
         if default is None and not value.strip():
-            self._refuse(f"`{key}` must not be empty")
+            refuse_project(self.location, message("`{key}` must not be empty", key=key))
         return value
 
     def get_number(self, key: str, default: float, *, low: float, high: float) -> float:
         """A number within bounds."""
-        value: float = self._get(key, default, "a number", lambda value: _is_number(value, int | float))
+        value: float = self._get(key, default, float, message("`{key}` must be a number", key=key))
         if not low <= value <= high:
-            self._refuse(f"`{key}` must lie between {low:g} and {high:g}")
+            problem = message("`{key}` must be between {low:g} and {high:g}", key=key, low=low, high=high)
+            refuse_project(self.location, problem)
         return value
 
     def get_integer(self, key: str, default: int, *, low: int, high: int) -> int:
         """A whole number within bounds."""
-        self._get(key, default, "a whole number", lambda value: _is_number(value, int))
+        self._get(key, default, int, message("`{key}` must be a whole number", key=key))
         return int(self.get_number(key, default, low=low, high=high))
 
     def get_texts(self, key: str) -> tuple[str, ...]:
         """A list of strings; empty when it is missing."""
-        return tuple(self._get(key, [], "a list of texts", lambda value: _is_list_of(value, str)))
+        return tuple(self._get(key, [], list[str], message("`{key}` must be a list of texts", key=key)))
 
     def get_table(self, key: str) -> CheckedTable:
         """A table inside this one; empty when it is missing."""
-        value = self._get(key, {}, "a table", lambda value: isinstance(value, dict))
-        return CheckedTable(value, f"{self.location}, {key}")
+        return CheckedTable(
+            self._get(key, {}, dict, message("`{key}` must be a table", key=key)), f"{self.location}, {key}"
+        )
 
     def get_tables(self, key: str) -> list[CheckedTable]:
         """A list of tables; empty when it is missing."""
-        tables = self._get(key, [], "a list of tables", lambda value: _is_list_of(value, dict))
+        tables = self._get(key, [], list[dict[str, Any]], message("`{key}` must be a list of tables", key=key))
         return [CheckedTable(table, self.location) for table in tables]
 
     def get_tables_by_id(self, key: str) -> list[tuple[str, CheckedTable]]:
@@ -83,40 +88,26 @@ class CheckedTable:
         for table in self.get_tables(key):
             ident = table.get_text("id")
             if ident in tables:
-                self._refuse(f"the id {ident!r} is used twice")
+                refuse_project(self.location, message("the id {ident!r} is used twice", ident=ident))
             table.location = f"{self.location}, {ident}"
             tables[ident] = table
         return list(tables.items())
 
     def get_value(self, key: str, kind: Any, default: Any = None) -> Any:
         """A value of a type that msgspec knows; the default when it is missing."""
-        if key not in self._data:
-            return default
-        try:
-            return msgspec.convert(self._data[key], kind)
-        except msgspec.ValidationError as error:
-            self._refuse(f"`{key}` makes no sense: {repr(self._data[key])[:80]} ({error})")
+        return self._get(key, default, kind) if key in self._data else default
 
     def items(self) -> list[tuple[str, str]]:
         """All keys and values as strings."""
         return [(str(key), str(value)) for key, value in self._data.items()]
 
-    def _get(self, key: str, default: object, expected: str, is_valid: Callable[[Any], bool]) -> Any:
+    def _get(self, key: str, default: object, kind: Any, problem: Message | None = None) -> Any:
         value = self._data.get(key, default)
-        if not is_valid(value):
-            self._refuse(f"`{key}` must be {expected}")
-        return value
-
-    def _refuse(self, problem: str) -> NoReturn:
-        refuse_project(self.location, problem)
-
-
-def _is_number(value: Any, kinds: Any) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool) and isfinite(value)
-
-
-def _is_list_of(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            details = {"key": key, "value": repr(value)[:80], "error": error}
+            refuse_project(self.location, problem or message("`{key}` makes no sense: {value} ({error})", **details))
 
 
 def check_inside(path: Path, root: Path, location: str) -> Path:
@@ -125,27 +116,28 @@ def check_inside(path: Path, root: Path, location: str) -> Path:
         if path.resolve().is_relative_to(root.resolve()):
             return path
     except (OSError, ValueError):
-        refuse_project(location, "no file can have the name given there")
-    refuse_project(location, f"{path.name} lies outside the project folder")
+        refuse_project(location, message("no file can have the name given there"))
+    refuse_project(location, message("{name} lies outside the project folder", name=path.name))
 
 
 def read_text_file(path: Path) -> str:
     """Read a UTF-8 text file with normalised line ends."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            refuse_project(path.name, f"it is larger than {MAX_FILE_BYTES // 1_000_000} MB")
+            refuse_project(path.name, message("it is larger than {size} MB", size=MAX_FILE_BYTES // 1_000_000))
         return normalise(path.read_text("utf-8-sig"))
     except UnicodeDecodeError:
-        refuse_project(path.name, "it is not UTF-8 text: save it so, or use `fabula import`, which reads others")
+        problem = message("it is not UTF-8 text: save it as UTF-8, or use `fabula import`, which reads others")
+        refuse_project(path.name, problem)
     except OSError as error:
-        refuse_project(path.name, f"it could not be read ({error.strerror})")
+        refuse_project(path.name, message("it could not be read ({error})", error=error.strerror))
 
 
 def read_toml(path: Path, root: Path) -> CheckedTable:
     """Read a TOML file of the project folder `root`."""
     text = read_text_file(check_inside(path, root, path.name))
     if (deep_line := find_deep_key(text)) is not None:
-        refuse_project(path.name, f"a name has too many parts (at line {deep_line})")
+        refuse_project(path.name, message("a name has too many parts (at line {line})", line=deep_line))
     try:
         return CheckedTable(tomllib.loads(text), path.name)
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,9 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from fabula.formats.safe.import_errors import refuse_too_large, refuse_unreadable, refuse_unsafe
+from fabula.core.messages import message
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_too_large, refuse_unreadable, refuse_unsafe
+from fabula.formats.safe.nesting import is_deeper
 
 NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MAX_DEPTH = 200
@@ -20,17 +22,12 @@ def parse_xml(data: bytes, label: str) -> Element:
     try:
         root = fromstring(data)
     except DefusedXmlException:
-        refuse_unsafe(label, "it defines entities or points outside itself, which no manuscript needs")
+        problem = message("it defines entities or points to other files, which no manuscript needs")
+        refuse_unsafe(label, problem)
     except (ParseError, ValueError, LookupError):
-        refuse_unreadable(
-            label, "it is not well-formed XML", "Save the manuscript again with the program that made it."
-        )
-    level, depth = [root], 0
-    while level:
-        depth += 1
-        if depth > _MAX_DEPTH:
-            refuse_too_large(label, f"it is nested more than {_MAX_DEPTH} deep", "Flatten the manuscript.")
-        level = [child for element in level for child in element]
+        refuse_unreadable(label, message("it is not well-formed XML"), SAVE_AGAIN)
+    if is_deeper(root, _MAX_DEPTH, iter):
+        refuse_too_large(label, message("it is nested more than {depth} levels deep", depth=_MAX_DEPTH), SAVE_AGAIN)
     return root
 
 

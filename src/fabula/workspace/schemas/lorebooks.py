@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fabula.context.trace import EXPLANATIONS
-from fabula.formats.lore.field_maps import LorebookContents
 from fabula.lorebook.edits import Lorebook
-from fabula.lorebook.model import Activation, LoreEntry
+from fabula.lorebook.model import Activation, LorebookContents, LoreEntry
 from fabula.lorebook.source import explain_verdict
 from fabula.workspace.lorebooks import HiddenLoreEntry, LorebookSummary, LorebookTrial
 from fabula.workspace.schemas.schema import Schema
@@ -56,7 +55,9 @@ def describe_lorebook(summary: LorebookSummary) -> LorebookInfo:
 
 def describe_contents(book: Lorebook, contents: LorebookContents) -> LorebookPage:
     """Describe the entries of a lorebook."""
-    return LorebookPage(name=book.name, entries=tuple(contents.book.entries), warnings=contents.warnings)
+    return LorebookPage(
+        name=book.name, entries=tuple(contents.book.entries), warnings=tuple(map(str, contents.warnings))
+    )
 
 
 def describe_trial(trial: LorebookTrial) -> list[LoreVerdictInfo]:
@@ -74,7 +75,7 @@ def describe_activation(activation: Activation) -> list[LoreVerdictInfo]:
             title=verdict.title,
             active=verdict.active,
             reason=verdict.reason.value,
-            why=explain_verdict(verdict),
+            why=str(explain_verdict(verdict)),
         )
         for verdict in activation.verdicts
     ]
