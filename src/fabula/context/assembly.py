@@ -44,6 +44,7 @@ from fabula.context.trace import Trace, Verdict
 from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
@@ -329,8 +330,11 @@ class Assembly:
             budget = budget.reserve(excess + 1)
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
-            "a shorter instruction or fewer rules. Nothing was changed.",
+            message(
+                "What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
+                "a shorter instruction or fewer rules. Nothing was changed.",
+                excess=excess,
+            ),
         )
 
     def _warn_of_unknown_names(self, groups: Iterable[Sequence[Fragment]], measure: Measure) -> list[str]:

@@ -18,6 +18,7 @@ from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
+from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 from fabula.text.windows import TextWindow, as_text_window
 
@@ -199,8 +200,12 @@ def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previous
     if size > limit:
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"{size} tokens were gathered and {limit} is the most one prompt is chosen from. "
-            "Narrow the search, shorten what is asked, or raise the limit. Nothing was changed.",
+            message(
+                "{size} tokens were gathered, and one prompt is chosen from {limit} at most. "
+                "Narrow the search, shorten the instruction, or raise the limit. Nothing was changed.",
+                size=size,
+                limit=limit,
+            ),
             tokens=size,
             most=limit,
         )

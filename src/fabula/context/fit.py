@@ -24,6 +24,7 @@ from fabula.context.rules_limit import fit_rules
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
+from fabula.core.messages import Message, message
 from fabula.core.relevance import NEEDED
 from fabula.text.tokens.paragraphs import NEVER_FITS
 from fabula.text.truncation import truncate_to_tokens
@@ -49,7 +50,9 @@ class Selection(Struct):
     warnings: list[str] = field(default_factory=list)
     rules_left_out: tuple[str, ...] = ()
 
-    def record(self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: str = "") -> None:
+    def record(
+        self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: Message | str = ""
+    ) -> None:
         """Record what became of a fragment."""
         self.outcomes.append((piece.fragment, reason, piece.tokens if tokens is None else tokens, detail))
 
@@ -71,9 +74,12 @@ def fit(
     if available < 0:
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"The instruction and the selection need {fixed} tokens, and this window leaves "
-            f"{max(budget.layer_tokens, 0)}. "
-            "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+            message(
+                "The instruction and the selection need {fixed} tokens, and this window leaves {left}. "
+                "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+                fixed=fixed,
+                left=max(budget.layer_tokens, 0),
+            ),
             tokens=fixed,
         )
     available -= _fit_rules(candidates, budget, measure, available, before if same_place else None, selection)
@@ -428,15 +434,14 @@ def _fit_window(
         selection.outcomes.append((window, Reason.NO_ROOM, 0, ""))
         selection.truncated_layers.add(Layer.IMMEDIATE)
     elif cut.start > window.begin:
-        is_partly_counted = window.begin > window.paragraphs.starts[0]
-        detail = _describe_left_out(window_tokens - cut.tokens, is_partly_counted=is_partly_counted)
+        count = window_tokens - cut.tokens
+        if count >= NEVER_FITS:
+            detail = message("far more than fits")
+        elif window.begin > window.paragraphs.starts[0]:  # only a part of the text was counted
+            detail = message("at least {count} tokens left out", count=count)
+        else:
+            detail = message("{count} tokens left out", count=count)
         selection.outcomes.append((window, Reason.SHORTENED, cut.tokens, detail))
         selection.truncated_layers.add(Layer.IMMEDIATE)
     else:
         selection.outcomes.append((window, Reason.KEPT, cut.tokens, ""))
-
-
-def _describe_left_out(tokens: int, *, is_partly_counted: bool) -> str:
-    if tokens >= NEVER_FITS:
-        return "far more than fits"
-    return f"{'at least ' if is_partly_counted else ''}{tokens} tokens left out"

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Visibility
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, Vantage
 
 log = logging.getLogger("fabula.context")
@@ -41,8 +42,11 @@ class Gate(Struct, frozen=True):
         )
         return FabulaError(
             Code.SCOPE_VIOLATION,
-            f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
-            "check the source that offered it.",
+            message(
+                "Something of another project was offered ({source}). Nothing was assembled. "
+                "Check the source that offered it.",
+                source=fragment.source,
+            ),
             source=fragment.source,
         )
 
