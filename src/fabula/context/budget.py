@@ -127,22 +127,15 @@ def compute_budget(
         fixed += measure.count_block(measure.phrases.first_turn)
         messages += 1
     fixed += messages * model.tokens_per_message
-    if model.window <= 0:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "A window of {window} tokens holds nothing. Give the size of the model's window, in tokens.",
-                window=model.window,
-            ),
-        )
     reply = reply_tokens
     if reply is None:
         reply = min(int(model.window * profile.reply_ratio), profile.reply_most)
-    if not 0 <= reply < max(model.window, 1):
+    if not 0 <= reply < model.window:
         raise FabulaError(
             Code.REQUEST_INVALID,
             message(
-                "{reply} tokens cannot be kept for the answer in a window of {window}. Ask for fewer.",
+                "{reply} tokens cannot be kept for the answer in a window of {window}. "
+                "Ask for fewer, or give the size of the model's window, in tokens.",
                 reply=reply,
                 window=model.window,
             ),

@@ -126,12 +126,12 @@ class Engine:
         profile = _check_profile(view.snapshot(BudgetProfile) or self._settings.profile, measure.phrases, warnings)
         warnings += self._warn_of_sources(recipe, measure.phrases)
         assembly = Assembly(
-            request,
-            view,
-            recipe,
-            complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
-            fragments,
-            continuity,
+            request=request,
+            view=view,
+            recipe=recipe,
+            preset=complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
+            fragments=fragments,
+            before=continuity,
             sources=self._recipe_sources[request.recipe or NOVEL.name],
             gatherer=self._gatherer,
             limits=limits,

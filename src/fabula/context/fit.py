@@ -56,6 +56,12 @@ class Selection(Struct):
         """Record what became of a fragment."""
         self.outcomes.append((piece.fragment, reason, piece.tokens if tokens is None else tokens, detail))
 
+    def drop(self, pieces: Sequence[MeasuredFragment], reason: Reason, layer: Layer) -> None:
+        """Record that fragments are left out of a layer."""
+        if pieces:
+            self.truncated_layers.add(layer)
+            self.outcomes += [(piece.fragment, reason, piece.tokens, "") for piece in pieces]
+
 
 def fit(
     candidates: Candidates,
@@ -69,7 +75,10 @@ def fit(
 ) -> Selection:
     """Select within the budget. `same_place`: the last request was of the same document or conversation."""
     selection = Selection()
-    fixed = _count_fixed(candidates, measure)
+    # what the immediate layer always holds
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     available = budget.layer_tokens - fixed
     if available < 0:
         raise FabulaError(
@@ -82,7 +91,14 @@ def fit(
             ),
             tokens=fixed,
         )
-    available -= _fit_rules(candidates, budget, measure, available, before if same_place else None, selection)
+    last = before if same_place else None
+    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, last)
+    selection.rules = rules.blocks
+    selection.included += (rules.constraints, rules.rules)
+    selection.warnings += rules.warnings
+    selection.drop(rules.dropped, Reason.RULES_OVERBUDGET, Layer.RULES)
+    selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
+    available -= rules.tokens
 
     minimum = budget.profile.immediate.minimum
     settings = _DroppableList(candidates.settings, measure.settings_tokens)
@@ -126,35 +142,6 @@ def fit(
     selection.after = after.select(selection)
     selection.included += (candidates.scene, candidates.cursor, candidates.instruction)
     return selection
-
-
-def _count_fixed(candidates: Candidates, measure: Measure) -> int:
-    """The tokens of what the immediate layer always holds."""
-    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
-    if candidates.window is not None:
-        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
-    return fixed
-
-
-def _fit_rules(
-    candidates: Candidates,
-    budget: Budget,
-    measure: Measure,
-    available: int,
-    before: Continuity | None,
-    selection: Selection,
-) -> int:
-    """Select the rules; return their tokens."""
-    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, before)
-    selection.rules = rules.blocks
-    selection.included += (rules.constraints, rules.rules)
-    selection.warnings += rules.warnings
-    if rules.dropped:
-        selection.truncated_layers.add(Layer.RULES)
-        selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
-        for piece in rules.dropped:
-            selection.record(piece, Reason.RULES_OVERBUDGET)
-    return rules.tokens
 
 
 def _fit_retrieved(
@@ -249,10 +236,7 @@ class _DroppableList:
     def select(self, layer: Layer, selection: Selection) -> list[MeasuredFragment]:
         """Record what became of the fragments; return those that stay."""
         selection.included.append(self._kept)
-        if self._dropped:
-            selection.truncated_layers.add(layer)
-            for piece in self._dropped:
-                selection.record(piece, Reason.NO_ROOM)
+        selection.drop(self._dropped, Reason.NO_ROOM, layer)
         return self._kept
 
 
@@ -384,18 +368,10 @@ class _History:
 
 def _drop_shown_messages(selection: Selection) -> None:
     """Drop retrieved messages that the history shows."""
-    if not selection.history:
-        return
     shown = {piece.fragment.source for piece in selection.history}
-    repeated = [
-        piece
-        for piece in selection.retrieved
-        if piece.fragment.source.startswith("history:") and piece.fragment.source in shown
-    ]
-    if repeated:
-        dropped = set(map(id, repeated))
-        selection.retrieved = [piece for piece in selection.retrieved if id(piece) not in dropped]
-        for piece in repeated:
+    for piece in [piece for piece in selection.retrieved if piece.fragment.source in shown]:
+        if piece.fragment.source.startswith("history:"):
+            selection.retrieved.remove(piece)
             selection.record(piece, Reason.DUPLICATE, detail=piece.fragment.source)
 
 

@@ -32,22 +32,18 @@ class Gate(Struct, frozen=True):
 
     def judge(self, fragment: Fragment) -> Reason | None:
         """Why a fragment does not pass; None where it does. `NOT_REVEALED` passes too, and must be marked."""
-        if fragment.project_id != self.project_id:
-            raise self._scope_violation(fragment)
-        return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
-
-    def _scope_violation(self, fragment: Fragment) -> FabulaError:
-        log.error(
-            "security: project %s was offered %s of project %s", self.project_id, fragment.source, fragment.project_id
-        )
-        return FabulaError(
+        if fragment.project_id == self.project_id:
+            return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
+        source, other = fragment.source, fragment.project_id
+        log.error("security: project %s was offered %s of project %s", self.project_id, source, other)
+        raise FabulaError(
             Code.SCOPE_VIOLATION,
             message(
                 "Something of another project was offered ({source}). Nothing was assembled. "
                 "Check the source that offered it.",
-                source=fragment.source,
+                source=source,
             ),
-            source=fragment.source,
+            source=source,
         )
 
 
