@@ -159,7 +159,7 @@ def test_inspecting_shows_every_layer_and_what_stayed_out() -> None:
     shown = run("inspect", "sample:lantern_coast", "-d", "ch-03", "-w", "8192")
     for layer in LAYERS:
         assert layer.capitalize() in shown
-    assert "it enters only when pulled in by hand" in " ".join(shown.split())
+    assert "it enters only when you include it by hand" in " ".join(shown.split())
 
 
 def test_inspecting_gives_each_fragment_one_line_of_name() -> None:
@@ -199,7 +199,7 @@ def test_why_answers_for_what_is_out_and_gives_the_reason() -> None:
     assert answer["verdicts"]
     secret = run("why", "The Dark Hour", "sample:lantern_coast", "-d", "ch-03", "-c", "0", "--include", "dark-hour")
     said = " ".join(secret.split())
-    assert "out The Dark Hour codex:entity:dark-hour#2 whoever's eyes we look through here does not know it" in said
+    assert "out The Dark Hour codex:entity:dark-hour#2 the character or reader whose point of view this is" in said
     assert "the story has not come to it yet" in said
 
 

@@ -60,7 +60,7 @@ def test_the_list_shows_every_setting_in_groups_with_its_value_origin_default_an
     assert lines[0] == "History and recaps"
     at = next(number for number, line in enumerate(lines) if "History.SummaryEveryNRounds" in line)
     assert lines[at].split() == ["History.SummaryEveryNRounds", "4", "(project;", "default", "5)"]
-    assert lines[at + 1].strip() == SETTINGS["History.SummaryEveryNRounds"].sentence["en"]
+    assert lines[at + 1].strip() == SETTINGS["History.SummaryEveryNRounds"].sentence.render()
     assert all(any(line.split()[:1] == [name] for line in lines) for name in SETTINGS)
     assert any("as the recipe says" in line for line in lines if "lateJoiners" in line)
     found = json.loads(desk.run("setting", "list", "Coast", "--json"))
@@ -74,8 +74,8 @@ def test_the_list_shows_every_setting_in_groups_with_its_value_origin_default_an
 def test_a_chinese_project_reads_about_its_settings_in_chinese(desk: Desk) -> None:
     desk.run("new", "雾港", "--from", "sample:wugang")
     said = desk.run("setting", "list", "雾港")
-    assert said.startswith(GROUPS["history"]["zh"])
-    assert SETTINGS["lateJoiners"].sentence["zh"] in said
+    assert said.startswith(GROUPS["history"].render("zh"))
+    assert SETTINGS["lateJoiners"].sentence.render("zh") in said
 
 
 def test_what_is_stored_but_cannot_be_used_is_said(desk: Desk) -> None:

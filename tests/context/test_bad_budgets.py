@@ -214,7 +214,7 @@ def test_minimums_that_cannot_be_meant_are_refused(profile: BudgetProfile) -> No
 @pytest.mark.parametrize("profile", [*BAD_RATIOS, *BAD_MINIMUMS])
 def test_an_engine_with_a_bad_profile_uses_the_default_one_and_warns(profile: BudgetProfile) -> None:
     result = engine(settings=EngineSettings(profile=profile)).assemble(GOOD, SAME)
-    assert "default" in warned(Code.BUDGET_FALLBACK, result)
+    assert "默认" in warned(Code.BUDGET_FALLBACK, result)
     assert result.prompt == good().prompt
 
 

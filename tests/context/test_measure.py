@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.context.measure import CACHED_CHARACTERS, Measure
-from fabula.context.phrases import PHRASES
+from fabula.context.phrases import load_phrases
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.tokens.models import find_model
 from fabula.text.tokens.tokenizer import ByteTokenizer
@@ -15,7 +15,7 @@ FACT = chunk("The lamp is out.", 0.5)
 
 
 def make_measure() -> Measure:
-    return Measure(ByteTokenizer(), PHRASES["en"], find_model("gpt-4o"))
+    return Measure(ByteTokenizer(), load_phrases("en"), find_model("gpt-4o"))
 
 
 def measure_once(measure: Measure, number: int) -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fabula.context import (
+    NOVEL,
     Code,
     Engine,
     Fragment,
@@ -22,6 +23,7 @@ from fabula.context import (
     View,
     available_anchors,
 )
+from fabula.context.recipes import complete_preset
 from tests.context.builders import (
     PROJECT,
     ask,
@@ -273,3 +275,21 @@ def test_layers_stand_in_one_order_whatever_the_order_of_fragments() -> None:
     for some in (given, given[::-1]):
         result = Engine().assemble(Request(project_id=PROJECT, recipe="chat"), fragments=some)
         in_order(result, "A rule.", "A setting.", "A passage.", "M1.", "The input.")
+
+
+@pytest.mark.parametrize("nodes", [(), (Node(id="note", content="NOTE"),), (Node(type="placeholder", id="rules"),)])
+def test_a_recipe_whose_preset_lacks_layers_gets_them_before_the_conversation(nodes: tuple[Node, ...]) -> None:
+    recipe = replace(NOVEL, name="bare", preset=Preset(nodes=nodes))
+    fragments = [
+        Fragment(source=f"x:{layer}", layer=layer, text=f"TEXT OF {layer.upper()}.", project_id=PROJECT)
+        for layer in Layer
+    ]
+    request = Request(project_id=PROJECT, recipe="bare", additional_input="GO ON.")
+    prompt = Engine(recipes={"bare": recipe}).assemble(request, fragments=fragments).prompt
+    places = [prompt.index(text) for text in (*(fragment.text for fragment in fragments), "GO ON.")]
+    assert places == sorted(places)
+
+
+def test_messages_of_a_recipes_own_preset_are_not_added_to_the_preset_of_a_request() -> None:
+    recipe = Preset(nodes=(Node(id="own", content="OWN"), Node(type="chat_history")))
+    assert "own" not in [node.id for node in complete_preset(Preset(nodes=()), recipe).nodes]

@@ -21,7 +21,7 @@ from fabula.context import (
     View,
     Visibility,
 )
-from fabula.context.phrases import PHRASES
+from fabula.context.phrases import load_phrases
 from tests.context.strategies import PROJECT, tag, tags_in, together
 
 CHAPTERS = ("one", "two", "three", "four")
@@ -161,7 +161,7 @@ def test_only_what_the_obvious_model_lets_pass_is_in_the_prompt(
 def test_the_author_is_told_what_must_not_be_revealed_yet(
     fragments: list[Fragment], story: Story, here: Position, language: str
 ) -> None:
-    words = PHRASES["zh" if language == "zh" else "en"]
+    words = load_phrases(language)
     view = View(Project(id=PROJECT, language="zh" if language == "zh" else "en"), view_of(story).timeline)
     request = Request(project_id=PROJECT, document_id=here.document, cursor=here.offset, perspective=Perspective.AUTHOR)
     result = Engine().assemble(request, view, fragments=fragments)
@@ -216,5 +216,5 @@ def test_two_tellings_under_one_name_are_each_judged_by_their_own_terms(
     result = Engine().assemble(request, view_of(story), fragments=fragments)
     for number, later in enumerate((first_later, second_later)):
         assert (tag(number) in result.prompt) == (author or not later)
-        marked = f"{PHRASES['en'].not_revealed}A fact. {tag(number)}" in result.prompt
+        marked = f"{load_phrases('en').not_revealed}A fact. {tag(number)}" in result.prompt
         assert marked == (author and later)

@@ -25,7 +25,7 @@ from fabula.context import (
     Tier,
     Verdict,
 )
-from fabula.context.phrases import PHRASES
+from fabula.context.phrases import load_phrases
 from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import make_text_window
 from tests.context.strategies import PROJECT, engine, long_texts, plain_count, scores, tag, tame_texts, texts
@@ -102,7 +102,7 @@ def out(result: Result, kind: str) -> dict[str, Verdict]:
 
 def shown_before_the_mark(result: Result) -> str | None:
     """The manuscript as it stands in the prompt, between its heading and the mark of the cursor."""
-    heading = PHRASES["en"].window + "\n"
+    heading = load_phrases("en").headings["window"] + "\n"
     content = next((message.content for message in result.messages if heading in message.content), None)
     if content is None:
         return None
@@ -132,7 +132,7 @@ def test_what_remains_of_the_manuscript_ends_at_the_cursor(
         assert verdict.reason in (Reason.EMPTY, Reason.NO_ROOM)
         return
     if verdict.reason is Reason.SHORTENED:
-        left_out = PHRASES["en"].left_out + "\n"
+        left_out = load_phrases("en").headings["left_out"] + "\n"
         assert found.startswith(left_out)
         found = found.removeprefix(left_out)
     assert found.strip()
@@ -288,7 +288,7 @@ def test_the_text_after_the_cursor_gives_way_at_its_end(
     for fragment in following:
         verdict = next(iter(result.explain(fragment.source)))
         if verdict.included:
-            heading = PHRASES["en"].after + "\n"
+            heading = load_phrases("en").headings["after"] + "\n"
             block = result.prompt.partition(heading)[2].partition(CLOSING.text)[0].strip()
             assert fragment.text.startswith(block)
             assert (block == fragment.text.strip()) == (verdict.reason is Reason.KEPT)

@@ -30,9 +30,9 @@ def test_what_was_never_counted_is_not_told_as_if_it_were_all() -> None:
     )
     request = Request(project_id=PROJECT, document_id="d", window=8192)
     shown = next(v for v in Engine([EditorSource()]).assemble(request, view).trace if v.reason is Reason.SHORTENED)
-    assert shown.detail.startswith("at least ")
+    assert str(shown.detail).startswith("at least ")
     short = Fragment(
         source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text="One line.\n\n" * 4000, project_id=PROJECT
     )
     told = Engine().assemble(Request(project_id=PROJECT, window=8192), fragments=[short]).explain("w")
-    assert told[0].detail.split()[1:] == ["tokens", "left", "out"]
+    assert str(told[0].detail).split()[1:] == ["tokens", "left", "out"]

@@ -59,3 +59,8 @@ def test_an_error_keeps_its_message_for_whoever_shows_it() -> None:
     error = FabulaError(Code.STORE_NOT_FOUND, message("{name} is gone.", name="A"))
     assert (error.sentence, str(error)) == ("A is gone.", "STORE_NOT_FOUND: A is gone.")
     assert isinstance(error.message, Message)
+
+
+def test_messages_can_be_keys() -> None:
+    chapters = {message("{n} chapters", n=n): n for n in (1, 2, 1)}
+    assert list(chapters.values()) == [1, 2]

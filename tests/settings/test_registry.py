@@ -41,20 +41,20 @@ def refusal(act: Any) -> str:
 
 @pytest.mark.parametrize("definition", ALL, ids=lambda one: one.name)
 def test_a_definition_is_complete_in_both_languages(definition: SettingDefinition) -> None:
-    assert definition.sentence["en"].endswith(".")
-    assert definition.sentence["zh"].endswith("。")
+    assert definition.sentence.render().endswith(".")
+    assert definition.sentence.render("zh").endswith("。")
     assert definition.group in GROUPS
     assert definition.scopes
     assert ("machine" in definition.scopes) == bool(definition.variable)
     if definition.default is None:
-        assert definition.without_value.keys() == {"en", "zh"}
+        assert definition.without_value is not None
     else:
         assert definition.accepts(definition.default)
     if definition.kind in ("int", "float"):
         assert definition.minimum is not None
         assert definition.maximum is not None
     assert (definition.kind == "choice") == bool(definition.choices)
-    assert definition.describe_values("zh") != definition.describe_values("en")
+    assert definition.describe_values().render("zh") != definition.describe_values().render()
     assert not is_reserved(definition.name)
 
 

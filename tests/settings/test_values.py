@@ -110,7 +110,7 @@ def test_every_setting_is_listed_with_its_value_and_origin(coast: Store) -> None
     assert list(reports) == list(SETTINGS)
     recap = reports["History.RecapMaxChars"]
     assert (recap.value, recap.origin, recap.default, recap.minimum) == (800, "project", 1200, 40)
-    assert recap.sentence == SETTINGS["History.RecapMaxChars"].sentence["zh"]
+    assert recap.sentence == SETTINGS["History.RecapMaxChars"].sentence.render("zh")
     judge = reports["judge.policy"]
     assert (judge.value, judge.origin, judge.unusable) == ("flag", "default", {"project": "harsh"})
 

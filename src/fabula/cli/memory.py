@@ -270,8 +270,7 @@ def preview(
     for item in (*found.injected, *found.omitted):
         sign = "+" if item.included else "-"
         print(f"{sign} {item.kind:<13} {item.score:.2f} {item.tokens or '':>5}  {_shorten(item.text)}")
-        if item.sentence != "it fits":
-            print(f"    {item.sentence}  [{item.reason}, {item.source}]")
+        print(f"    {item.sentence}  [{item.reason}, {item.source}]")
     print(f"{len(found.injected)} in, {len(found.omitted)} out, {found.tokens} tokens.")
 
 

@@ -56,7 +56,7 @@ def list_command(
         print_json(found)
         return
     for group, title in GROUPS.items():
-        print(title[language])
+        print(title.render(language))
         for report in found.settings:
             if report.group == group:
                 _print_line(report)

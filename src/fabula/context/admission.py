@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 
 
 class AdmissionQueue:
@@ -38,8 +39,12 @@ class AdmissionQueue:
         if self._waiting.get(key, 0) >= self._max_waiting:
             raise FabulaError(
                 Code.BACKPRESSURE,
-                f"{self._max_running} assemblies of this document are running and {self._max_waiting} are waiting. "
-                "Try again in a moment; nothing that runs is disturbed.",
+                message(
+                    "{running} prompts of this document are being made and {waiting} are waiting. "
+                    "Try again in a moment; those that are being made go on.",
+                    running=self._max_running,
+                    waiting=self._max_waiting,
+                ),
             )
         self._waiting[key] = self._waiting.get(key, 0) + 1
         try:

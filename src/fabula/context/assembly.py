@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Struct
@@ -23,13 +24,7 @@ from fabula.context.candidates import Candidates, apply_limits, fragment_names, 
 from fabula.context.continuity import Continuity
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
-from fabula.context.gather import (
-    GatheredFragments,
-    Gatherer,
-    SourceGroup,
-    collect_source_state,
-    describe_failure,
-)
+from fabula.context.gather import GatheredFragments, Gatherer, SourceGroup, collect_source_state, describe_failure
 from fabula.context.measure import Measure
 from fabula.context.nearby import find_nearby
 from fabula.context.order import RetrievedOrder, count_unused_requests, order_retrieved, select_previously_included
@@ -40,10 +35,11 @@ from fabula.context.recipes.preset import conditional_nodes
 from fabula.context.render import RenderedPrompt, render
 from fabula.context.request import HistoryWindow, Request, SourceRequest
 from fabula.context.result import Result
-from fabula.context.trace import Trace, Verdict
+from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
@@ -72,63 +68,44 @@ class _Prepared(Struct, frozen=True):
     source_request: SourceRequest
 
 
-class _Material(Struct, frozen=True):
-    source_request: SourceRequest
-    fragments: list[Fragment]  # handed in, or offered by sources that run first
-    input_rendered: bool
-    warnings: list[str]
-
-
-class _Fitted(Struct, frozen=True):
+class _Selected(Struct, frozen=True):
+    candidates: Candidates
     selection: Selection
     order: RetrievedOrder
     placed: PlacedPrompt
     rendered: RenderedPrompt
 
 
-class _Selected(Struct, frozen=True):
-    source_request: SourceRequest
-    candidates: Candidates
-    fitted: _Fitted
-    warnings: list[str]
-
-
-class Assembly:
+class Assembly(Struct, kw_only=True):
     """One assembly: what stays the same in all its steps."""
 
-    def __init__(
-        self,
-        request: Request,
-        view: View,
-        recipe: Recipe,
-        preset: Preset,
-        fragments: Sequence[Fragment],
-        before: Continuity,
-        *,
-        sources: RecipeSources,
-        gatherer: Gatherer,
-        limits: Limits,
-        dry_run: bool,
-    ) -> None:
-        self.request = request
-        self.view = view
-        self.recipe = recipe
-        self.preset = preset
-        self.fragments = fragments
-        self.before = before
-        self.sources = sources
-        self.gatherer = gatherer
-        self.limits = limits
-        self.dry_run = dry_run
-        self.place = f"{request.conversation_id}\x1f{request.document_id}"
-        self.same_place = before.document == self.place
+    request: Request
+    view: View
+    recipe: Recipe
+    preset: Preset
+    fragments: Sequence[Fragment]
+    before: Continuity
+    sources: RecipeSources
+    gatherer: Gatherer
+    limits: Limits
+    dry_run: bool
+
+    @property
+    def place(self) -> str:
+        """The conversation and document of the request, as a continuity names them."""
+        return f"{self.request.conversation_id}\x1f{self.request.document_id}"
+
+    @property
+    def same_place(self) -> bool:
+        """Whether the last request was of the same conversation and document."""
+        return self.before.document == self.place
 
     def run(self, measure: Measure, profile: BudgetProfile, warnings: Sequence[str]) -> Result:
         """Assemble the prompt; `warnings` are those of the engine."""
         prepared = self.prepare(measure, profile)
-        material = self.gather(prepared)
-        selected = self.select(prepared, material)
-        return self.finish(prepared, selected, warnings)
+        first, source_request = self.gather(prepared)
+        source_request, selected, more = self.select(prepared, first, source_request)
+        return self.finish(prepared, source_request, selected, (*warnings, *more))
 
     def prepare(self, measure: Measure, profile: BudgetProfile) -> _Prepared:
         """Everything that is known before a source is asked for material."""
@@ -159,12 +136,12 @@ class Assembly:
             source_request = replace(source_request, token_shares=budget.shares, available_tokens=budget.layer_tokens)
         return _Prepared(measure, identity, preset, conditions, budget, attachments, source_request)
 
-    def gather(self, prepared: _Prepared) -> _Material:
+    def gather(self, prepared: _Prepared) -> tuple[GatheredFragments, SourceRequest]:
         """Ask the sources that run first, and complete the request for the others."""
         before, recipe, share = self.before, self.recipe, prepared.budget.shares[Layer.RETRIEVED]
         first_request = prepared.source_request
         first = self._ask(self.sources.first, first_request, prepared.measure)
-        fragments = [*self.fragments, *(fragment for group in first.groups for fragment in group)]
+        fragments = [*self.fragments, *chain.from_iterable(first.groups)]
         nearby, text = find_nearby(fragments, self.request.additional_input)
         # A retrieved layer beyond its share is reduced with a new chapter, and far beyond it at any time.
         only_recent = before.retrieved_tokens > (2 * share if self.same_place else share)
@@ -185,37 +162,38 @@ class Assembly:
             warnings=[],
         )
         warnings = [*prepared.attachments.warnings, *first.warnings, *first_request.warnings]
-        return _Material(source_request, fragments, first.input_rendered, warnings)
+        return GatheredFragments([fragments], warnings, first.input_rendered), source_request
 
-    def select(self, prepared: _Prepared, material: _Material) -> _Selected:
+    def select(
+        self, prepared: _Prepared, first: GatheredFragments, source_request: SourceRequest
+    ) -> tuple[SourceRequest, _Selected, list[str]]:
         """Ask the other sources, and select, order, place and render what they offer.
 
         The sources are asked again where the outcome differs from what they were told: a window stepped or the
         retrieved layer is too full, so the layer is selected anew; or the history begins with another message.
         """
-        measure, source_request = prepared.measure, material.source_request
+        measure = prepared.measure
         excluded = frozenset(name for name in self.request.exclude if name)
         is_first_try = True
         while True:
             others = self._ask(self.sources.others, source_request, measure)
-            groups = [material.fragments, *others.groups, prepared.attachments.described]
-            if not (material.input_rendered or others.input_rendered):
+            groups = [*first.groups, *others.groups, prepared.attachments.described]
+            if not (first.input_rendered or others.input_rendered):
                 groups.append(self._render_input(groups))
             gate = Gate(self.request.project_id, source_request.vantage, self.view.timeline)
             candidates = sort_candidates(groups, gate, measure, excluded)
             limited = apply_limits(candidates, self.limits, measure, source_request.previously_included)
-            fitted = self._fit(prepared, candidates, reselect=source_request.reselect)
-            selection, window = fitted.selection, source_request.history_window
+            selected = self._fit(prepared, candidates, reselect=source_request.reselect)
+            selection, window = selected.selection, source_request.history_window
             first_shown = selection.history[0].fragment.source if selection.history else ""
             is_full = selection.retrieved_crowded
             must_reselect = not source_request.reselect and (selection.window_stepped or is_full)
             is_cut = len(selection.history) < len(candidates.history)
             if not must_reselect and not (is_first_try and is_cut and first_shown != window.first_shown):
-                unknown = self._warn_of_unknown_names(groups, measure)
                 own = dict.fromkeys(source_request.warnings)
-                warnings = [*material.warnings, *others.warnings, *own, *limited, *selection.warnings]
-                warnings += [*fitted.placed.warnings, *unknown]
-                return _Selected(source_request, candidates, fitted, warnings)
+                warnings = [*first.warnings, *others.warnings, *own, *limited, *selection.warnings]
+                warnings += [*selected.placed.warnings, *self._warn_of_unknown_names(groups, measure)]
+                return source_request, selected, warnings
             is_first_try = False
             source_request = replace(
                 source_request, history_window=replace(window, first_shown=first_shown), warnings=[]
@@ -224,17 +202,21 @@ class Assembly:
                 included = self._previously_included(only_recent=is_full)
                 source_request = replace(source_request, reselect=True, previously_included=included)
 
-    def finish(self, prepared: _Prepared, selected: _Selected, warnings: Sequence[str]) -> Result:
+    def finish(
+        self, prepared: _Prepared, source_request: SourceRequest, selected: _Selected, warnings: tuple[str, ...]
+    ) -> Result:
         """The result, with its trace and the continuity for the next request."""
-        measure, fitted, source_request = prepared.measure, selected.fitted, selected.source_request
-        selection, order, rendered = fitted.selection, fitted.order, fitted.rendered
-        without_anchor = fitted.placed.without_anchor
+        measure, selection, order, rendered = prepared.measure, selected.selection, selected.order, selected.rendered
+        without_anchor = selected.placed.without_anchor
         outcomes = [*prepared.attachments.outcomes, *selected.candidates.outcomes, *selection.outcomes]
-        order.record_outcomes(selection.included, outcomes, without_anchor)
+        outcomes += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in order.late]
+        lost = [piece for piece in order.main if piece.fragment.source in without_anchor] if without_anchor else []
+        outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
+        selection.included.append([piece for piece in order.main if piece not in lost] if lost else order.main)
         left_out = selection.rules_left_out
         if left_out and left_out != self.before.rules_left_out:
             log.warning("rules left out of project %s: %s", self.request.project_id, ", ".join(left_out))
-        continuity = self.before if self.dry_run else self._make_continuity(prepared, selected)
+        continuity = self.before if self.dry_run else self._make_continuity(prepared, source_request, selected)
         omitted = self._explain_omitted(source_request) if self.dry_run else []
         unmet = prepared.conditions.unmet if prepared.conditions is not None else {}
 
@@ -246,7 +228,7 @@ class Assembly:
             stable_prefix_unchanged=rendered.prefix_hash == self.before.prefix_hash,
             truncated_layers=selection.truncated_layers,
             retrieved_count=len(order.main) + len(order.late),
-            warnings=(*warnings, *selected.warnings),
+            warnings=warnings,
             trace=Trace(outcomes, selection.included, selected.candidates.not_revealed, more_verdicts),
             continuity=continuity,
             budget=prepared.budget,
@@ -265,7 +247,7 @@ class Assembly:
         """What conditions depend on. All messages of the conversation count, however far back."""
         request, recipe = self.request, self.recipe
         offered = self._ask(self.sources.first, replace(source_request, available_tokens=_UNLIMITED), measure)
-        fragments = [*self.fragments, *(fragment for group in offered.groups for fragment in group)]
+        fragments = [*self.fragments, *chain.from_iterable(offered.groups)]
         messages = [fragment.text for fragment in fragments if fragment.part is Part.HISTORY]
         if request.additional_input.strip():
             messages.append(request.additional_input)
@@ -294,7 +276,7 @@ class Assembly:
         text = normalise(self.request.additional_input).strip()
         if not text:
             return []
-        fragments = [fragment for group in groups for fragment in group]
+        fragments = list(chain.from_iterable(groups))
         messages = [fragment for fragment in fragments if fragment.part is Part.HISTORY]
         instructions = [fragment for fragment in fragments if fragment.part is Part.INSTRUCTION]
         if any(fragment.text.strip() == text for fragment in (*instructions, *messages[-1:])):
@@ -310,7 +292,7 @@ class Assembly:
             )
         ]
 
-    def _fit(self, prepared: _Prepared, candidates: Candidates, *, reselect: bool) -> _Fitted:
+    def _fit(self, prepared: _Prepared, candidates: Candidates, *, reselect: bool) -> _Selected:
         """Fit, order, place and render; again with fewer tokens where the counts did not add up."""
         request, recipe, budget, measure = self.request, self.recipe, prepared.budget, prepared.measure
         attachments = prepared.attachments
@@ -325,28 +307,33 @@ class Assembly:
             rendered = render(placed.slots, recipe, measure, attachments.sent, attachments.tokens)
             excess = rendered.tokens - budget.total
             if excess <= 0:
-                return _Fitted(selection, order, placed, rendered)
+                return _Selected(candidates, selection, order, placed, rendered)
             budget = budget.reserve(excess + 1)
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
-            "a shorter instruction or fewer rules. Nothing was changed.",
+            message(
+                "What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
+                "a shorter instruction or fewer rules. Nothing was changed.",
+                excess=excess,
+            ),
         )
 
     def _warn_of_unknown_names(self, groups: Iterable[Sequence[Fragment]], measure: Measure) -> list[str]:
         """Warn of names to include that no fragment has."""
         if not self.request.include:
             return []
-        known = {name for group in groups for fragment in group for name in fragment_names(fragment)}
+        known = {name for fragment in chain.from_iterable(groups) for name in fragment_names(fragment)}
         unknown = [name for name in self.request.include if name not in known]
         return [measure.phrases.format_warning(Code.NAME_UNKNOWN, name=name) for name in unknown]
 
-    def _make_continuity(self, prepared: _Prepared, selected: _Selected) -> Continuity:
-        selection, order, rendered = selected.fitted.selection, selected.fitted.order, selected.fitted.rendered
+    def _make_continuity(self, prepared: _Prepared, source_request: SourceRequest, selected: _Selected) -> Continuity:
+        selection, order, rendered = selected.selection, selected.order, selected.rendered
         cut, window = selection.window_cut, selected.candidates.window
         shown = (cut.tokens if cut is not None else 0) + sum([piece.tokens for piece in selection.history])
-        late_tokens = sum([piece.tokens for piece in order.late])
-        state = collect_source_state(self.sources.others.stateful, selected.source_request, self.view)
+        late_tokens = 0
+        if order.late and not source_request.reselect:
+            late_tokens = self.before.late_tokens_spent + sum([piece.tokens for piece in order.late])
+        state = collect_source_state(self.sources.others.stateful, source_request, self.view)
         if prepared.conditions is not None and prepared.conditions.active_since:
             state[_CONDITION_STATE] = msgspec.json.encode(prepared.conditions.active_since)
         return Continuity(
@@ -359,11 +346,7 @@ class Assembly:
             retrieved=tuple([piece.fragment.source for piece in order.main]),
             late=tuple([piece.fragment.source for piece in order.late]),
             retrieved_tokens=rendered.tokens_of("retrieved"),
-            late_tokens_spent=(
-                self.before.late_tokens_spent + late_tokens
-                if order.late and not selected.source_request.reselect
-                else 0
-            ),
+            late_tokens_spent=late_tokens,
             resend_tokens=shown,
             unused_requests=count_unused_requests(order, self.before),
             rules_left_out=selection.rules_left_out,
@@ -373,13 +356,12 @@ class Assembly:
     def _explain_omitted(self, source_request: SourceRequest) -> list[Verdict]:
         """For a dry run: what sources did not offer. Blocking sources are not asked."""
         omitted: list[Verdict] = []
-        for group in (self.sources.first, self.sources.others):
-            for source in group.sources:
-                if source in group.blocking:
-                    continue
-                try:
-                    omitted.extend(source.explain_omitted(source_request, self.view))
-                except Exception as error:
-                    failure = describe_failure(error)
-                    log.warning("source %s could not say what it left out: %s", source.name, failure)
+        first, others = self.sources.first, self.sources.others
+        for source in (*first.sources, *others.sources):
+            if source in first.blocking or source in others.blocking:
+                continue
+            try:
+                omitted.extend(source.explain_omitted(source_request, self.view))
+            except Exception as error:
+                log.warning("source %s could not say what it left out: %s", source.name, describe_failure(error))
         return omitted

@@ -16,6 +16,7 @@ from fabula.context.request import Attachment
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import Message, message
 
 
 class AttachmentResult(Struct):
@@ -38,9 +39,13 @@ def fit_attachments(
         if attachment.tokens < 0:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                f"The attachment {name} is said to cost {attachment.tokens} tokens. Give what it costs, from 0 up.",
+                message(
+                    "The attachment {name} is said to cost {tokens} tokens. Give what it costs, from 0 up.",
+                    name=name,
+                    tokens=attachment.tokens,
+                ),
             )
-        description = _describe(attachment, measure)
+        description = _describe(attachment, name, measure.phrases.language)
         fragment = Fragment(
             source=f"attachment:{attachment.id}",
             layer=Layer.IMMEDIATE,
@@ -49,40 +54,44 @@ def fit_attachments(
             title=name,
             part=Part.SCENE,
         )
-        can_send = _can_send(attachment, measure)
+        is_image = attachment.kind == "image"
+        # A file with a known text is quoted, which every model can read.
+        is_accepted = (
+            measure.model.accepts_images if is_image else measure.model.accepts_files and not attachment.text.strip()
+        )
+        can_send = is_accepted and bool(attachment.reference)
         if can_send and attachment.tokens <= available:
             available -= attachment.tokens
             result.tokens += attachment.tokens
             result.sent += (attachment.reference,)
-            detail = "sent as an image" if attachment.kind == "image" else "sent as a file"
+            detail = message("it is sent as an image") if is_image else message("it is sent as a file")
             result.outcomes.append((fragment, Reason.KEPT, attachment.tokens, detail))
         elif description and measure.count_block(description) <= available:
             available -= measure.count_block(description)
             result.described.append(fragment)
         else:
-            too_large = bool(description) or can_send
-            why = measure.phrases.attachment_reasons["room" if too_large else _no_content_reason(attachment)]
-            result.outcomes.append((fragment, Reason.NO_ROOM if too_large else Reason.EMPTY, 0, why))
+            reason = Reason.NO_ROOM if description or can_send else Reason.EMPTY
+            why = explain_dropped(attachment, reason)
+            result.outcomes.append((fragment, reason, 0, why))
             result.warnings.append(measure.phrases.format_warning(Code.ATTACHMENT_DROPPED, name=name, why=why))
     return result
 
 
-def _can_send(attachment: Attachment, measure: Measure) -> bool:
-    """Whether the model accepts it as it is. A file with a known text is quoted, which every model can read."""
-    if attachment.kind == "image":
-        return measure.model.accepts_images and bool(attachment.reference)
-    return measure.model.accepts_files and bool(attachment.reference) and not attachment.text.strip()
-
-
-def _no_content_reason(attachment: Attachment) -> str:
+def explain_dropped(attachment: Attachment, reason: Reason) -> Message:
+    """Why an attachment was neither sent nor described."""
+    if reason is Reason.NO_ROOM:
+        return message("there is no room for it; use a larger window")
     if not attachment.reference:
-        return "nothing"
-    return "image" if attachment.kind == "image" else "file"
+        return message("it has neither text nor description; give it one")
+    if attachment.kind == "image":
+        return message("this model takes no images and it has no description; describe it, or use another model")
+    return message("this model takes no files and it has no description; describe it, or use another model")
 
 
-def _describe(attachment: Attachment, measure: Measure) -> str:
+def _describe(attachment: Attachment, name: str, language: str) -> str:
     content = "\n".join(part for part in (attachment.description, attachment.text) if part.strip())
     if not content:
         return ""
-    pattern = measure.phrases.image if attachment.kind == "image" else measure.phrases.file
-    return pattern.format(name=attachment.name or attachment.id, description=content)
+    if attachment.kind == "image":
+        return message("[Image: {name}] {description}", name=name, description=content).render(language)
+    return message("[File: {name}] {description}", name=name, description=content).render(language)

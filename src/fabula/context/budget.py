@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import LAYERS, Layer
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.context.measure import Measure
@@ -48,12 +49,13 @@ class BudgetProfile(Struct, frozen=True, kw_only=True):
         if not all(_is_number(r) and 0 <= r <= 1 for r in ratios) or sum(s.ratio for s in shares) > 1 + 1e-9:
             raise FabulaError(
                 Code.BUDGET_INVALID_RATIO,
-                "Shares must lie between 0 and 1 and must not add up to more than 1. Nothing was changed.",
+                message("Shares must lie between 0 and 1 and must not add up to more than 1. Nothing was changed."),
             )
         minimums = [share.minimum for share in shares] + [self.reply_most]
         if not all(isinstance(m, int) and not isinstance(m, bool) and m >= 0 for m in minimums):
             raise FabulaError(
-                Code.BUDGET_INVALID_MINIMUM, "Guaranteed minimums must be whole numbers from 0 up. Nothing was changed."
+                Code.BUDGET_INVALID_MINIMUM,
+                message("Guaranteed minimums must be whole numbers from 0 up. Nothing was changed."),
             )
 
 
@@ -125,25 +127,30 @@ def compute_budget(
         fixed += measure.count_block(measure.phrases.first_turn)
         messages += 1
     fixed += messages * model.tokens_per_message
-    if model.window <= 0:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            f"A window of {model.window} tokens holds nothing. Give the size of the model's window, in tokens.",
-        )
     reply = reply_tokens
     if reply is None:
         reply = min(int(model.window * profile.reply_ratio), profile.reply_most)
-    if not 0 <= reply < max(model.window, 1):
+    if not 0 <= reply < model.window:
         raise FabulaError(
             Code.REQUEST_INVALID,
-            f"{reply} tokens cannot be kept for the answer in a window of {model.window}. Ask for fewer.",
+            message(
+                "{reply} tokens cannot be kept for the answer in a window of {window}. "
+                "Ask for fewer, or give the size of the model's window, in tokens.",
+                reply=reply,
+                window=model.window,
+            ),
         )
     budget = divide_window(model.window, reply, fixed, profile)
     if budget.layer_tokens <= 0:
         raise FabulaError(
             Code.RULES_TOO_LARGE,
-            f"The identity prompt and the preset need {fixed} tokens, and a window of {model.window} with {reply} "
-            f"kept for the answer leaves {budget.total}. Use a larger window or a shorter preset. "
-            "Nothing was changed.",
+            message(
+                "The identity prompt and the preset need {fixed} tokens, and a window of {window} with {reply} kept "
+                "for the answer leaves {total}. Use a larger window or a shorter preset. Nothing was changed.",
+                fixed=fixed,
+                window=model.window,
+                reply=reply,
+                total=budget.total,
+            ),
         )
     return budget

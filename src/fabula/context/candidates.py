@@ -7,7 +7,7 @@ tokens than one prompt may be selected from is refused (bud-8).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
+from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 from fabula.text.windows import TextWindow, as_text_window
 
@@ -71,11 +72,9 @@ def sort_candidates(
     sections: dict[str, list[MeasuredFragment]] = {name: getattr(candidates, name) for name in SECTIONS}
     for piece in (*stable, *others):
         sections[piece.section].append(piece)
-    candidates.constraints = _drop_equal_texts(candidates.constraints, candidates)
-    candidates.rules = _drop_equal_texts(candidates.rules, candidates)
-    candidates.settings = _drop_equal_texts(candidates.settings, candidates)
-    _drop_rules_that_are_constraints(candidates)
-    _drop_equal_facts(candidates)
+    _drop_duplicates(candidates, ("constraints", "rules"), _by_tier)
+    _drop_duplicates(candidates, ("settings",), _by_tier)
+    _drop_duplicates(candidates, ("retrieved",), _by_score)
     return candidates
 
 
@@ -124,50 +123,41 @@ def fragment_names(fragment: Fragment) -> tuple[str, str, str, str]:
     return fragment.source, owner, owner.rpartition(":")[2], fragment.title
 
 
-def _drop_equal_texts(pieces: list[MeasuredFragment], candidates: Candidates) -> list[MeasuredFragment]:
-    """Of rules or preferences with the same text, keep the one with the highest tier."""
-    if len({piece.text for piece in pieces}) == len(pieces):
-        return pieces
+def _by_tier(piece: MeasuredFragment) -> int:
+    return -piece.fragment.tier
+
+
+def _by_score(piece: MeasuredFragment) -> float:
+    return -piece.fragment.score
+
+
+def _drop_duplicates(candidates: Candidates, names: Sequence[str], rank: Callable[[MeasuredFragment], float]) -> None:
+    """Of fragments with the same text, keep the first by rank; a rule with the text of a constraint is dropped.
+
+    Retrieved fragments are the same fact also where they have the same source (bud-10).
+    """
+    is_retrieved = "retrieved" in names
+    pieces = [piece for name in names for piece in getattr(candidates, name)]
+    if len({piece.text for piece in pieces}) == len(pieces) and (
+        not is_retrieved or len({piece.fragment.source for piece in pieces}) == len(pieces)
+    ):
+        return
     by_text: dict[str, MeasuredFragment] = {}
-    for piece in pieces:
-        twin = by_text.get(piece.text)
-        if twin is None:
-            by_text[piece.text] = piece
-            continue
-        if piece.fragment.tier > twin.fragment.tier:
-            by_text[piece.text], piece, twin = piece, twin, piece
-        candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
-    return list(by_text.values())
-
-
-def _drop_rules_that_are_constraints(candidates: Candidates) -> None:
-    """A project rule with the text of a constraint is dropped."""
-    if not candidates.rules:
-        return
-    by_text = {piece.text: piece for piece in candidates.constraints}
-    repeated = [piece for piece in candidates.rules if piece.text in by_text]
-    for piece in repeated:
-        candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, by_text[piece.text].fragment.source)
-    if repeated:
-        candidates.rules = [piece for piece in candidates.rules if piece.text not in by_text]
-
-
-def _drop_equal_facts(candidates: Candidates) -> None:
-    """Of retrieved fragments with the same text or source, keep the one with the highest score (bud-10)."""
-    pieces = candidates.retrieved
-    if len({piece.text for piece in pieces}) == len({piece.fragment.source for piece in pieces}) == len(pieces):
-        return
-    texts: dict[str, MeasuredFragment] = {}
-    sources: dict[str, MeasuredFragment] = {}
-    kept: set[int] = set()  # by index, because one fragment may have been offered twice
-    for index, piece in sorted(enumerate(pieces), key=lambda numbered: -numbered[1].fragment.score):
-        twin = texts.get(piece.text) or sources.get(piece.fragment.source)
-        if twin is None:
-            texts[piece.text] = sources[piece.fragment.source] = piece
+    by_source: dict[str, MeasuredFragment] = {}
+    for name in names:
+        section: list[MeasuredFragment] = getattr(candidates, name)
+        kept: set[int] = set()  # by index, because one fragment may have been offered twice
+        for index in sorted(range(len(section)), key=lambda index: rank(section[index])):
+            piece = section[index]
+            twin = by_text.get(piece.text) or by_source.get(piece.fragment.source)
+            if twin is not None:
+                candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
+                continue
             kept.add(index)
-        else:
-            candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
-    candidates.retrieved = [piece for index, piece in enumerate(pieces) if index in kept]
+            by_text[piece.text] = piece
+            if is_retrieved:
+                by_source[piece.fragment.source] = piece
+        setattr(candidates, name, [piece for index, piece in enumerate(section) if index in kept])
 
 
 def apply_limits(
@@ -199,8 +189,12 @@ def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previous
     if size > limit:
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"{size} tokens were gathered and {limit} is the most one prompt is chosen from. "
-            "Narrow the search, shorten what is asked, or raise the limit. Nothing was changed.",
+            message(
+                "{size} tokens were gathered, and one prompt is chosen from {limit} at most. "
+                "Narrow the search, shorten the instruction, or raise the limit. Nothing was changed.",
+                size=size,
+                limit=limit,
+            ),
             tokens=size,
             most=limit,
         )

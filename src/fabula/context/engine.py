@@ -20,12 +20,13 @@ from fabula.context.continuity import NO_CONTINUITY, Continuity
 from fabula.context.gather import Gatherer, Source, SourceGroup
 from fabula.context.measure import Measure
 from fabula.context.options import AssemblyOptions
-from fabula.context.phrases import PHRASES, Phrases
+from fabula.context.phrases import Phrases, load_phrases
 from fabula.context.recipes import NOVEL, RECIPES, Recipe, UserProfile, complete_preset
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
+from fabula.core.messages import Message, join_names, message
 from fabula.core.view import Language, Project, View
 from fabula.text.tokens.models import Model, find_model
 from fabula.text.tokens.tokenizer import (
@@ -66,7 +67,6 @@ class Engine:
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self._settings = settings
-        self._profile, self._profile_warnings = _check_profile(settings.profile)
         self._recipes = recipes
         self._recipe_sources = {name: self._find_sources(recipe) for name, recipe in recipes.items()}
         self._named = dict.fromkeys(name for recipe in recipes.values() for name in recipe.sources)
@@ -100,7 +100,10 @@ class Engine:
         if not (self._settings.debug and request.principal.may_inspect):
             raise FabulaError(
                 Code.INSPECT_FORBIDDEN,
-                "Looking inside a prompt needs debug mode and a user who may do so. Ask the owner of this project.",
+                message(
+                    "To look inside a prompt, you need debug mode and the right to inspect. "
+                    "Ask the owner of this project."
+                ),
             )
         return self._assemble(request, view, list(fragments), continuity, dry_run=True)
 
@@ -118,19 +121,17 @@ class Engine:
         options = view.snapshot(AssemblyOptions)
         if options is not None:
             recipe, limits = options.adjust_recipe(recipe), options.adjust_limits(limits)
-        profile, warnings = self._profile, list(self._profile_warnings)
-        project_profile = view.snapshot(BudgetProfile)
-        if project_profile is not None:
-            profile, warnings = _check_profile(project_profile)
+        warnings: list[str] = []
         measure = self._find_measure(request, view.project.language, warnings)
+        profile = _check_profile(view.snapshot(BudgetProfile) or self._settings.profile, measure.phrases, warnings)
         warnings += self._warn_of_sources(recipe, measure.phrases)
         assembly = Assembly(
-            request,
-            view,
-            recipe,
-            complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
-            fragments,
-            continuity,
+            request=request,
+            view=view,
+            recipe=recipe,
+            preset=complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
+            fragments=fragments,
+            before=continuity,
             sources=self._recipe_sources[request.recipe or NOVEL.name],
             gatherer=self._gatherer,
             limits=limits,
@@ -139,7 +140,7 @@ class Engine:
         try:
             return assembly.run(measure, profile, warnings)
         except TokenizerError as failure:
-            warnings.append(measure.phrases.format_warning(Code.BUDGET_FALLBACK, why=failure))
+            warnings.append(measure.phrases.format_warning(Code.BUDGET_FALLBACK, why=failure.args[0]))
             log.warning("%s", failure)
             fallback = Measure(ByteTokenizer(), measure.phrases, measure.model)
             return assembly.run(fallback, BudgetProfile(), warnings)
@@ -147,8 +148,10 @@ class Engine:
     def _find_recipe(self, name: str) -> Recipe:
         recipe = self._recipes.get(name or NOVEL.name)
         if recipe is None:
+            names = join_names(list(self._recipes))
             raise FabulaError(
-                Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(self._recipes)}."
+                Code.RECIPE_UNKNOWN,
+                message("There is no recipe called {name!r}. There are: {names}.", name=name, names=names),
             )
         return recipe
 
@@ -158,10 +161,8 @@ class Engine:
         measure = self._measures.get(key)
         if measure is not None:
             return measure
-        model, phrases = (
-            find_model(request.model, window=request.window, encoding_name=request.encoding),
-            PHRASES[language],
-        )
+        model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        phrases = load_phrases(language)
         try:
             tokenizer = self._tokenizer_for(model)
             if not isinstance(tokenizer, Encoding | ScaledTokenizer | ByteTokenizer):
@@ -170,7 +171,7 @@ class Engine:
         except FabulaError:
             raise
         except Exception as error:
-            failure = f"the tokenizer failed ({type(error).__name__})"
+            failure = message("the tokenizer failed ({error})", error=type(error).__name__)
             log.warning("%s", failure)
             warnings.append(phrases.format_warning(Code.BUDGET_FALLBACK, why=failure))
             return Measure(ByteTokenizer(), phrases, model)
@@ -192,47 +193,51 @@ class Engine:
         The built-in recipes name every source of the project; an engine may have some of these only.
         """
         warnings = [
-            phrases.format_warning(Code.SOURCE_NOT_IN_RECIPE, name=name, near=_nearest(name, self._named, phrases))
+            phrases.format_warning(Code.SOURCE_NOT_IN_RECIPE, name=name, near=_suggest(name, self._named))
             for name in self._unnamed
         ]
         if self._sources and recipe is not RECIPES.get(recipe.name):
-            for name in recipe.sources:
-                if name not in self._sources:
-                    near = _nearest(name, self._sources, phrases)
-                    warnings.append(
-                        phrases.format_warning(Code.RECIPE_SOURCE_MISSING, recipe=recipe.name, name=name, near=near)
-                    )
+            missing = [name for name in recipe.sources if name not in self._sources]
+            for name in missing:
+                values = {"recipe": recipe.name, "name": name, "near": _suggest(name, self._sources)}
+                warnings.append(phrases.format_warning(Code.RECIPE_SOURCE_MISSING, **values))
         return warnings
 
 
-def _nearest(name: str, names: Iterable[str], phrases: Phrases) -> str:
+def _suggest(name: str, names: Iterable[str]) -> Message | str:
     """The question whether another name was meant, if one is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(names), n=1)
-    return phrases.nearest.format(near=near[0]) if near else ""
+    return message(" Did you mean {near!r}?", near=near[0]) if near else ""
 
 
-def _check_profile(profile: BudgetProfile) -> tuple[BudgetProfile, list[str]]:
+def _check_profile(profile: BudgetProfile, phrases: Phrases, warnings: list[str]) -> BudgetProfile:
     """The profile, or the default one and a warning."""
     try:
         profile.check()
     except FabulaError as error:
-        return BudgetProfile(), [f"{Code.BUDGET_FALLBACK.value}: {error.sentence} The default shares are used."]
-    return profile, []
+        sentence = message("{sentence} The default shares are used.", sentence=error.message)
+        warnings.append(f"{Code.BUDGET_FALLBACK.value}: {sentence.render(phrases.language)}")
+        return BudgetProfile()
+    return profile
 
 
 def _check_view(request: Request, view: View | None) -> View:
     """The view of the request's project; an empty one where none is given."""
     if not request.project_id:
-        raise FabulaError(Code.REQUEST_INVALID, "A request must name its project.")
+        raise FabulaError(Code.REQUEST_INVALID, message("A request must name its project."))
     if view is None:
         return View(Project(id=request.project_id))
     if view.project.id != request.project_id:
         log.error("security: a request for project %s met a view of %s", request.project_id, view.project.id)
         raise FabulaError(
             Code.SCOPE_VIOLATION,
-            f"This is the project {view.project.id!r}, and the request asks for {request.project_id!r}. "
-            "Open that project, or correct the request. Nothing was assembled.",
+            message(
+                "This is the project {open!r}, and the request asks for {wanted!r}. "
+                "Open that project, or correct the request. Nothing was assembled.",
+                open=view.project.id,
+                wanted=request.project_id,
+            ),
         )
     return view

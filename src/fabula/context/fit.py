@@ -24,6 +24,7 @@ from fabula.context.rules_limit import fit_rules
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
+from fabula.core.messages import Message, message
 from fabula.core.relevance import NEEDED
 from fabula.text.tokens.paragraphs import NEVER_FITS
 from fabula.text.truncation import truncate_to_tokens
@@ -49,9 +50,17 @@ class Selection(Struct):
     warnings: list[str] = field(default_factory=list)
     rules_left_out: tuple[str, ...] = ()
 
-    def record(self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: str = "") -> None:
+    def record(
+        self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: Message | str = ""
+    ) -> None:
         """Record what became of a fragment."""
         self.outcomes.append((piece.fragment, reason, piece.tokens if tokens is None else tokens, detail))
+
+    def drop(self, pieces: Sequence[MeasuredFragment], reason: Reason, layer: Layer) -> None:
+        """Record that fragments are left out of a layer."""
+        if pieces:
+            self.truncated_layers.add(layer)
+            self.outcomes += [(piece.fragment, reason, piece.tokens, "") for piece in pieces]
 
 
 def fit(
@@ -66,17 +75,30 @@ def fit(
 ) -> Selection:
     """Select within the budget. `same_place`: the last request was of the same document or conversation."""
     selection = Selection()
-    fixed = _count_fixed(candidates, measure)
+    # what the immediate layer always holds
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
     available = budget.layer_tokens - fixed
     if available < 0:
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            f"The instruction and the selection need {fixed} tokens, and this window leaves "
-            f"{max(budget.layer_tokens, 0)}. "
-            "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+            message(
+                "The instruction and the selection need {fixed} tokens, and this window leaves {left}. "
+                "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+                fixed=fixed,
+                left=max(budget.layer_tokens, 0),
+            ),
             tokens=fixed,
         )
-    available -= _fit_rules(candidates, budget, measure, available, before if same_place else None, selection)
+    last = before if same_place else None
+    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, last)
+    selection.rules = rules.blocks
+    selection.included += (rules.constraints, rules.rules)
+    selection.warnings += rules.warnings
+    selection.drop(rules.dropped, Reason.RULES_OVERBUDGET, Layer.RULES)
+    selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
+    available -= rules.tokens
 
     minimum = budget.profile.immediate.minimum
     settings = _DroppableList(candidates.settings, measure.settings_tokens)
@@ -120,35 +142,6 @@ def fit(
     selection.after = after.select(selection)
     selection.included += (candidates.scene, candidates.cursor, candidates.instruction)
     return selection
-
-
-def _count_fixed(candidates: Candidates, measure: Measure) -> int:
-    """The tokens of what the immediate layer always holds."""
-    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
-    if candidates.window is not None:
-        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
-    return fixed
-
-
-def _fit_rules(
-    candidates: Candidates,
-    budget: Budget,
-    measure: Measure,
-    available: int,
-    before: Continuity | None,
-    selection: Selection,
-) -> int:
-    """Select the rules; return their tokens."""
-    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, before)
-    selection.rules = rules.blocks
-    selection.included += (rules.constraints, rules.rules)
-    selection.warnings += rules.warnings
-    if rules.dropped:
-        selection.truncated_layers.add(Layer.RULES)
-        selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
-        for piece in rules.dropped:
-            selection.record(piece, Reason.RULES_OVERBUDGET)
-    return rules.tokens
 
 
 def _fit_retrieved(
@@ -243,10 +236,7 @@ class _DroppableList:
     def select(self, layer: Layer, selection: Selection) -> list[MeasuredFragment]:
         """Record what became of the fragments; return those that stay."""
         selection.included.append(self._kept)
-        if self._dropped:
-            selection.truncated_layers.add(layer)
-            for piece in self._dropped:
-                selection.record(piece, Reason.NO_ROOM)
+        selection.drop(self._dropped, Reason.NO_ROOM, layer)
         return self._kept
 
 
@@ -378,18 +368,10 @@ class _History:
 
 def _drop_shown_messages(selection: Selection) -> None:
     """Drop retrieved messages that the history shows."""
-    if not selection.history:
-        return
     shown = {piece.fragment.source for piece in selection.history}
-    repeated = [
-        piece
-        for piece in selection.retrieved
-        if piece.fragment.source.startswith("history:") and piece.fragment.source in shown
-    ]
-    if repeated:
-        dropped = set(map(id, repeated))
-        selection.retrieved = [piece for piece in selection.retrieved if id(piece) not in dropped]
-        for piece in repeated:
+    for piece in [piece for piece in selection.retrieved if piece.fragment.source in shown]:
+        if piece.fragment.source.startswith("history:"):
+            selection.retrieved.remove(piece)
             selection.record(piece, Reason.DUPLICATE, detail=piece.fragment.source)
 
 
@@ -428,15 +410,14 @@ def _fit_window(
         selection.outcomes.append((window, Reason.NO_ROOM, 0, ""))
         selection.truncated_layers.add(Layer.IMMEDIATE)
     elif cut.start > window.begin:
-        is_partly_counted = window.begin > window.paragraphs.starts[0]
-        detail = _describe_left_out(window_tokens - cut.tokens, is_partly_counted=is_partly_counted)
+        count = window_tokens - cut.tokens
+        if count >= NEVER_FITS:
+            detail = message("far more than fits")
+        elif window.begin > window.paragraphs.starts[0]:  # only a part of the text was counted
+            detail = message("at least {count} tokens left out", count=count)
+        else:
+            detail = message("{count} tokens left out", count=count)
         selection.outcomes.append((window, Reason.SHORTENED, cut.tokens, detail))
         selection.truncated_layers.add(Layer.IMMEDIATE)
     else:
         selection.outcomes.append((window, Reason.KEPT, cut.tokens, ""))
-
-
-def _describe_left_out(tokens: int, *, is_partly_counted: bool) -> str:
-    if tokens >= NEVER_FITS:
-        return "far more than fits"
-    return f"{'at least ' if is_partly_counted else ''}{tokens} tokens left out"

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Visibility
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, Vantage
 
 log = logging.getLogger("fabula.context")
@@ -31,19 +32,18 @@ class Gate(Struct, frozen=True):
 
     def judge(self, fragment: Fragment) -> Reason | None:
         """Why a fragment does not pass; None where it does. `NOT_REVEALED` passes too, and must be marked."""
-        if fragment.project_id != self.project_id:
-            raise self._scope_violation(fragment)
-        return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
-
-    def _scope_violation(self, fragment: Fragment) -> FabulaError:
-        log.error(
-            "security: project %s was offered %s of project %s", self.project_id, fragment.source, fragment.project_id
-        )
-        return FabulaError(
+        if fragment.project_id == self.project_id:
+            return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
+        source, other = fragment.source, fragment.project_id
+        log.error("security: project %s was offered %s of project %s", self.project_id, source, other)
+        raise FabulaError(
             Code.SCOPE_VIOLATION,
-            f"Something of another project was offered ({fragment.source}). Nothing was assembled; "
-            "check the source that offered it.",
-            source=fragment.source,
+            message(
+                "Something of another project was offered ({source}). Nothing was assembled. "
+                "Check the source that offered it.",
+                source=source,
+            ),
+            source=source,
         )
 
 

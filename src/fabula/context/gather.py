@@ -27,6 +27,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
+from fabula.core.messages import message
 from fabula.core.view import View
 
 log = logging.getLogger("fabula.context")
@@ -170,10 +171,10 @@ class Gatherer:
         limit = self._limits.source_fragments
         fragments = answer if type(answer) is tuple else list(islice(answer, limit + 1))
         if len(fragments) > limit:
-            raise FabulaError(Code.FRAGMENT_INVALID, f"more than {limit} fragments")
+            raise FabulaError(Code.FRAGMENT_INVALID, message("more than {limit} fragments", limit=limit))
         for kind in set(map(type, fragments)):
             if not issubclass(kind, Fragment):
-                raise FabulaError(Code.FRAGMENT_INVALID, f"a {kind.__name__} where a fragment belongs")
+                raise FabulaError(Code.FRAGMENT_INVALID, message("{kind} is no fragment", kind=kind.__name__))
         return fragments
 
     def _start(self, source: Source, source_request: SourceRequest, view: View) -> _Call:

@@ -6,8 +6,6 @@ its blocks: headings, numbering and separators are part of a block, and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
 from fabula.context.phrases import Phrases
@@ -68,17 +66,11 @@ class Measure:
         self._fragments = BoundedCache[int, MeasuredFragment](CACHED_CHARACTERS)
         self._groups: dict[int, MeasuredGroup] = {}
         self._lists: dict[tuple[str, tuple[str, ...]], TextBlock] = {}
-        self.settings_tokens = self.count_block(phrases.settings) + 1  # what a list of settings takes beside its items
-        headings = {
-            "rules": phrases.rules,
-            "retrieved": phrases.retrieved,
-            "late": phrases.late,
-            "window": phrases.window,
-            "left_out": phrases.left_out,
-            "after": phrases.after,
-            "editor_state": phrases.editor_state,
+        # what a list of settings takes beside its items
+        self.settings_tokens = self.count_block(phrases.headings["settings"]) + 1
+        self.headings = {
+            name: TextBlock(text + "\n", self._count_line(text)) for name, text in phrases.headings.items()
         }
-        self.headings = {name: TextBlock(text + "\n", self._count_line(text)) for name, text in headings.items()}
 
     def count_block(self, text: str) -> int:
         """The tokens of a text with the blank line behind it."""
@@ -125,12 +117,10 @@ class Measure:
             return MeasuredFragment(fragment, text, count(f"100. {text}\n"), section)
         if section == "settings" and fragment.placement is None:
             return MeasuredFragment(fragment, text, count(f"- {text}\n"), section)
-        if section == "history":
+        if section in ("history", "instruction"):
             block = TextBlock(text + BLOCK_SEPARATOR, self.count_block(text), count(text))
-            return MeasuredFragment(fragment, text, count(text) + per_message, section, block)
-        if section == "instruction":
-            block = TextBlock(text + BLOCK_SEPARATOR, self.count_block(text), count(text))
-            return MeasuredFragment(fragment, text, block.tokens, section, block)
+            tokens = count(text) + per_message if section == "history" else block.tokens
+            return MeasuredFragment(fragment, text, tokens, section, block)
         block = self.make_block(text)
         around = 2 * per_message if fragment.placement is not None else 0  # it may split a message in two
         return MeasuredFragment(fragment, text, block.tokens + around, section, block)
@@ -150,19 +140,16 @@ class Measure:
             group = self._groups[id(fragments)] = MeasuredGroup(fragments, projects, pieces, is_stable)
         return group
 
-    def numbered_list(self, heading: str, texts: tuple[str, ...]) -> TextBlock:
-        """A heading with numbered lines."""
-        return self._make_list(heading, texts, lambda number, text: f"{number}. {text}")
-
-    def bulleted_list(self, heading: str, texts: tuple[str, ...]) -> TextBlock:
-        """A heading with a bullet for each text."""
-        return self._make_list(heading, texts, lambda number, text: f"- {text}")
-
-    def _make_list(self, heading: str, texts: tuple[str, ...], item: Callable[[int, str], str]) -> TextBlock:
-        key = (heading, texts)
+    def make_list(self, section: str, texts: tuple[str, ...]) -> TextBlock:
+        """The heading of a section with a line for each text: numbered for constraints, else with a bullet."""
+        key = (section, texts)
         block = self._lists.get(key)
         if block is None:
-            lines = [heading, *(item(number, text) for number, text in enumerate(texts, start=1))]
+            items = [
+                f"{number}. {text}" if section == "constraints" else f"- {text}"
+                for number, text in enumerate(texts, start=1)
+            ]
+            lines = [self.phrases.headings[section], *items]
             upper, last = sum(map(self._count_line, lines[:-1])), lines[-1]
             text = "\n".join(lines) + BLOCK_SEPARATOR
             block = TextBlock(text, upper + self.count_block(last), upper + self.tokenizer.count(last))

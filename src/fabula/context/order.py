@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from fabula.context.continuity import Continuity
 from fabula.context.measure import MeasuredFragment
-from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.relevance import NEEDED
 
 OFTEN_CHANGING = frozenset({"relevant", "search", "history"})  # kinds of sources
@@ -26,18 +25,6 @@ class RetrievedOrder(Struct):
 
     main: list[MeasuredFragment] = field(default_factory=list)
     late: list[MeasuredFragment] = field(default_factory=list)
-
-    def record_outcomes(
-        self,
-        included: list[Sequence[MeasuredFragment]],
-        outcomes: list[FragmentOutcome],
-        without_anchor: set[str],
-    ) -> None:
-        """Record what became of each fragment; `without_anchor` are sources whose anchor is missing."""
-        lost = [piece for piece in self.main if piece.fragment.source in without_anchor] if without_anchor else []
-        outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
-        outcomes += [(piece.fragment, Reason.LATE, piece.tokens, "") for piece in self.late]
-        included.append([piece for piece in self.main if piece not in lost] if lost else self.main)
 
 
 def order_retrieved(

@@ -9,6 +9,7 @@ is listed, with a warning.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec import Struct, field
 
@@ -19,9 +20,10 @@ from fabula.context.recipes.preset import Node, Preset, node_name
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
+from fabula.core.messages import Message, message
 from fabula.text.windows import BLOCK_SEPARATOR
 
-UNNAMED = "a preset message"
+UNNAMED = message("A message of the preset")
 
 
 class Slot(Struct, gc=False):
@@ -57,7 +59,7 @@ def place(
     settings = injector.take_fragments(selection.settings, "settings")
     layers = {
         "rules": selection.rules,
-        "settings": _render_settings(settings, measure),
+        "settings": [measure.make_list("settings", tuple([piece.text for piece in settings]))] if settings else [],
         "retrieved": _with_heading(measure.headings["retrieved"], retrieved),
         "immediate": _render_immediate(candidates, selection, measure),
     }
@@ -79,12 +81,7 @@ def place(
     return placed
 
 
-class _Injected(Struct, frozen=True):
-    """A slot that is injected; `index` is its place in the list."""
-
-    slot: Slot
-    order: int
-    index: int
+_Injected = tuple[int, Slot]  # its order and the slot
 
 
 class _Injector:
@@ -94,50 +91,48 @@ class _Injector:
         self._anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
         self._measure = measure
         self._placed = placed
-        self._first_fragment_index = len(preset.nodes)
         self._by_anchor: dict[tuple[str, str], list[_Injected]] = {}
         self.by_depth: dict[int, list[_Injected]] = {}
 
     def take_nodes(self, preset: Preset) -> list[Node]:
         """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
         staying: list[Node] = []
-        for index, node in enumerate(preset.nodes):
+        for node in preset.nodes:
             strategy = node.injection_strategy
             if node.type != "message" or strategy is None:
                 staying.append(node)
             elif node.content.strip():
                 placement = Placement(strategy.depth, strategy.anchor_target, strategy.anchor_position, strategy.order)
                 slot = Slot(node.role, "preset", [self._measure.make_block(node.content.strip())])
-                if not self._take(slot, placement, index, node.id or UNNAMED):
+                if not self._take(slot, placement, node.id):
                     staying.append(node)
         return staying
 
     def take_fragments(self, pieces: list[MeasuredFragment], owner: str) -> list[MeasuredFragment]:
         """Take the fragments with a placement; return those that stay in their layer."""
         staying = pieces
-        for index, piece in enumerate([one for one in pieces if one.fragment.placement is not None]):
+        for piece in pieces:
             fragment = piece.fragment
-            slot = Slot(fragment.role or "system", owner, [piece.block])
-            if self._take(slot, fragment.placement, self._first_fragment_index + index, fragment.source):
-                staying = [other for other in staying if other is not piece]
+            if fragment.placement is not None:
+                slot = Slot(fragment.role or "system", owner, [piece.block])
+                if self._take(slot, fragment.placement, fragment.source):
+                    staying = [other for other in staying if other is not piece]
         return staying
 
-    def _take(self, slot: Slot, placement: Placement | None, index: int, name: str) -> bool:
+    def _take(self, slot: Slot, placement: Placement, name: str) -> bool:
         """Keep a slot for its depth or anchor; False when it stays where it is listed."""
-        if placement is None:
-            return False
+        anchor, injected = placement.anchor, (placement.order, slot)
         if placement.depth is not None:
-            self.by_depth.setdefault(placement.depth, []).append(_Injected(slot, placement.order, index))
-            return True
-        anchor = placement.anchor
-        if anchor is None:
+            self.by_depth.setdefault(placement.depth, []).append(injected)
+        elif anchor in self._anchors:
+            self._by_anchor.setdefault((anchor or "", placement.side), []).append(injected)
+        else:
+            if anchor is not None:
+                values = {"name": name or UNNAMED, "anchor": anchor}
+                warning = self._measure.phrases.format_warning(Code.PRESET_ANCHOR_MISSING, **values)
+                self._placed.warnings.append(warning)
+                self._placed.without_anchor.add(name)
             return False
-        if anchor not in self._anchors:
-            warning = self._measure.phrases.format_warning(Code.PRESET_ANCHOR_MISSING, name=name, anchor=anchor)
-            self._placed.warnings.append(warning)
-            self._placed.without_anchor.add(name)
-            return False
-        self._by_anchor.setdefault((anchor, placement.side), []).append(_Injected(slot, placement.order, index))
         return True
 
     def at_anchor(self, anchor: str, side: str) -> list[Slot]:
@@ -151,17 +146,12 @@ class _Injector:
 
 
 def _in_order(injected: Iterable[_Injected]) -> list[Slot]:
-    return [one.slot for one in sorted(injected, key=lambda one: (-one.order, one.index))]
+    """The highest order first; equal ones as they were taken."""
+    return [slot for _, slot in sorted(injected, key=itemgetter(0), reverse=True)]
 
 
 def _with_heading(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> list[TextBlock]:
     return [heading, *[piece.block for piece in pieces]] if pieces else []
-
-
-def _render_settings(settings: Sequence[MeasuredFragment], measure: Measure) -> list[TextBlock]:
-    if not settings:
-        return []
-    return [measure.bulleted_list(measure.phrases.settings, tuple([piece.text for piece in settings]))]
 
 
 def _render_immediate(candidates: Candidates, selection: Selection, measure: Measure) -> list[TextBlock]:
@@ -213,7 +203,7 @@ def _place_conversation(
 
 
 def trace_preset(
-    preset: Preset, unmet: Mapping[str, str], without_anchor: Collection[str], measure: Measure
+    preset: Preset, unmet: Mapping[str, Message], without_anchor: Collection[str], measure: Measure
 ) -> list[Verdict]:
     """A verdict for every node with content; `unmet` says why conditions do not hold, by the node's name.
 
@@ -224,21 +214,24 @@ def trace_preset(
         content, name = node.content.strip(), node_name(node, index)
         if not content:
             continue
-        reason, tokens, detail = Reason.KEPT, measure.count_block(content), _describe_place(node)
+        reason, tokens = Reason.KEPT, measure.count_block(content)
+        detail: Message | str = _describe_place(node)
         strategy = node.injection_strategy
         anchor = strategy.anchor_target if strategy is not None and strategy.depth is None else None
         if node.condition is not None and name in unmet:
             reason, tokens, detail = Reason.CONDITION_UNMET, 0, unmet[name]
-        elif anchor and (node.id or UNNAMED) in without_anchor:
+        elif anchor and node.id in without_anchor:
             reason, detail = Reason.ANCHOR_MISSING, anchor
         verdicts.append(Verdict(f"preset:{name}", node.id, None, reason, tokens, 1.0, detail, node.content))
     return verdicts
 
 
-def _describe_place(node: Node) -> str:
+def _describe_place(node: Node) -> Message:
     strategy = node.injection_strategy
     if node.type != "message" or strategy is None or (strategy.depth is None and strategy.anchor_target is None):
-        return "a message of the preset, where it is listed"
+        return message("a message of the preset, where it is listed")
     if strategy.depth is not None:
-        return f"a message of the preset, at depth {strategy.depth}"
-    return f"a message of the preset, {strategy.anchor_position} {strategy.anchor_target}"
+        return message("a message of the preset, at depth {depth}", depth=strategy.depth)
+    if strategy.anchor_position == "before":
+        return message("a message of the preset, before {anchor}", anchor=strategy.anchor_target)
+    return message("a message of the preset, after {anchor}", anchor=strategy.anchor_target)

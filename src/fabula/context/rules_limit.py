@@ -18,6 +18,7 @@ from fabula.context.continuity import Continuity
 from fabula.context.measure import Measure, MeasuredFragment, TextBlock
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Part, Tier
+from fabula.core.messages import message
 
 _DROP_ORDER = {Tier.GRAPH: 1, Tier.LEARNED: 2, Tier.PROJECT: 4}
 _IRRELEVANT_ENTRY, _RELEVANT_ENTRY = 0, 3
@@ -62,8 +63,12 @@ def fit_rules(
     if tokens > max(available, 0):
         raise FabulaError(
             Code.RULES_TOO_LARGE,
-            f"Your own rules need {tokens} tokens and this window leaves {max(available, 0)} for them. Shorten or "
-            "switch off some constraints, or use a model with a larger window. Nothing was changed.",
+            message(
+                "Your own rules need {tokens} tokens, and this window leaves {left} for them. Shorten or switch off "
+                "some constraints, or use a model with a larger window. Nothing was changed.",
+                tokens=tokens,
+                left=max(available, 0),
+            ),
             tokens=tokens,
             room=max(available, 0),
         )
@@ -80,8 +85,7 @@ def render_rules(
     """Constraints as one numbered list, then the other rules under their heading (con-1)."""
     blocks: list[TextBlock] = []
     if constraints:
-        texts = tuple([piece.text for piece in constraints])
-        blocks.append(measure.numbered_list(measure.phrases.constraints, texts))
+        blocks.append(measure.make_list("constraints", tuple([piece.text for piece in constraints])))
     if rules:
         blocks += [measure.headings["rules"], *[piece.block for piece in rules]]
     return blocks

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from fabula.core.fragment import Fragment, Layer
-from fabula.core.messages import Message
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import Message, message
 
 
 class Reason(StrEnum):
@@ -48,37 +48,53 @@ class Reason(StrEnum):
     BOOK_RULES = "BOOK_RULES"
 
 
-EXPLANATIONS: dict[Reason, str] = {
-    Reason.KEPT: "it fits",
-    Reason.LATE: "noticed in this request: it stands behind the window until the window next steps",
-    Reason.SHORTENED: "the part furthest from the cursor was left out",
-    Reason.NOT_REVEALED: "the author may know it; it is marked as not to be revealed yet",
-    Reason.NOT_YET: "the story has not come to it yet",
-    Reason.NO_LONGER: "it no longer holds at this point of the story",
-    Reason.NOT_KNOWN: "whoever's eyes we look through here does not know it",
-    Reason.EXCLUDED: "it was excluded by hand",
-    Reason.DUPLICATE: "the same fact is already in",
-    Reason.EMPTY: "it holds no text",
-    Reason.TOO_LARGE: "it is larger than all the room of its layer",
-    Reason.PASSED_OVER: "it did not fit into what higher ranked ones left; smaller ones behind it did",
-    Reason.NO_ROOM: "the budget was spent on higher ranked ones",
-    Reason.CHUNK_LIMIT: "more chunks were offered than a prompt may hold; better ones were kept",
-    Reason.HISTORY_CAP: "older than the conversation window reaches",
-    Reason.WINDOW_STEP: "left out when the conversation window last stepped, to keep the prompt cacheable",
-    Reason.RULES_OVERBUDGET: "rules outgrew their line; more important or more relevant ones were kept",
-    Reason.CONDITION_UNMET: "its condition does not hold here, so for this request it does not exist",
-    Reason.ANCHOR_MISSING: "its anchor is missing, so it stands where it was listed",
-    Reason.NOT_DETECTED: "its name does not occur near the cursor, in the instruction or the conversation",
-    Reason.PINNED_OUT: "it is pinned to stay out of this document or conversation",
-    Reason.LEVEL_MANUAL: "it enters only when pulled in by hand",
-    Reason.LEVEL_NEVER: "it is set never to be sent",
-    Reason.NOT_CHOSEN: "other material was nearer",
-    Reason.BOOK_RULES: "its lorebook's own rules left it out",
+EXPLANATIONS = {
+    Reason.KEPT: message("it belongs into this prompt"),
+    Reason.LATE: message("it first came up in this request, so it stands after the text until the window moves"),
+    Reason.SHORTENED: message("the part furthest from the cursor was left out"),
+    Reason.NOT_REVEALED: message("the author may know it; the prompt marks it as not to be revealed yet"),
+    Reason.NOT_YET: message("the story has not come to it yet"),
+    Reason.NO_LONGER: message("it no longer holds at this point of the story"),
+    Reason.NOT_KNOWN: message("the character or reader whose point of view this is does not know it"),
+    Reason.EXCLUDED: message("it was excluded by hand"),
+    Reason.DUPLICATE: message("the same text is already in the prompt"),
+    Reason.EMPTY: message("it has no text"),
+    Reason.TOO_LARGE: message("it is larger than the whole space of its layer"),
+    Reason.PASSED_OVER: message("it is larger than the space that was left; smaller ones ranked after it fitted"),
+    Reason.NO_ROOM: message("more important texts used up the space"),
+    Reason.CHUNK_LIMIT: message("more was found than a prompt is chosen from; better matches were kept"),
+    Reason.HISTORY_CAP: message("it is older than the part of the conversation that the prompt shows"),
+    Reason.WINDOW_STEP: message(
+        "it was left out when the conversation window last moved, so that the beginning of the prompt stays the same"
+    ),
+    Reason.RULES_OVERBUDGET: message("the rules exceed their limit; more important or more relevant ones were kept"),
+    Reason.CONDITION_UNMET: message("its condition does not hold here"),
+    Reason.ANCHOR_MISSING: message("its anchor is missing, so it stands where it is listed"),
+    Reason.NOT_DETECTED: message("its name does not occur near the cursor, in the instruction or in the conversation"),
+    Reason.PINNED_OUT: message("a pin keeps it out of this document or conversation"),
+    Reason.LEVEL_MANUAL: message("it enters only when you include it by hand"),
+    Reason.LEVEL_NEVER: message("its level says that it is never sent"),
+    Reason.NOT_CHOSEN: message("other material matched better"),
+    Reason.BOOK_RULES: message("the rules of its lorebook left it out"),
+}
+# Why a fragment is in the prompt, where its source does not say: what it is there.
+PURPOSES: dict[Layer | Part, Message] = {
+    Layer.RULES: message("it is a rule of the project"),
+    Layer.SETTINGS: message("it is a preference or a matter of style"),
+    Layer.RETRIEVED: message("it may matter here"),
+    Layer.IMMEDIATE: message("it belongs to the scene"),
+    Part.CONSTRAINT: message("it is one of the constraints"),
+    Part.WINDOW: message("it is the text before the cursor"),
+    Part.CURSOR: message("it stands at the cursor"),
+    Part.AFTER: message("it is the text after the cursor"),
+    Part.EDITOR_STATE: message("it is what you worked on lately"),
+    Part.HISTORY: message("it is a message of the conversation"),
+    Part.INSTRUCTION: message("it is the instruction"),
 }
 
 INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.CHUNK_LIMIT})
-BOOK_OVERRIDDEN = "our budget overrode the lorebook, whose own rules had let it in"
+BOOK_OVERRIDDEN = message("the rules of its lorebook let it in, and the token budget left it out")
 
 
 class Verdict(Struct, frozen=True):
@@ -92,6 +108,7 @@ class Verdict(Struct, frozen=True):
     score: float
     detail: Message | str = ""
     text: str = ""
+    part: Part = Part.PLAIN
 
     @property
     def included(self) -> bool:
@@ -99,13 +116,21 @@ class Verdict(Struct, frozen=True):
         return self.reason in INCLUDED_REASONS
 
     @property
+    def message(self) -> Message:
+        """The reason for a person, in any language."""
+        sentence = EXPLANATIONS[self.reason]
+        if self.reason is Reason.KEPT:
+            purpose = PURPOSES.get(self.part) or PURPOSES.get(self.layer or self.part, sentence)
+            return message("{detail}", detail=self.detail) if self.detail else purpose
+        return message("{sentence} ({detail})", sentence=sentence, detail=self.detail) if self.detail else sentence
+
+    @property
     def sentence(self) -> str:
-        """The reason as a sentence."""
-        words = EXPLANATIONS[self.reason]
-        return f"{words} ({self.detail})" if self.detail else words
+        """The reason in English."""
+        return str(self.message)
 
 
-FragmentOutcome = tuple[Fragment, Reason, int, str]  # fragment, reason, tokens, detail
+FragmentOutcome = tuple[Fragment, Reason, int, Message | str]  # fragment, reason, tokens, detail
 
 
 class IncludedFragment(Protocol):
@@ -159,12 +184,22 @@ class Trace:
         alike = exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
         return alike or [v for v in self if wanted and wanted in v.text.casefold()]
 
-    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: str) -> Verdict:
+    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: Message | str) -> Verdict:
         if reason in INCLUDED_REASONS and id(fragment) in self._not_revealed:
             reason = Reason.NOT_REVEALED
         if not detail:
-            is_overridden = fragment.prefitted and reason in _FORCED
-            detail = BOOK_OVERRIDDEN if is_overridden else str(fragment.explanation)
+            explanation = fragment.explanation
+            detail = explanation if isinstance(explanation, Message) else str(explanation)
+            if fragment.prefitted and reason in _FORCED:
+                detail = BOOK_OVERRIDDEN
         return Verdict(
-            fragment.source, fragment.title, fragment.layer, reason, tokens, fragment.score, detail, fragment.text
+            fragment.source,
+            fragment.title,
+            fragment.layer,
+            reason,
+            tokens,
+            fragment.score,
+            detail,
+            fragment.text,
+            fragment.part,
         )

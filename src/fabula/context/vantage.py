@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.text.windows import TextWindow
@@ -26,7 +27,7 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
     character = request.character or request.speaker_id or (entry.pov if entry is not None else None)
     perspective = request.perspective or (Perspective.CHARACTER if character else Perspective.READER)
     if perspective is Perspective.CHARACTER and not character:
-        raise FabulaError(Code.REQUEST_INVALID, "To look through a character's eyes, name the character.")
+        raise FabulaError(Code.REQUEST_INVALID, message("To write in a character's point of view, name the character."))
     return Vantage(perspective, position, character if perspective is Perspective.CHARACTER else None)
 
 

@@ -12,6 +12,7 @@ version of this program wrote, counts as absent, because its loss costs only cac
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from hashlib import sha256
 
 import msgspec
@@ -22,6 +23,7 @@ from fabula.context.continuity import Continuity
 from fabula.continuity.tables import assemblies, continuity, prefixes
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
+from fabula.core.messages import message
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
@@ -84,13 +86,8 @@ def load_prefix(reading: ReadTransaction, key: ContinuityKey, skill: str) -> str
 
 def save_prefix(tx: WriteTransaction, key: ContinuityKey, skill: str, prefix_hash: str) -> None:
     """Remember the hash of the stable prefix that was just assembled."""
-    _put(
-        tx,
-        prefixes,
-        key.prefix_key(skill),
-        {"prefix_hash": prefix_hash, "used_at": current_timestamp()},
-        limit=MAX_PREFIXES,
-    )
+    values = {"prefix_hash": prefix_hash, "used_at": current_timestamp()}
+    _put(tx, prefixes, key.prefix_key(skill), values, limit=MAX_PREFIXES)
 
 
 def record_assembly(
@@ -99,14 +96,8 @@ def record_assembly(
     """Save an assembly's prefix hash at once, and its continuity until the answer is reported; its id."""
     save_prefix(tx, key, skill, value.prefix_hash)
     assembly_id = assembly_id or new_id()
-    row = {
-        "key": key.row_key,
-        "family": key.family,
-        "value": _encode(value),
-        "format": FORMAT,
-        "made_at": current_timestamp(),
-    }
-    tx.insert(assemblies, {"id": assembly_id, **row})
+    row = {"key": key.row_key, "family": key.family, "value": _encode(value), "format": FORMAT}
+    tx.insert(assemblies, {"id": assembly_id, "made_at": current_timestamp(), **row})
     _prune(tx, assemblies, assemblies.c.id, assemblies.c.made_at, newest=assembly_id, limit=MAX_ASSEMBLIES)
     return assembly_id
 
@@ -134,7 +125,7 @@ def _put_value(tx: WriteTransaction, key: str, family: str, value: str, version:
     _put(tx, continuity, key, values, limit=MAX_CONTINUITIES)
 
 
-def _put(tx: WriteTransaction, table: Table, key: str, values: dict[str, object], *, limit: int) -> None:
+def _put(tx: WriteTransaction, table: Table, key: str, values: Mapping[str, object], *, limit: int) -> None:
     """Update a row or insert it; the transaction holds the project's lock, so nobody inserts it in between."""
     if not tx.update_rows(table, values, table.c.key == key):
         tx.insert(table, {"key": key, **values})
@@ -156,7 +147,8 @@ def _encode(value: Continuity) -> str:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError as error:
         raise FabulaError(
-            Code.TEXT_INVALID, "The continuity holds a text that cannot be stored. Nothing was changed."
+            Code.TEXT_INVALID,
+            message("The continuity holds a text that cannot be stored. Nothing was changed."),
         ) from error
 
 

@@ -15,11 +15,12 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 
 _READ_SIZE = 1 << 16
 _END = struct.Struct("<4s4H2LH")
@@ -50,21 +51,20 @@ class Archive:
     def __init__(self, stream: BinaryIO, label: str, limits: ArchiveLimits, codes: ArchiveErrorCodes) -> None:
         self.label = label
         self._stream = stream
-        self._file = zipfile.ZipFile(stream)
         self._limits = limits
         self._codes = codes
         self._bytes_read = 0
-        self._entries: dict[str, zipfile.ZipInfo] = {}
+        self._check_size()
+        self._file = zipfile.ZipFile(stream)
         infos = self._file.infolist()
-        if len(infos) > limits.max_entries:
-            self._too_large(f"it holds {len(infos)} entries, and at most {limits.max_entries} are read")
-        if sum(info.file_size for info in infos) > limits.max_total_bytes:
-            self._too_large(f"unpacked it would be more than {limits.max_total_bytes // 1_000_000} MB")
-        for info in infos:
-            name = _decode_name(info)
+        if len(infos) > limits.max_entries or sum(info.file_size for info in infos) > limits.max_total_bytes:
+            raise self._too_large()
+        entries = {_decode_name(info): info for info in infos}
+        for name, info in entries.items():
             self._check(info, name)
-            if not info.is_dir() and not _is_system_file(name):
-                self._entries[name] = info
+        self._entries = {
+            name: info for name, info in entries.items() if not info.is_dir() and not _is_system_file(name)
+        }
         self.names = tuple(self._entries)
 
     def __enter__(self) -> Archive:
@@ -82,84 +82,86 @@ class Archive:
         """Decompress one file; its size is checked while reading."""
         info = self._entries.get(name)
         if info is None:
-            self._refuse(self._codes.unreadable, f"it has no {name!r}", "Check that the file is whole.")
-        pieces = []
-        size = 0
+            raise _refuse(self._codes.unreadable, self.label, message("it has no {name!r}", name=name))
+        limit = min(self._limits.max_entry_bytes, self._limits.max_total_bytes - self._bytes_read)
+        pieces, size = [], 0
         try:
             with self._file.open(info) as stream:
-                while piece := stream.read(_READ_SIZE):
-                    size += len(piece)
-                    if size > self._limits.max_entry_bytes:
-                        self._too_large(f"{name!r} unpacks to more than {self._limits.max_entry_bytes // 1_000_000} MB")
-                    if self._bytes_read + size > self._limits.max_total_bytes:
-                        self._too_large(f"it unpacks to more than {self._limits.max_total_bytes // 1_000_000} MB")
+                while size <= limit and (piece := stream.read(_READ_SIZE)):
                     pieces.append(piece)
+                    size += len(piece)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError, ValueError):
-            self._refuse(self._codes.unreadable, f"{name!r} in it is damaged", "Fetch or save the file again.")
+            problem = message("{name!r} in it is damaged", name=name)
+            raise _refuse(self._codes.unreadable, self.label, problem) from None
+        if size > limit:
+            raise self._too_large()
         self._bytes_read += size
         return b"".join(pieces)
 
     def _check(self, info: zipfile.ZipInfo, name: str) -> None:
         parts = name.split("/")
         if name.startswith("/") or ".." in parts or ":" in parts[0] or "\0" in info.orig_filename:
-            self._unsafe(f"it names a file outside itself ({name[:80]!r})")
+            problem = message("it names a file outside itself ({name!r}); do not trust it", name=name[:80])
+            raise _refuse(self._codes.unsafe, self.label, problem)
         if stat.S_ISLNK(info.external_attr >> 16):
-            self._unsafe(f"it holds a link ({name[:80]!r})")
+            problem = message("it holds a link ({name!r}); do not trust it", name=name[:80])
+            raise _refuse(self._codes.unsafe, self.label, problem)
         if info.flag_bits & 1:
-            remedy = "Unpack it with its password, and import the folder."
-            self._refuse(self._codes.unreadable, "it is encrypted", remedy)
+            problem = message("it is encrypted; unpack it with its password, and import the folder")
+            raise _refuse(self._codes.unreadable, self.label, problem)
 
-    def _unsafe(self, problem: str) -> NoReturn:
-        self._refuse(self._codes.unsafe, problem, "Do not trust this file; ask where it came from.")
+    def _check_size(self) -> None:
+        """Refuse a file or a directory that is too large, before `zipfile` parses it."""
+        size = self._stream.seek(0, 2)
+        self._stream.seek(max(0, size - _END.size - 65_535 - 100))
+        tail = self._stream.read()
+        directory = 0
+        at = tail.rfind(b"PK\5\6")
+        if at >= 0 and len(tail) - at >= _END.size:
+            directory = _END.unpack_from(tail, at)[5]
+        at = tail.rfind(b"PK\6\6")
+        if directory == 0xFFFFFFFF and at >= 0 and len(tail) - at >= _END64.size:
+            directory = _END64.unpack_from(tail, at)[8]
+        most = self._limits.max_entries * _DIRECTORY_BYTES_PER_ENTRY
+        if size > self._limits.max_file_bytes or min(directory, size) > most:
+            raise self._too_large()
+        self._stream.seek(0)
 
-    def _too_large(self, problem: str) -> NoReturn:
-        self._refuse(self._codes.too_large, problem, "Leave out what is not text, or split it.")
-
-    def _refuse(self, code: Code, problem: str, remedy: str) -> NoReturn:
-        raise FabulaError(code, f"{self.label}: {problem}. Nothing was taken from it. {remedy}")
+    def _too_large(self) -> FabulaError:
+        problem = message(
+            "it is too large: at most {files} files of {each} MB, and {total} MB in all, are read; "
+            "leave out what is not text, or split it",
+            files=self._limits.max_entries,
+            each=self._limits.max_entry_bytes // 1_000_000,
+            total=self._limits.max_total_bytes // 1_000_000,
+        )
+        return _refuse(self._codes.too_large, self.label, problem)
 
 
 def open_zip(
     path: Path | bytes, limits: ArchiveLimits | None = None, codes: ArchiveErrorCodes | None = None, label: str = ""
 ) -> Archive:
     """Open an archive on disk or in memory and check its names and its directory."""
-    limits, codes = limits or ArchiveLimits(), codes or ArchiveErrorCodes()
-    label = label or (path.name if isinstance(path, Path) else "The archive")
+    codes = codes or ArchiveErrorCodes()
+    label = label or (path.name if isinstance(path, Path) else "ZIP")
     try:
         stream: BinaryIO = BytesIO(path) if isinstance(path, bytes) else path.open("rb")
         try:
-            _check_size(stream, limits, codes, label)
-            return Archive(stream, label, limits, codes)
+            return Archive(stream, label, limits or ArchiveLimits(), codes)
         except BaseException:
             stream.close()
             raise
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError):
-        sentence = f"{label}: it is not a whole ZIP file. Nothing was taken from it. Fetch or save it again."
-        raise FabulaError(codes.unreadable, sentence) from None
+        problem = message("it is not a whole ZIP file; fetch or save it again")
     except OSError as error:
-        sentence = f"{label}: it could not be read ({error.strerror}). Check that the file is there and may be read."
-        raise FabulaError(codes.unreadable, sentence) from None
-
-
-def _check_size(stream: BinaryIO, limits: ArchiveLimits, codes: ArchiveErrorCodes, label: str) -> None:
-    """Refuse a file or a directory that is too large, before `zipfile` parses it."""
-    size = stream.seek(0, 2)
-    stream.seek(max(0, size - _END.size - 65_535 - 100))
-    tail = stream.read()
-    directory = 0
-    at = tail.rfind(b"PK\5\6")
-    if at >= 0 and len(tail) - at >= _END.size:
-        directory = _END.unpack_from(tail, at)[5]
-    at = tail.rfind(b"PK\6\6")
-    if directory == 0xFFFFFFFF and at >= 0 and len(tail) - at >= _END64.size:
-        directory = _END64.unpack_from(tail, at)[8]
-    if size > limits.max_file_bytes or min(directory, size) > limits.max_entries * _DIRECTORY_BYTES_PER_ENTRY:
-        raise FabulaError(
-            codes.too_large,
-            f"{label}: the archive is larger than {limits.max_file_bytes // 1_000_000} MB or lists more than "
-            f"{limits.max_entries} entries. Nothing was taken from it. Leave out what is not text, or split it.",
+        problem = message(
+            "it could not be read ({error}); check that it is there and may be read", error=error.strerror
         )
-    stream.seek(0)
+    raise _refuse(codes.unreadable, label, problem)
+
+
+def _refuse(code: Code, label: str, problem: Message) -> FabulaError:
+    return FabulaError(code, message("{file}: {problem}. Nothing was taken from it.", file=label, problem=problem))
 
 
 def _decode_name(info: zipfile.ZipInfo) -> str:

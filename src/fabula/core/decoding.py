@@ -8,17 +8,21 @@ from typing import Any
 
 import msgspec
 
+from fabula.core.messages import Message, message
+
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`")
 
 
-def explain_decode_error(error: Exception, kind: Any) -> str:
+def explain_decode_error(error: Exception, kind: Any) -> Message:
     """What msgspec found wrong with JSON for a type, as one or two sentences."""
     from difflib import get_close_matches
 
     unknown = _UNKNOWN_FIELD.search(str(error))
     names = set(_field_names(msgspec.inspect.type_info(kind))) if unknown else set()
     near = get_close_matches(unknown[1], sorted(names), n=1) if unknown else []
-    return f"{error}. Did you mean {near[0]!r}?" if near else f"{error}."
+    if near:
+        return message("{error}. Did you mean {name!r}?", error=error, name=near[0])
+    return message("{error}.", error=error)
 
 
 def _field_names(info: Any, seen: frozenset[type] = frozenset()) -> Iterator[str]:

@@ -8,15 +8,20 @@ fragments, and the engine treats all of them alike. A fragment validates itself 
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from math import isfinite
+from itertools import compress
+from math import inf
+from operator import not_
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.core.story import Position
 
 Role = Literal["system", "user", "assistant"]
+
+_NUMBERS = (int, float)
 
 
 class Layer(StrEnum):
@@ -56,6 +61,9 @@ class Tier(IntEnum):
     USER = 5
 
 
+_TIERS = frozenset(Tier)
+
+
 class Placement(Struct, frozen=True, gc=False):
     """Where an injected message goes: at a depth of the history, or beside an anchor."""
 
@@ -79,7 +87,7 @@ class Visibility(Struct, frozen=True, gc=False):
 
 
 class LazyText(Protocol):
-    """A text that is composed only when it is read."""
+    """A text that is composed only when somebody reads it."""
 
     def __str__(self) -> str: ...
 
@@ -102,15 +110,19 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     known_to: frozenset[str] | None = None
     derived_from: tuple[Visibility, ...] = ()
     token_count: int | None = None
-    explanation: str | LazyText = ""  # for the trace: why the source offers it
+    explanation: Message | LazyText | str = ""  # for the trace: why the source offers it
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
 
     def __post_init__(self) -> None:
-        problem = find_flaw(self)
-        if problem:
+        field = find_flaw(self)
+        if field:
             raise FabulaError(
                 Code.FRAGMENT_INVALID,
-                f"The fragment {self.source!r} was refused: {problem}. Nothing of its source is used.",
+                message(
+                    "The fragment {source!r} has no valid {field}. Nothing of its source is used.",
+                    source=self.source,
+                    field=field,
+                ),
                 source=self.source,
             )
 
@@ -131,61 +143,43 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def find_flaw(fragment: Any) -> str | None:
-    """Describe what is invalid about a fragment; None when it is valid."""
-    if not isinstance(fragment.source, str) or not fragment.source:
-        return "it does not say where it comes from"
-    if not isinstance(fragment.text, str):
-        return f"its text is {type(fragment.text).__name__}, not text"
-    if not isinstance(fragment.project_id, str) or not fragment.project_id:
-        return "it does not say which project it belongs to"
-    if not isinstance(fragment.layer, Layer):
-        return f"{fragment.layer!r} is not a layer"
-    score = fragment.score
-    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score) or score < 0:
-        return f"its score is {score!r}; scores are finite and not negative"
-    count = fragment.token_count
-    if count is not None and (not isinstance(count, int) or count < 0):
-        return f"its token count is {count!r}"
-    if not is_encodable(fragment.text):
-        return "its text holds half a character (a lone surrogate)"
-    return _find_type_flaw(fragment)
-
-
-def _find_type_flaw(fragment: Any) -> str | None:
-    if not isinstance(fragment.title, str):
-        return "its title is not a text"
-    if type(fragment.part) is not Part:
-        return f"{fragment.part!r} is not a part of a layer"
-    if not isinstance(fragment.tier, int) or not Tier.ENTRY <= fragment.tier <= Tier.USER:
-        return f"{fragment.tier!r} is not a tier"
-    if fragment.role is not None and fragment.role not in ("system", "user", "assistant"):
-        return f"{fragment.role!r} is not a role"
-    for position in (fragment.since, fragment.until):
-        if position is not None and not _is_position(position):
-            return f"{position!r} is not a position in the story"
-    known_to = fragment.known_to
-    if known_to is not None and not (isinstance(known_to, frozenset) and all(isinstance(k, str) for k in known_to)):
-        return "`known_to` is not a frozenset of ids"
-    derived_from = fragment.derived_from
-    if not isinstance(derived_from, tuple) or not all(isinstance(one, Visibility) for one in derived_from):
-        return "`derived_from` is not a tuple of visibilities"
-    return None if fragment.placement is None else _find_placement_flaw(fragment)
+    """The name of the first field that is invalid; None when all are valid."""
+    score, count, known_to = fragment.score, fragment.token_count, fragment.known_to
+    validity = (  # in the order of the fields
+        fragment.source and isinstance(fragment.source, str),
+        isinstance(fragment.layer, Layer),
+        isinstance(fragment.text, str) and is_encodable(fragment.text),
+        fragment.project_id and isinstance(fragment.project_id, str),
+        isinstance(fragment.title, str),
+        isinstance(fragment.part, Part),
+        isinstance(fragment.tier, int) and fragment.tier in _TIERS,
+        isinstance(score, _NUMBERS) and type(score) is not bool and 0 <= score < inf,
+        fragment.role is None or fragment.role in ("system", "user", "assistant"),
+        fragment.placement is None or _is_valid_placement(fragment),
+        fragment.since is None or _is_position(fragment.since),
+        fragment.until is None or _is_position(fragment.until),
+        known_to is None or (isinstance(known_to, frozenset) and all(isinstance(knower, str) for knower in known_to)),
+        isinstance(fragment.derived_from, tuple) and all(isinstance(one, Visibility) for one in fragment.derived_from),
+        count is None or (isinstance(count, int) and count >= 0),
+    )
+    return None if all(validity) else next(compress(fragment.__struct_fields__, map(not_, validity)))
 
 
 def _is_position(value: Any) -> bool:
     return isinstance(value, Position) and isinstance(value.document, str) and isinstance(value.offset, int)
 
 
-def _find_placement_flaw(fragment: Any) -> str | None:
+def _is_valid_placement(fragment: Any) -> bool:
+    """Only settings and retrieved fragments have a placement of their own; depths count from 0."""
     placement = fragment.placement
-    if not isinstance(placement, Placement) or fragment.layer not in (Layer.SETTINGS, Layer.RETRIEVED):
-        return "only settings and retrieved things can have a placement of their own"
-    depth, anchor = placement.depth, placement.anchor
-    valid = depth is None or (isinstance(depth, int) and depth >= 0)
-    valid = valid and (anchor is None or isinstance(anchor, str))
-    if not valid or placement.side not in ("before", "after") or not isinstance(placement.order, int):
-        return "its placement makes no sense: depths count from 0, sides are before and after, orders are whole numbers"
-    return None
+    return (
+        isinstance(placement, Placement)
+        and fragment.layer in (Layer.SETTINGS, Layer.RETRIEVED)
+        and (placement.depth is None or (isinstance(placement.depth, int) and placement.depth >= 0))
+        and isinstance(placement.anchor, str | None)
+        and placement.side in ("before", "after")
+        and isinstance(placement.order, int)
+    )
 
 
 def is_encodable(text: str) -> bool:

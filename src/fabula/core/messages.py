@@ -37,6 +37,9 @@ class Message(Struct, frozen=True):
     def __str__(self) -> str:
         return self.render()
 
+    def __hash__(self) -> int:
+        return hash(self.template)
+
 
 def message(template: str, /, **values: object) -> Message:
     """Make a message of an English template, which must be a literal, and the values that it names."""

@@ -17,6 +17,7 @@ from fabula.context.recipes import NOVEL, Node, Preset, complete_preset
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import Message, join_names, message
 from fabula.presets.tables import presets
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -42,8 +43,12 @@ def put(tx: WriteTransaction, name: str, preset: Preset, *, active: bool = False
     elif expected:
         raise FabulaError(
             Code.STORE_CONFLICT,
-            f"There is no preset {preset.id!r} (any more), and you have version {expected} of it. "
-            "Load the list. Nothing was changed.",
+            message(
+                "The preset {name!r} was removed since you loaded version {expected}. Load the list. "
+                "Nothing was changed.",
+                name=preset.title,
+                expected=expected,
+            ),
             current=0,
             expected=expected,
         )
@@ -81,13 +86,14 @@ def find(reading: ReadTransaction, name: str) -> StoredPreset:
     matches = by_id or [item for item in stored if item.preset.title == name]
     if len(matches) == 1:
         return matches[0]
+    sentence = message("There is no preset called {name!r}. There are none yet.", name=name)
     if matches:
-        ids = ", ".join(item.preset.id for item in matches)
-        raise FabulaError(
-            Code.STORE_NOT_FOUND, f"{len(matches)} presets are called {name!r}: say which by its id ({ids})."
-        )
-    names = ", ".join(item.preset.title for item in stored) or "none yet"
-    raise FabulaError(Code.STORE_NOT_FOUND, f"There is no preset called {name!r}. There are: {names}.")
+        ids = join_names([item.preset.id for item in matches])
+        sentence = message("Several presets are called {name!r}: say which by its id ({ids}).", name=name, ids=ids)
+    elif stored:
+        names = join_names([item.preset.title for item in stored])
+        sentence = message("There is no preset called {name!r}. There are: {names}.", name=name, names=names)
+    raise FabulaError(Code.STORE_NOT_FOUND, sentence)
 
 
 def list_presets(reading: ReadTransaction) -> list[StoredPreset]:
@@ -109,7 +115,7 @@ def parse_preset(data: bytes | str) -> Preset:
     try:
         parsed = msgspec.json.decode(data, type=Preset | list[Node])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _preset_error(f"This is no preset: {explain_decode_error(error, Preset)}") from error
+        raise _refuse(message("This is no preset: {problem}", problem=explain_decode_error(error, Preset))) from error
     return parsed if isinstance(parsed, Preset) else Preset(nodes=tuple(parsed))
 
 
@@ -125,19 +131,24 @@ def _preset_from_row(row: Row[Any]) -> Preset:
 def _validate(preset: Preset) -> Preset:
     """Refuse a preset that cannot be used; one made in Python may hold values of any type."""
     if not is_valid_id(preset.id) or not preset.title:
-        raise _preset_error("A preset needs a name, and an id without spaces, slashes and `|`.")
+        raise _refuse(message("A preset needs a name, and an id without spaces, slashes and `|`."))
     if len(preset.nodes) > MAX_NODES:
-        raise _preset_error(f"A preset may have {MAX_NODES} nodes, and this one has {len(preset.nodes)}.")
+        count = len(preset.nodes)
+        raise _refuse(
+            message("A preset may have {limit} nodes, and this one has {count}.", limit=MAX_NODES, count=count)
+        )
     try:
         decoded = msgspec.json.decode(msgspec.json.encode(preset), type=Preset)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _preset_error(f"The preset {preset.title!r} cannot be kept: {error}.") from error
+        raise _refuse(
+            message("The preset {name!r} cannot be stored: {error}.", name=preset.title, error=error)
+        ) from error
     try:
         complete_preset(decoded, NOVEL.preset)
     except FabulaError as error:
-        raise FabulaError(error.code, f"{error.sentence} Nothing was changed.", **error.details) from error
+        raise _refuse(error.message, error.code) from error
     return decoded
 
 
-def _preset_error(sentence: str) -> FabulaError:
-    return FabulaError(Code.PRESET_INVALID, f"{sentence} Nothing was changed.")
+def _refuse(sentence: Message, code: Code = Code.PRESET_INVALID) -> FabulaError:
+    return FabulaError(code, message("{sentence} Nothing was changed.", sentence=sentence))

@@ -7,12 +7,14 @@ name an anchor that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Literal
 
 from msgspec import Struct, field
 
-from fabula.context.recipes import Condition, Node, Preset, UserProfile, complete_preset
+from fabula.context.recipes import Condition, InjectionStrategy, Node, Preset, UserProfile, complete_preset
+from fabula.core.messages import Message, join_names, message, plural
 
 RowKind = Literal["identity", "anchor", "message", "history", "off"]
 EXCERPT_LENGTH = 60
@@ -31,108 +33,111 @@ class LayoutRow(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str = ""
 
 
-def make_layout(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> list[LayoutRow]:
-    """Lay out a preset on the skeleton of a recipe."""
+def make_layout(
+    preset: Preset, skeleton: Preset, profile: UserProfile | None = None, *, language: str = "en"
+) -> list[LayoutRow]:
+    """Lay out a preset on the skeleton of a recipe; conditions and notes are in that language."""
     nodes = complete_preset(preset, skeleton, profile).nodes
     anchors = {node.anchor for node in nodes if node.anchor}
     rows = [LayoutRow(kind="identity", name="identity", role="system")]
-    by_depth: dict[int, list[Node]] = {}
-    by_anchor: dict[tuple[str, str], list[Node]] = {}
-    in_list_order: list[Node] = []
+    by_depth: dict[int, list[LayoutRow]] = {}
+    by_anchor: dict[tuple[str, str], list[LayoutRow]] = {}
+    in_list_order: list[tuple[Node, LayoutRow]] = []
     for node in nodes:
-        strategy = node.injection_strategy if node.type == "message" else None
-        if node.type == "message" and not node.content.strip():
+        strategy, anchor = node.injection_strategy if node.type == "message" else None, node.anchor
+        if anchor is None and not node.content.strip():
             continue
-        if strategy is not None and strategy.depth is not None:
-            by_depth.setdefault(strategy.depth, []).append(node)
-        elif strategy is not None and strategy.anchor_target in anchors:
-            by_anchor.setdefault((strategy.anchor_target or "", strategy.anchor_position), []).append(node)
-        else:
-            in_list_order.append(node)
-    for node in in_list_order:
-        anchor = node.anchor
+        row = LayoutRow(kind="anchor", name=anchor or "", role=node.role, excerpt=_shorten(node.content))
         if anchor is None:
-            rows.append(_message_row(node, _missing_anchor_note(node, anchors)))
-            continue
-        rows += map(_message_row, _sort_by_order(by_anchor.get((anchor, "before"), ())))
-        if anchor == "chat_history":
-            rows += _history_rows(node, by_depth)
+            row = _message_row(node, anchors, language)
+        if strategy is not None and strategy.depth is not None:
+            by_depth.setdefault(strategy.depth, []).append(row)
+        elif strategy is not None and strategy.anchor_target in anchors:
+            by_anchor.setdefault((strategy.anchor_target or "", strategy.anchor_position), []).append(row)
         else:
-            rows.append(LayoutRow(kind="anchor", name=anchor, role=node.role, excerpt=_shorten(node.content)))
-        rows += map(_message_row, _sort_by_order(by_anchor.get((anchor, "after"), ())))
+            in_list_order.append((node, row))
+    for node, row in in_list_order:
+        anchor = node.anchor or ""
+        rows += _by_order(by_anchor.get((anchor, "before"), ()))
+        rows += _history_rows(node.role, by_depth, language) if anchor == "chat_history" else [row]
+        rows += _by_order(by_anchor.get((anchor, "after"), ()))
     disabled = (node for node in preset.nodes if not node.enabled)
     rows += [LayoutRow(kind="off", name=node.id or node.type, excerpt=_shorten(node.content)) for node in disabled]
     return rows
 
 
-def describe_condition(condition: Condition) -> str:
+def describe_condition(condition: Condition, language: str = "en") -> str:
     """Describe a condition in a few words."""
-    parts: list[str] = []
+    parts: list[Message] = []
     if condition.keywords:
-        names = {"any": "mentions", "all": "mentions all of", "none": "does not mention"}
-        parts.append(f"{names[condition.logic]} {', '.join(condition.keywords)}")
+        names = join_names(condition.keywords)
+        match condition.logic:
+            case "any":
+                parts.append(message("mentions {names}", names=names))
+            case "all":
+                parts.append(message("mentions all of {names}", names=names))
+            case "none":
+                parts.append(message("does not mention {names}", names=names))
     if condition.pattern:
-        parts.append(f"matches {condition.pattern}")
+        parts.append(message("matches {pattern}", pattern=condition.pattern))
     least, most = max(condition.min_messages or 0, condition.delay), condition.max_messages
-    if least or most is not None:
-        parts.append(f"{least} to {most} messages" if most is not None else f"from {least} messages on")
+    if most is not None:
+        parts.append(message("{least} to {most} messages", least=least, most=most))
+    elif least:
+        parts.append(message("from {least} messages on", least=least))
     if condition.modes:
-        parts.append(f"in {', '.join(condition.modes)}")
+        parts.append(message("in {modes}", modes=join_names(condition.modes)))
     if condition.models:
-        parts.append(f"for {', '.join(condition.models)}")
+        parts.append(message("for {models}", models=join_names(condition.models)))
     if condition.probability < 100:
-        parts.append(f"{condition.probability:g} % of the time")
+        parts.append(message("{percent:g} % of the time", percent=condition.probability))
     if condition.sticky:
-        parts.append(f"lasts {condition.sticky}")
+        parts.append(message("lasts {messages}", messages=condition.sticky))
     if condition.cooldown:
-        parts.append(f"rests {condition.cooldown}")
+        parts.append(message("rests {messages}", messages=condition.cooldown))
     if condition.group:
-        parts.append(f"one of {condition.group}")
-    return "; ".join(parts)
+        parts.append(message("one of {group}", group=condition.group))
+    return message("; ").render(language).join(part.render(language) for part in parts)
 
 
-def _history_rows(node: Node, by_depth: Mapping[int, Sequence[Node]]) -> list[LayoutRow]:
+def _history_rows(role: str, by_depth: Mapping[int, Sequence[LayoutRow]], language: str) -> list[LayoutRow]:
     """The conversation, oldest message first, with the messages injected at each depth."""
-    rows = [LayoutRow(kind="history", name="chat_history", role=node.role, note="older messages")]
-    previous_depth: int | None = None
-    for depth in sorted(by_depth, reverse=True):
-        if previous_depth is not None and previous_depth - depth:
-            rows.append(_count_row(node, previous_depth - depth, with_input=depth == 0))
-        rows += map(_message_row, _sort_by_order(by_depth[depth]))
-        previous_depth = depth
-    if previous_depth:
-        rows.append(_count_row(node, previous_depth, with_input=True))
+
+    def history_row(note: Message) -> LayoutRow:
+        return LayoutRow(kind="history", name="chat_history", role=role, note=note.render(language))
+
+    rows = [history_row(message("older messages"))]
+    depths = sorted(by_depth, reverse=True)
+    for depth, next_depth in zip_longest(depths, depths[1:], fillvalue=0):
+        rows += _by_order(by_depth[depth])
+        if depth > next_depth:
+            note = plural(depth - next_depth, "{count} message", "{count} messages")
+            rows.append(history_row(note if next_depth else message("{messages}, the input last", messages=note)))
     return rows
 
 
-def _count_row(node: Node, count: int, *, with_input: bool) -> LayoutRow:
-    note = ("1 message" if count == 1 else f"{count} messages") + (", the input last" if with_input else "")
-    return LayoutRow(kind="history", name="chat_history", role=node.role, note=note)
-
-
-def _message_row(node: Node, note: str = "") -> LayoutRow:
-    strategy = node.injection_strategy
+def _message_row(node: Node, anchors: Collection[str], language: str) -> LayoutRow:
+    strategy, note = node.injection_strategy or InjectionStrategy(), ""
+    if strategy.depth is None and strategy.anchor_target is not None and strategy.anchor_target not in anchors:
+        sentence = message(
+            "the anchor {anchor!r} is not here, so it stands where it is listed", anchor=strategy.anchor_target
+        )
+        note = sentence.render(language)
     return LayoutRow(
         kind="message",
         name=node.id,
         role=node.role,
         excerpt=_shorten(node.content),
-        depth=strategy.depth if strategy is not None else None,
-        order=strategy.order if strategy is not None else None,
-        condition=describe_condition(node.condition) if node.condition is not None else "",
+        depth=strategy.depth,
+        order=strategy.order if node.injection_strategy is not None else None,
+        condition=describe_condition(node.condition, language) if node.condition is not None else "",
         note=note,
     )
 
 
-def _sort_by_order(nodes: Sequence[Node]) -> list[Node]:
-    return sorted(nodes, key=lambda node: -(node.injection_strategy.order if node.injection_strategy else 0))
-
-
-def _missing_anchor_note(node: Node, anchors: Collection[str]) -> str:
-    strategy = node.injection_strategy
-    if strategy is None or strategy.anchor_target is None or strategy.anchor_target in anchors:
-        return ""
-    return f"the anchor {strategy.anchor_target!r} is not here, so it stands where it is listed"
+def _by_order(rows: Iterable[LayoutRow]) -> list[LayoutRow]:
+    """The highest order first; equal ones as they are listed."""
+    return sorted(rows, key=lambda row: -(row.order or 0))
 
 
 def _shorten(content: str) -> str:

@@ -35,7 +35,7 @@ def write_page() -> str:
 
 def _write_groups() -> Iterator[str]:
     for group, title in GROUPS.items():
-        yield f"## {title['en']}\n"
+        yield f"## {title}\n"
         yield "| Setting | Values | Default | Set by | Meaning |"
         yield "|---|---|---|---|---|"
         for definition in SETTINGS.values():
@@ -46,7 +46,7 @@ def _write_groups() -> Iterator[str]:
 
 def _write_row(definition: SettingDefinition) -> str:
     default = definition.default
-    shown = definition.without_value["en"] if default is None else f"`{json.dumps(default)}`"
+    shown = str(definition.without_value) if default is None else f"`{json.dumps(default)}`"
     scopes = [
         f"machine (`{definition.variable}`)" if scope == "machine" else scope
         for scope in SCOPES
@@ -55,10 +55,10 @@ def _write_row(definition: SettingDefinition) -> str:
     former = f" Formerly `{'`, `'.join(definition.aliases)}`." if definition.aliases else ""
     cells = (
         f"`{definition.name}`",
-        definition.describe_values(),
+        str(definition.describe_values()),
         shown,
         ", ".join(scopes),
-        definition.sentence["en"] + former,
+        f"{definition.sentence}{former}",
     )
     return f"| {' | '.join(cells)} |"
 

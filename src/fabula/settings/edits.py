@@ -17,8 +17,9 @@ from msgspec import Struct
 from sqlalchemy import Row, Table
 
 from fabula.context.budget import BudgetProfile, Limits
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import Message, message
 from fabula.settings.registry import (
     SETTINGS,
     SettingDefinition,
@@ -30,11 +31,12 @@ from fabula.settings.registry import (
 from fabula.settings.tables import budgets
 from fabula.settings.values import TABLES, read_budget_values
 from fabula.store.save.secrets import is_secret_name
+from fabula.store.schema import table_info
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _MAX_BYTES = 100_000  # of one value
-_KEYS = "Keys live in the OS keyring or the environment, never in the store."
+_KEYS = message("Keys live in the OS keyring or the environment, never in the store.")
 
 
 class StoredBudget(Struct, frozen=True, kw_only=True):
@@ -66,13 +68,20 @@ def set_value(
     """Set a setting for the project or the person; return its new version. One that is not set has version 0."""
     _check_storable(name, value)
     if is_reserved(name):
-        return _write_row(tx, name, value, scope, expected)
-    definition = _find(name)
+        return _put(tx, _table(scope), {"name": name}, {"value": value, "changed": current_timestamp()}, expected)
+    try:
+        definition = find_setting(name)
+    except FabulaError as error:
+        if not is_secret_name(name):
+            raise
+        raise FabulaError(error.code, message("{sentence} {keys}", sentence=error.message, keys=_KEYS)) from error
     check_scope(definition, scope)
     definition.check(value)
     if definition.budget_path:
         return _write_to_budget(tx, definition, value, expected)
-    return _write_row(tx, definition.name, value, scope, expected)
+    return _put(
+        tx, _table(scope), {"name": definition.name}, {"value": value, "changed": current_timestamp()}, expected
+    )
 
 
 def reset(tx: WriteTransaction, name: str, *, scope: SettingScope = "project") -> None:
@@ -96,12 +105,12 @@ def check_scope(definition: SettingDefinition, scope: SettingScope) -> None:
     """Refuse to set a setting in a scope that it does not have, with the way to set it."""
     if scope in definition.scopes:
         return
-    name = definition.name
+    sentence = message("{name} belongs to this machine: set {variable} in the environment.")
     if "person" in definition.scopes:
-        raise refuse(f"{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.")
-    if "project" in definition.scopes:
-        raise refuse(f"{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.")
-    raise refuse(f"{name} belongs to this machine: set {definition.variable} in the environment.")
+        sentence = message("{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.")
+    elif "project" in definition.scopes:
+        sentence = message("{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.")
+    raise refuse(Message(sentence.template, {"name": definition.name, "variable": definition.variable}))
 
 
 def read_stored(reading: ReadTransaction, name: str, *, scope: SettingScope = "project") -> StoredSetting | None:
@@ -119,14 +128,7 @@ def list_stored(reading: ReadTransaction, *, scope: SettingScope = "project") ->
 def read_budget(reading: ReadTransaction) -> StoredBudget:
     """Read the project's budget, or the default one."""
     row = reading.row(budgets)
-    if row is None:
-        return StoredBudget()
-    return StoredBudget(
-        profile=msgspec.convert(row.profile, BudgetProfile),
-        limits=msgspec.convert(row.limits, Limits),
-        version=row.version,
-        changed=row.changed,
-    )
+    return StoredBudget() if row is None else msgspec.convert(row._mapping, StoredBudget)
 
 
 def update_budget(
@@ -139,36 +141,37 @@ def update_budget(
     values: dict[str, Any] = {"profile": msgspec.to_builtins(profile), "changed": current_timestamp()}
     if limits is not None:
         values["limits"] = msgspec.to_builtins(limits)
-    if tx.row(budgets) is not None:
-        return tx.update_row(budgets, {}, values, expected=expected)
-    _check_unset(expected, Code.BUDGET_CONFLICT, "budget of its own")
-    tx.insert(budgets, values)
-    return 1
+    return _put(tx, budgets, {}, values, expected)
 
 
-def _write_row(tx: WriteTransaction, name: str, value: Any, scope: SettingScope, expected: int | None) -> int:
-    table = _table(scope)
-    values = {"value": value, "changed": current_timestamp()}
-    if tx.row(table, name=name) is not None:
-        return tx.update_row(table, {"name": name}, values, expected=expected)
-    _check_unset(expected, Code.STORE_CONFLICT, f"setting {name!r}")
-    tx.insert(table, {"name": name, **values})
+def _put(
+    tx: WriteTransaction, table: Table, key: Mapping[str, Any], values: Mapping[str, Any], expected: int | None
+) -> int:
+    """Update a row or insert it; return its version. A row that is not there has version 0."""
+    if tx.row(table, **key) is not None:
+        return tx.update_row(table, key, values, expected=expected)
+    if expected:
+        raise FabulaError(
+            table_info(table).conflict_code,
+            message(
+                "It was reset since you loaded version {expected}. Load it again. Nothing was changed.",
+                expected=expected,
+            ),
+            current=0,
+            expected=expected,
+        )
+    tx.insert(table, {**key, **values})
     return 1
 
 
 def _write_to_budget(tx: WriteTransaction, definition: SettingDefinition, value: Any, expected: int | None) -> int:
     """Set one number of the project's budget."""
-    budget = read_budget(tx)
-    parts: dict[str, Any] = {
-        "profile": msgspec.to_builtins(budget.profile),
-        "limits": msgspec.to_builtins(budget.limits),
-    }
-    target = parts
+    target = budget = msgspec.to_builtins(read_budget(tx))
     for key in definition.budget_path[:-1]:
         target = target[key]
     target[definition.budget_path[-1]] = value
-    profile = msgspec.convert(parts["profile"], BudgetProfile)
-    return update_budget(tx, profile, expected=expected, limits=msgspec.convert(parts["limits"], Limits))
+    changed = msgspec.convert(budget, StoredBudget)
+    return update_budget(tx, changed.profile, expected=expected, limits=changed.limits)
 
 
 def _check_limits(limits: Limits) -> None:
@@ -183,50 +186,45 @@ def _check_limits(limits: Limits) -> None:
 
 
 def _stored(row: Row[Any]) -> StoredSetting:
-    return StoredSetting(name=row.name, value=row.value, version=row.version, changed=row.changed)
+    return msgspec.convert(row._mapping, StoredSetting)
 
 
 def _table(scope: SettingScope) -> Table:
     table = TABLES.get(scope)
     if table is None:
-        raise refuse(f"The store keeps settings of projects and persons, not of {scope!r}.")
+        raise refuse(message("The store keeps settings of projects and persons, not of {scope!r}.", scope=scope))
     return table
-
-
-def _check_unset(expected: int | None, code: Code, what: str) -> None:
-    if expected:
-        raise FabulaError(
-            code,
-            f"There is no {what} (any more), and you have version {expected}. Load it again. Nothing was changed.",
-            current=0,
-            expected=expected,
-        )
 
 
 def _check_storable(name: str, value: Any) -> None:
     """Refuse names and values that the store cannot or must not keep."""
     if not _NAME.fullmatch(name):
-        raise refuse(f"{name[:100]!r} is no name of a setting: it has letters, digits, `.`, `_`, `-`, a letter first.")
+        raise refuse(
+            message(
+                "{name!r} is no name of a setting: it has letters, digits, `.`, `_`, `-`, a letter first.",
+                name=name[:100],
+            )
+        )
     if value is None:
-        raise refuse(f"{name!r} was given no value. To return to the default, reset it.")
+        raise refuse(message("{name!r} was given no value. To return to the default, reset it.", name=name))
     try:
         length = len(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise refuse(f"The value of {name!r} cannot be written as JSON: {error}.") from error
+        raise refuse(
+            message("The value of {name!r} cannot be written as JSON: {error}.", name=name, error=error)
+        ) from error
     if length > _MAX_BYTES:
-        raise refuse(f"The value of {name!r} takes {length} bytes, and a setting may take {_MAX_BYTES}.")
-    for inner in _list_names(value):
-        if is_secret_name(inner):
-            raise refuse(f"{inner!r} looks like a secret. {_KEYS}")
-
-
-def _find(name: str) -> SettingDefinition:
-    try:
-        return find_setting(name)
-    except FabulaError as error:
-        if not is_secret_name(name):
-            raise
-        raise refuse(f"{error.sentence.removesuffix(' Nothing was changed.')} {_KEYS}") from error
+        raise refuse(
+            message(
+                "The value of {name!r} takes {length} bytes, and a setting may take {limit}.",
+                name=name,
+                length=length,
+                limit=_MAX_BYTES,
+            )
+        )
+    secret = next(filter(is_secret_name, _list_names(value)), None)
+    if secret is not None:
+        raise refuse(message("{name!r} looks like a secret. {keys}", name=secret, keys=_KEYS))
 
 
 def _list_names(value: Any) -> Iterator[str]:

@@ -19,19 +19,19 @@ from msgspec import Struct
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
-from fabula.core.view import Language
+from fabula.core.messages import Message, join_alternatives, message
 
 SettingScope = Literal["project", "person", "machine"]
 SettingKind = Literal["bool", "int", "float", "text", "choice", "table"]
 SCOPES: tuple[SettingScope, ...] = ("project", "person", "machine")  # the first that has a value decides
 
-GROUPS: Mapping[str, Mapping[Language, str]] = {
-    "history": {"en": "History and recaps", "zh": "对话历史与回顾"},
-    "context": {"en": "What enters a prompt", "zh": "进入提示词的内容"},
-    "budget": {"en": "How a window is divided", "zh": "上下文窗口的分配"},
-    "limits": {"en": "Limits", "zh": "上限"},
-    "models": {"en": "Models and money", "zh": "模型与费用"},
-    "judge": {"en": "Judging answers", "zh": "审校"},
+GROUPS = {
+    "history": message("History and recaps"),
+    "context": message("What enters a prompt"),
+    "budget": message("How a window is divided"),
+    "limits": message("Limits"),
+    "models": message("Models and money"),
+    "judge": message("Judging answers"),
 }
 
 # Rows of these names are kept among a project's settings by other parts of the program. Nobody sets them by hand.
@@ -45,9 +45,9 @@ class SettingDefinition(Struct, frozen=True, kw_only=True):
     group: str
     kind: SettingKind
     scopes: tuple[SettingScope, ...]
-    sentence: Mapping[Language, str]
+    sentence: Message
     default: Any = None  # None: `without_value` says what happens then
-    without_value: Mapping[Language, str] = {}
+    without_value: Message | None = None
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
@@ -55,24 +55,21 @@ class SettingDefinition(Struct, frozen=True, kw_only=True):
     variable: str = ""  # the environment variable that sets it for the machine
     budget_path: tuple[str, ...] = ()  # where the project's budget keeps it; empty for a row of its own
 
-    def describe_values(self, language: Language = "en") -> str:
+    def describe_values(self) -> Message:
         """Say which values it takes: `a whole number from 1 to 1,000`."""
-        chinese = language == "zh"
         match self.kind:
             case "bool":
-                return "true 或 false" if chinese else "true or false"
+                return message("true or false")
             case "choice":
-                first, last = ", ".join(self.choices[:-1]), self.choices[-1]
-                return f"{first.replace(', ', '、')} 或 {last}" if chinese else f"{first} or {last}"
+                return join_alternatives(self.choices)
             case "text":
-                return "文本" if chinese else "a text"
+                return message("a text")
             case "table":
-                return "JSON 对象" if chinese else "a JSON object"
-            case _:
-                low, high = f"{self.minimum:,.10g}", f"{self.maximum:,.10g}"
-                if chinese:
-                    return f"{low} 到 {high} 的{'整数' if self.kind == 'int' else '数'}"
-                return f"{'a whole number' if self.kind == 'int' else 'a number'} from {low} to {high}"
+                return message("a JSON object")
+            case "int":
+                return message("a whole number from {low:,} to {high:,}", low=self.minimum, high=self.maximum)
+            case "float":
+                return message("a number from {low:,.10g} to {high:,.10g}", low=self.minimum, high=self.maximum)
 
     def accepts(self, value: object) -> bool:
         """Tell whether a value has the right kind and lies within the bounds."""
@@ -98,7 +95,11 @@ class SettingDefinition(Struct, frozen=True, kw_only=True):
     def check(self, value: object) -> None:
         """Refuse a value that this setting does not take."""
         if not self.accepts(value):
-            raise refuse(f"{self.name} is {self.describe_values()}, not {_shorten(value)}.")
+            shown = repr(value)
+            shown = shown if len(shown) <= 80 else shown[:79] + "…"
+            raise refuse(
+                message("{name} is {values}, not {value}.", name=self.name, values=self.describe_values(), value=shown)
+            )
 
 
 _PROJECT: tuple[SettingScope, ...] = ("project",)
@@ -115,10 +116,7 @@ _HISTORY = (
         default=True,
         scopes=_PROJECT,
         aliases=("history.recaps",),
-        sentence={
-            "en": "Whether conversations are summarised in the background; messages are recorded either way.",
-            "zh": "是否在后台概括对话；无论开关，消息都会照常记录。",
-        },
+        sentence=message("Whether conversations are summarised in the background; messages are recorded either way."),
     ),
     SettingDefinition(
         name="History.SummaryEveryNRounds",
@@ -129,10 +127,7 @@ _HISTORY = (
         maximum=1000,
         scopes=_PROJECT,
         aliases=("history.summaryEveryNRounds",),
-        sentence={
-            "en": "After how many rounds of a conversation a summary is made.",
-            "zh": "每隔多少轮对话生成一次小结。",
-        },
+        sentence=message("After how many rounds of a conversation a summary is made."),
     ),
     SettingDefinition(
         name="History.RecapUpdateEveryRounds",
@@ -143,10 +138,7 @@ _HISTORY = (
         maximum=10_000,
         scopes=_PROJECT,
         aliases=("history.recapUpdateEveryRounds",),
-        sentence={
-            "en": "After how many rounds the summaries are combined into one recap.",
-            "zh": "每隔多少轮把小结合并成一条前情回顾。",
-        },
+        sentence=message("After how many rounds the summaries are combined into one recap."),
     ),
     SettingDefinition(
         name="History.RecapDictMaxEntries",
@@ -157,11 +149,10 @@ _HISTORY = (
         maximum=10_000,
         scopes=_PROJECT,
         aliases=("history.recapMaxEntries",),
-        sentence={
-            "en": "How many recaps a conversation keeps, the oldest going first; 1 keeps the newest only, "
-            "0 or less keeps all.",
-            "zh": "每个对话保留多少条前情回顾，超出时先去掉最旧的；1 表示只保留最新一条，0 或负数表示全部保留。",
-        },
+        sentence=message(
+            "How many recaps a conversation keeps, the oldest going first; 1 keeps the newest only, "
+            "0 or less keeps all."
+        ),
     ),
     SettingDefinition(
         name="History.RecapMaxChars",
@@ -172,10 +163,7 @@ _HISTORY = (
         maximum=20_000,
         scopes=_PROJECT,
         aliases=("history.recapMaxChars",),
-        sentence={
-            "en": "How many characters one summary or recap may have.",
-            "zh": "一条小结或前情回顾最多有多少个字符。",
-        },
+        sentence=message("How many characters one summary or recap may have."),
     ),
     SettingDefinition(
         name="History.Budget.MaxLatencyMs",
@@ -186,10 +174,7 @@ _HISTORY = (
         maximum=600_000,
         scopes=_PROJECT,
         aliases=("budget.maxLatencyMs",),
-        sentence={
-            "en": "How many milliseconds the model may take for one summary or recap.",
-            "zh": "模型生成一条小结或前情回顾最多可用多少毫秒。",
-        },
+        sentence=message("How many milliseconds the model may take for one summary or recap."),
     ),
     SettingDefinition(
         name="maxHistoryTokens",
@@ -198,14 +183,8 @@ _HISTORY = (
         minimum=0,
         maximum=1_000_000,
         scopes=_BOTH,
-        sentence={
-            "en": "How many tokens of the conversation a prompt shows, the newest messages first.",
-            "zh": "提示词中最多放入多少词元的对话历史，优先放最新的消息。",
-        },
-        without_value={
-            "en": "as the recipe says: novel 1000, character-chat 4000, chat as many as fit",
-            "zh": "由配方决定：novel 为 1000，character-chat 为 4000，chat 放得下多少就放多少",
-        },
+        sentence=message("How many tokens of the conversation a prompt shows, the newest messages first."),
+        without_value=message("as the recipe says: novel 1000, character-chat 4000, chat as many as fit"),
     ),
 )
 
@@ -215,15 +194,11 @@ _CONTEXT = (
         group="context",
         kind="bool",
         scopes=_BOTH,
-        sentence={
-            "en": "Whether an entry that is first noticed in this request stands behind the text until the window "
-            "next moves, so that the cached part of the prompt stays as it is.",
-            "zh": "本次请求中才首次出现的条目是否先放在正文之后，直到窗口下一次移动，以便提示词的缓存部分保持不变。",
-        },
-        without_value={
-            "en": "as the recipe says: off for novels, on for chats",
-            "zh": "由配方决定：小说关闭，聊天开启",
-        },
+        sentence=message(
+            "Whether an entry that is first noticed in this request stands behind the text until the window "
+            "next moves, so that the cached part of the prompt stays as it is."
+        ),
+        without_value=message("as the recipe says: off for novels, on for chats"),
     ),
     SettingDefinition(
         name="codex.relationDepth",
@@ -233,10 +208,7 @@ _CONTEXT = (
         minimum=0,
         maximum=5,
         scopes=_BOTH,
-        sentence={
-            "en": "How many steps of relations bring further codex entries along; 0 brings none.",
-            "zh": "沿关系最多带入几层相关的设定条目；0 表示不带入。",
-        },
+        sentence=message("How many steps of relations bring further codex entries along; 0 brings none."),
     ),
     SettingDefinition(
         name="search.embedding",
@@ -246,16 +218,15 @@ _CONTEXT = (
         choices=("off", "auto", "local", "endpoint"),
         scopes=SCOPES,
         variable="FABULA_EMBEDDING",
-        sentence={
-            "en": "Whether search compares passages by meaning too: not at all, with whatever is there, with the "
-            "model on this machine, or with a server.",
-            "zh": "搜索是否也按语义比较段落：不比较、有什么用什么、用本机模型，或用服务器。",
-        },
+        sentence=message(
+            "Whether search compares passages by meaning too: not at all, with whatever is there, with the "
+            "model on this machine, or with a server."
+        ),
     ),
 )
 
 
-def _share(layer: str, noun: Mapping[Language, str]) -> Iterable[SettingDefinition]:
+def _share(layer: str, title: Message) -> Iterable[SettingDefinition]:
     """The share of the budget of one layer, and its guaranteed minimum."""
     share = getattr(_PROFILE, layer)
     yield SettingDefinition(
@@ -267,10 +238,9 @@ def _share(layer: str, noun: Mapping[Language, str]) -> Iterable[SettingDefiniti
         maximum=1,
         scopes=_PROJECT,
         budget_path=("profile", layer, "ratio"),
-        sentence={
-            "en": f"Which share of the budget {noun['en']} may count on; the four shares add up to 1 at most.",
-            "zh": f"{noun['zh']}占预算的份额；四层份额之和不超过 1。",
-        },
+        sentence=message(
+            "Which share of the budget {layer} may count on; the four shares add up to 1 at most.", layer=title
+        ),
     )
     yield SettingDefinition(
         name=f"budget.{layer}.minimum",
@@ -281,18 +251,15 @@ def _share(layer: str, noun: Mapping[Language, str]) -> Iterable[SettingDefiniti
         maximum=10_000_000,
         scopes=_PROJECT,
         budget_path=("profile", layer, "minimum"),
-        sentence={
-            "en": f"How many tokens are guaranteed to {noun['en']} while the window has room.",
-            "zh": f"窗口有余量时，保证给{noun['zh']}的词元数。",
-        },
+        sentence=message("How many tokens are guaranteed to {layer} while the window has room.", layer=title),
     )
 
 
 _BUDGET = (
-    *_share("rules", {"en": "rules", "zh": "规则层"}),
-    *_share("settings", {"en": "settings", "zh": "设定层"}),
-    *_share("retrieved", {"en": "retrieved fragments", "zh": "检索层"}),
-    *_share("immediate", {"en": "the immediate text", "zh": "当前层"}),
+    *_share("rules", message("the rules")),
+    *_share("settings", message("preferences and style")),
+    *_share("retrieved", message("retrieved texts")),
+    *_share("immediate", message("the immediate text")),
     SettingDefinition(
         name="budget.outputReserve.share",
         group="budget",
@@ -302,10 +269,7 @@ _BUDGET = (
         maximum=1,
         scopes=_PROJECT,
         budget_path=("profile", "reply_ratio"),
-        sentence={
-            "en": "Which share of the window is kept free for the answer.",
-            "zh": "为回答预留窗口的多大份额。",
-        },
+        sentence=message("Which share of the window is kept free for the answer."),
     ),
     SettingDefinition(
         name="budget.outputReserve.maximum",
@@ -316,10 +280,7 @@ _BUDGET = (
         maximum=10_000_000,
         scopes=_PROJECT,
         budget_path=("profile", "reply_most"),
-        sentence={
-            "en": "How many tokens are kept free for the answer at most.",
-            "zh": "为回答最多预留多少词元。",
-        },
+        sentence=message("How many tokens are kept free for the answer at most."),
     ),
 )
 
@@ -333,10 +294,7 @@ _LIMIT_SETTINGS = (
         maximum=100_000_000,
         scopes=_PROJECT,
         budget_path=("limits", "input_tokens"),
-        sentence={
-            "en": "How many tokens may be gathered for one prompt; more is refused (CONTEXT_INPUT_TOO_LARGE).",
-            "zh": "一次提示词最多收集多少词元；超出则拒绝（CONTEXT_INPUT_TOO_LARGE）。",
-        },
+        sentence=message("How many tokens may be gathered for one prompt; more is refused (CONTEXT_INPUT_TOO_LARGE)."),
     ),
     SettingDefinition(
         name="limits.retrievedChunks",
@@ -347,10 +305,7 @@ _LIMIT_SETTINGS = (
         maximum=100_000,
         scopes=_PROJECT,
         budget_path=("limits", "retrieved_chunks"),
-        sentence={
-            "en": "How many retrieved fragments a prompt is chosen from; the best are kept.",
-            "zh": "一次提示词最多从多少个检索片段中选取；保留最好的。",
-        },
+        sentence=message("How many retrieved fragments a prompt is chosen from; the best are kept."),
     ),
     SettingDefinition(
         name="limits.constraints",
@@ -360,10 +315,7 @@ _LIMIT_SETTINGS = (
         minimum=1,
         maximum=10_000,
         scopes=_PROJECT,
-        sentence={
-            "en": "How many constraints a project may have; the next one is refused (CONSTRAINT_LIMIT).",
-            "zh": "一个项目最多有多少条约束；再多则拒绝（CONSTRAINT_LIMIT）。",
-        },
+        sentence=message("How many constraints a project may have; the next one is refused (CONSTRAINT_LIMIT)."),
     ),
     SettingDefinition(
         name="limits.assembliesAtOnce",
@@ -375,10 +327,7 @@ _LIMIT_SETTINGS = (
         scopes=_MACHINE,
         variable="FABULA_ASSEMBLIES_AT_ONCE",
         budget_path=("limits", "at_once"),
-        sentence={
-            "en": "How many prompts of one document are assembled at once in one process.",
-            "zh": "同一进程中一个文档最多同时组装多少个提示词。",
-        },
+        sentence=message("How many prompts of one document are assembled at once in one process."),
     ),
     SettingDefinition(
         name="limits.assembliesWaiting",
@@ -390,10 +339,9 @@ _LIMIT_SETTINGS = (
         scopes=_MACHINE,
         variable="FABULA_ASSEMBLIES_WAITING",
         budget_path=("limits", "waiting"),
-        sentence={
-            "en": "How many more requests of one document may wait; the next is refused (CONTEXT_BACKPRESSURE).",
-            "zh": "一个文档最多还有多少个请求排队；再多则拒绝（CONTEXT_BACKPRESSURE）。",
-        },
+        sentence=message(
+            "How many more requests of one document may wait; the next is refused (CONTEXT_BACKPRESSURE)."
+        ),
     ),
     SettingDefinition(
         name="limits.sourceSeconds",
@@ -405,10 +353,9 @@ _LIMIT_SETTINGS = (
         scopes=_MACHINE,
         variable="FABULA_SOURCE_SECONDS",
         budget_path=("limits", "source_seconds"),
-        sentence={
-            "en": "How many seconds a source that waits for something outside has; then the prompt goes without it.",
-            "zh": "需要等待外部的来源最多有多少秒；超时则不等它。",
-        },
+        sentence=message(
+            "How many seconds a source that waits for something outside has; then the prompt goes without it."
+        ),
     ),
     SettingDefinition(
         name="limits.sourceFragments",
@@ -420,10 +367,7 @@ _LIMIT_SETTINGS = (
         scopes=_MACHINE,
         variable="FABULA_SOURCE_FRAGMENTS",
         budget_path=("limits", "source_fragments"),
-        sentence={
-            "en": "How many fragments one source may offer for a prompt.",
-            "zh": "一个来源最多为一次提示词提供多少个片段。",
-        },
+        sentence=message("How many fragments one source may offer for a prompt."),
     ),
 )
 
@@ -433,37 +377,27 @@ _MODELS = (
         group="models",
         kind="text",
         scopes=_PERSON,
-        sentence={
-            "en": "Which provider writes, unless a command names another.",
-            "zh": "由哪个提供方写作，除非命令另行指定。",
-        },
-        without_value={
-            "en": "the first one with a key, else the model on this machine, else the clipboard",
-            "zh": "第一个有密钥的提供方，否则用本机模型，否则用剪贴板",
-        },
+        sentence=message("Which provider writes, unless a command names another."),
+        without_value=message("the first one with a key, else the model on this machine, else the clipboard"),
     ),
     SettingDefinition(
         name="llm.model",
         group="models",
         kind="text",
         scopes=_BOTH,
-        sentence={
-            "en": "Which model of that provider writes, unless a command names another.",
-            "zh": "用该提供方的哪个模型写作，除非命令另行指定。",
-        },
-        without_value={"en": "the provider's usual model", "zh": "该提供方的常用模型"},
+        sentence=message("Which model of that provider writes, unless a command names another."),
+        without_value=message("the provider's usual model"),
     ),
     SettingDefinition(
         name="llm.prices",
         group="models",
         kind="table",
         scopes=_PERSON,
-        sentence={
-            "en": "Prices that differ from the list: by model, `input`, `output`, `cached` and `written` per million "
-            "tokens, and `currency`.",
-            "zh": "与价目表不同的价格：按模型给出每百万词元的 input、output、cached、written，以及 currency。",
-        },
-        without_value={"en": "the list prices", "zh": "价目表的价格"},
+        sentence=message(
+            "Prices that differ from the list: by model, `input`, `output`, `cached` and `written` per million "
+            "tokens, and `currency`."
+        ),
+        without_value=message("the list prices"),
     ),
     SettingDefinition(
         name="History.Budget.MonthlyBudgetUSD",
@@ -475,10 +409,9 @@ _MODELS = (
         scopes=("person", "machine"),
         variable="FABULA_MONTHLY_BUDGET_USD",
         aliases=("jobs.monthlyBudget",),
-        sentence={
-            "en": "How many dollars background work may cost in each of your projects per calendar month (UTC).",
-            "zh": "每个自然月（UTC）后台工作在你的每个项目中最多可花多少美元。",
-        },
+        sentence=message(
+            "How many dollars background work may cost in each of your projects per calendar month (UTC)."
+        ),
     ),
     SettingDefinition(
         name="runs.keepPrompts",
@@ -486,10 +419,7 @@ _MODELS = (
         kind="bool",
         default=False,
         scopes=_PERSON,
-        sentence={
-            "en": "Whether the whole prompt of every run is kept on record.",
-            "zh": "是否在记录中保留每次运行的完整提示词。",
-        },
+        sentence=message("Whether the whole prompt of every run is kept on record."),
     ),
 )
 
@@ -501,11 +431,9 @@ _JUDGE = (
         default="flag",
         choices=("off", "flag", "regenerate"),
         scopes=_BOTH,
-        sentence={
-            "en": "What happens with an answer that breaks a constraint: nothing, it is marked, or it is written "
-            "again.",
-            "zh": "回答违反约束时怎么办：不处理、标出来，或重写。",
-        },
+        sentence=message(
+            "What happens with an answer that breaks a constraint: nothing, it is marked, or it is written again."
+        ),
     ),
     SettingDefinition(
         name="judge.tries",
@@ -515,10 +443,7 @@ _JUDGE = (
         minimum=0,
         maximum=5,
         scopes=_BOTH,
-        sentence={
-            "en": "How many times an answer is written again at most.",
-            "zh": "回答最多重写几次。",
-        },
+        sentence=message("How many times an answer is written again at most."),
     ),
     SettingDefinition(
         name="judge.withModel",
@@ -526,10 +451,7 @@ _JUDGE = (
         kind="bool",
         default=False,
         scopes=_BOTH,
-        sentence={
-            "en": "Whether the model judges answers too, beside what a program can check.",
-            "zh": "除程序可检查的之外，是否也让模型审校回答。",
-        },
+        sentence=message("Whether the model judges answers too, beside what a program can check."),
     ),
 )
 
@@ -544,8 +466,10 @@ def find_setting(name: str) -> SettingDefinition:
     found = _BY_ANY_NAME.get(name.strip().lower())
     if found is None:
         nearest = suggest_names(name)
-        hint = f" Did you mean {' or '.join(nearest)}?" if nearest else " `fabula setting list` shows all of them."
-        raise refuse(f"There is no setting {name[:100]!r}.{hint}")
+        hint = message(" `fabula setting list` shows all of them.")
+        if nearest:
+            hint = message(" Did you mean {names}?", names=join_alternatives(nearest))
+        raise refuse(message("There is no setting {name!r}.{hint}", name=name[:100], hint=hint))
     return found
 
 
@@ -566,11 +490,6 @@ def is_reserved(name: str) -> bool:
     return name.startswith(RESERVED_PREFIXES)
 
 
-def refuse(sentence: str) -> FabulaError:
+def refuse(sentence: Message | str) -> FabulaError:
     """Make the refusal of a setting."""
-    return FabulaError(Code.SETTING_INVALID, f"{sentence} Nothing was changed.")
-
-
-def _shorten(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:79] + "…"
+    return FabulaError(Code.SETTING_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))

@@ -141,24 +141,15 @@ def list_settings(
 def report_setting(values: SettingValues, name: str, language: Language = "en") -> SettingReport:
     """Describe one setting and its value."""
     definition, found = SETTINGS[name], values.resolve(name)
-    return SettingReport(
-        name=name,
-        group=definition.group,
-        kind=definition.kind,
-        value=found.value,
-        origin=found.origin,
-        default=definition.default,
-        scopes=definition.scopes,
-        sentence=definition.sentence[language],
-        accepts=definition.describe_values(language),
-        without_value=definition.without_value.get(language, ""),
-        minimum=definition.minimum,
-        maximum=definition.maximum,
-        choices=definition.choices,
-        aliases=definition.aliases,
-        variable=definition.variable,
-        unusable=found.unusable,
-    )
+    fields = msgspec.structs.asdict(definition) | {
+        "value": found.value,
+        "origin": found.origin,
+        "unusable": found.unusable,
+        "sentence": definition.sentence.render(language),
+        "accepts": definition.describe_values().render(language),
+        "without_value": "" if definition.without_value is None else definition.without_value.render(language),
+    }
+    return SettingReport(**{name: fields[name] for name in SettingReport.__struct_fields__})
 
 
 def list_unknown(reading: ReadTransaction) -> dict[SettingScope, list[str]]:

@@ -41,7 +41,8 @@ class PresetVerbs(ProjectVerbs):
     def lay_out(self, name: str = "", *, recipe: str = "novel") -> PresetLayout:
         """Show where each message of a preset lands, from the top of the prompt to its end."""
         chosen, preset = _find_recipe(recipe), self.find(name)
-        rows = make_layout(preset or NO_PRESET, chosen.preset, self._view.snapshot(UserProfile))
+        profile, language = self._view.snapshot(UserProfile), self._view.project.language
+        rows = make_layout(preset or NO_PRESET, chosen.preset, profile, language=language)
         return PresetLayout(preset, chosen.name, rows)
 
     def list_anchors(self, name: str = "") -> list[str]:

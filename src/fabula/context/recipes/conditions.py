@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from fabula.core.messages import Message, join_alternatives, join_names, message
 from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 from fabula.text.word_boundaries import contains_word
 
@@ -47,23 +48,29 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
     group: str = ""  # of the conditions of a group that hold, one is drawn
     group_weight: int = 100
 
-    def find_flaw(self) -> str | None:
+    def find_flaw(self) -> Message | None:
         """Describe what is invalid about the condition; None when it can be used."""
         if len(self.keywords) > MAX_KEYWORDS or any(len(word) > MAX_KEYWORD_CHARACTERS for word in self.keywords):
-            return f"it has more than {MAX_KEYWORDS} keywords, or one longer than {MAX_KEYWORD_CHARACTERS} characters"
+            return message(
+                "it has more than {words} keywords, or one longer than {characters} characters",
+                words=MAX_KEYWORDS,
+                characters=MAX_KEYWORD_CHARACTERS,
+            )
         if any(not word.strip() for word in self.keywords):
-            return "one of its keywords is empty"
+            return message("one of its keywords is empty")
         counts = (self.scan_depth, self.min_messages, self.max_messages, self.sticky, self.cooldown, self.delay)
         if any(count is not None and not 0 <= count <= 1_000_000 for count in (*counts, self.group_weight)):
-            return "its counts must be from 0 to 1,000,000"
+            return message("its counts must be from 0 to 1,000,000")
         if self.min_messages is not None and self.max_messages is not None and self.min_messages > self.max_messages:
-            return "it asks for more messages than it allows"
+            return message("it asks for more messages than it allows")
         if not 0 <= self.probability <= 100:
-            return f"its probability is {self.probability}; it is a percentage, from 0 to 100"
+            return message(
+                "its probability is {probability}; give a percentage from 0 to 100", probability=self.probability
+            )
         if len(self.pattern) > MAX_PATTERN_CHARACTERS:
-            return f"its pattern is longer than {MAX_PATTERN_CHARACTERS} characters"
+            return message("its pattern is longer than {characters} characters", characters=MAX_PATTERN_CHARACTERS)
         regex = _compile(self.pattern, ignore_case=not self.case_sensitive) if self.pattern else None
-        return f"its pattern cannot be used: {regex}" if isinstance(regex, str) else None
+        return message("its pattern cannot be used: {problem}", problem=regex) if isinstance(regex, str) else None
 
 
 class ConditionContext(Struct, frozen=True, kw_only=True):
@@ -87,13 +94,13 @@ class ConditionResult(Struct, frozen=True):
     """Which conditions hold, why the others do not, and the state for the next request."""
 
     met: frozenset[str]
-    unmet: Mapping[str, str]
+    unmet: Mapping[str, Message]
     active_since: Mapping[str, int]
 
 
 def evaluate_conditions(conditions: Mapping[str, Condition], context: ConditionContext) -> ConditionResult:
     """Evaluate every condition, by the name of its message."""
-    unmet: dict[str, str] = {}
+    unmet: dict[str, Message] = {}
     active_since: dict[str, int] = {}
     sticky: set[str] = set()
     met: list[str] = []
@@ -106,7 +113,10 @@ def evaluate_conditions(conditions: Mapping[str, Condition], context: ConditionC
             sticky.add(name)
             met.append(name)
         elif elapsed is not None and 0 < elapsed < ends:
-            unmet[name] = f"it rests until there are {count - elapsed + ends} messages, and there are {count}"
+            wanted = count - elapsed + ends
+            unmet[name] = message(
+                "it rests until there are {wanted} messages, and there are {count}", wanted=wanted, count=count
+            )
         elif reason := _explain_unmet(name, condition, context):
             unmet[name] = reason
             continue
@@ -117,7 +127,9 @@ def evaluate_conditions(conditions: Mapping[str, Condition], context: ConditionC
             active_since[_state_key(name, condition)] = began
     for name, winner in _draw_groups(conditions, met, sticky, context).items():
         met.remove(name)
-        unmet[name] = f"{winner} was drawn from the group {conditions[name].group!r}"
+        unmet[name] = message(
+            "{winner} was drawn from the group {group!r}", winner=winner, group=conditions[name].group
+        )
         active_since.pop(_state_key(name, conditions[name]), None)
     return ConditionResult(frozenset(met), unmet, active_since)
 
@@ -127,32 +139,33 @@ def _state_key(name: str, condition: Condition) -> str:
     return f"{name}#{sha256(msgspec.json.encode(condition)).hexdigest()[:12]}"
 
 
-def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -> str | None:
+def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -> Message | None:
     """Why a condition does not hold, the cheapest check first; None where it holds."""
-    count = context.message_count
+    count, least, most = context.message_count, condition.min_messages, condition.max_messages
     if count < condition.delay:
-        return f"it waits for {condition.delay} messages, and there are {count}"
-    if condition.min_messages is not None and count < condition.min_messages:
-        return f"it asks for {condition.min_messages} messages or more, and there are {count}"
-    if condition.max_messages is not None and count > condition.max_messages:
-        return f"it asks for {condition.max_messages} messages or fewer, and there are {count}"
+        return message("it waits for {wanted} messages, and there are {count}", wanted=condition.delay, count=count)
+    if least is not None and count < least:
+        return message("it asks for {wanted} messages or more, and there are {count}", wanted=least, count=count)
+    if most is not None and count > most:
+        return message("it asks for {wanted} messages or fewer, and there are {count}", wanted=most, count=count)
     if condition.modes and context.modes.isdisjoint(condition.modes):
-        return f"it is for {', '.join(condition.modes)}, and this is {', '.join(sorted(context.modes))}"
+        wanted, modes = join_alternatives(condition.modes), join_names(sorted(context.modes))
+        return message("it is for {wanted}, and this is {modes}", wanted=wanted, modes=modes)
     if condition.models and not any(fnmatchcase(context.model, model) for model in condition.models):
-        return f"it is for {', '.join(condition.models)}, and the model is {context.model}"
+        wanted = join_alternatives(condition.models)
+        return message("it is for {wanted}, and the model is {model}", wanted=wanted, model=context.model)
     if reason := _explain_no_match(condition, context):
         return reason
-    if condition.probability < 100:
-        drawn = _seeded_random(context, name).random() * 100
-        if drawn >= condition.probability:
-            return f"chance drew {drawn:.0f}, and it comes in below {condition.probability:g}"
+    drawn = 0.0 if condition.probability >= 100 else _seeded_random(context, name).random() * 100
+    if drawn >= condition.probability:
+        return message(
+            "chance drew {drawn:.0f}, and it comes in below {limit:g}", drawn=drawn, limit=condition.probability
+        )
     return None
 
 
-def _explain_no_match(condition: Condition, context: ConditionContext) -> str | None:
+def _explain_no_match(condition: Condition, context: ConditionContext) -> Message | None:
     """Why keywords and pattern do not match; None where they do."""
-    if not condition.keywords and not condition.pattern:
-        return None
     depth, messages = condition.scan_depth, context.messages
     texts = context.nearby_texts if depth is None else messages[max(len(messages) - depth, 0) :]
     ignore_case = not condition.case_sensitive
@@ -160,22 +173,22 @@ def _explain_no_match(condition: Condition, context: ConditionContext) -> str | 
         searched = [text.lower() for text in texts] if ignore_case else texts
         found = [word for word in condition.keywords if _is_mentioned(word.strip(), searched, ignore_case)]
         if condition.logic == "none" and found:
-            return f"{found[0]!r} is mentioned"
+            return message("{word!r} is mentioned", word=found[0])
         if condition.logic == "any" and not found:
-            return "none of its keywords is mentioned"
+            return message("none of its keywords is mentioned")
         if condition.logic == "all" and len(found) < len(condition.keywords):
-            return f"{next(word for word in condition.keywords if word not in found)!r} is not mentioned"
+            missing = next(word for word in condition.keywords if word not in found)
+            return message("{word!r} is not mentioned", word=missing)
     if not condition.pattern:
         return None
-    regex = _compile(condition.pattern, ignore_case=ignore_case)
+    regex, work = _compile(condition.pattern, ignore_case=ignore_case), WorkBudget()
     if isinstance(regex, str):
-        return f"its pattern cannot be used: {regex}"
-    work = WorkBudget()
+        return message("its pattern cannot be used: {problem}", problem=regex)
     try:
         matched = any(regex.is_found_in(RegexText(text[-MAX_SEARCHED_CHARACTERS:]), work) for text in texts)
     except TooMuchWorkError:
-        return "looking for its pattern here would take too long, so it counts as not found"
-    return None if matched else "its pattern does not occur"
+        return message("looking for its pattern here would take too long, so it counts as not found")
+    return None if matched else message("its pattern does not occur")
 
 
 def _is_mentioned(word: str, texts: Sequence[str], ignore_case: bool) -> bool:

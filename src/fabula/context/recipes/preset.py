@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fabula.context.recipes.conditions import Condition
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer, Role
+from fabula.core.messages import join_names, message
 
 BUILT_IN_ANCHORS = ("chat_history", "user_profile", "character", *(layer.value for layer in Layer))
 NodeType = Literal["message", "chat_history", "user_profile", "placeholder"]
@@ -65,6 +66,15 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return replace(self, nodes=tuple(kept))
 
 
+_REQUIRED_NODES = (
+    Node(type="placeholder", id="rules"),
+    Node(type="placeholder", id="settings"),
+    Node(type="placeholder", id="retrieved", role="user"),
+    Node(type="placeholder", id="immediate", role="user"),
+    Node(type="chat_history", id="chat_history", role="user"),
+)
+
+
 class UserProfile(Struct, frozen=True):
     """What a person says about themselves: the content of the `user_profile` anchor (mem-5)."""
 
@@ -90,67 +100,69 @@ def available_anchors(preset: Preset) -> tuple[str, ...]:
 def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> Preset:
     """Add every anchor of the skeleton that the preset lacks and did not disable; refuse what cannot be used.
 
-    A user profile becomes the content of its anchor.
+    Layers and conversation that the skeleton lacks too are added all the same (ctx-1). A user profile becomes the
+    content of its anchor.
     """
     nodes = [node for node in preset.nodes if node.enabled]
     anchors = [node.anchor for node in nodes]
     disabled = {node.anchor for node in preset.nodes if not node.enabled} - _REQUIRED
-    order = [node.anchor for node in skeleton.nodes]
-    for node, anchor in zip(reversed(skeleton.nodes), reversed(order), strict=True):
-        if anchor not in anchors and anchor not in disabled:
-            index = _find_index(anchor, anchors, order)
-            nodes.insert(index, node)
-            anchors.insert(index, anchor)
-    _check_order(anchors)
-    _check_depths(nodes)
-    _check_conditions(nodes)
-    _check_duplicates(anchors)
+    for base in (skeleton.nodes, _REQUIRED_NODES):
+        for number in range(len(base) - 1, -1, -1):
+            anchor = base[number].anchor
+            if anchor and anchor not in anchors and anchor not in disabled:
+                followers = [node.anchor for node in base[number + 1 :]]
+                # right before the first that follows it in the skeleton and is present
+                index = next((anchors.index(name) for name in followers if name in anchors), len(anchors))
+                nodes.insert(index, base[number])
+                anchors.insert(index, anchor)
+    _check_anchors([anchor for anchor in anchors if anchor])
+    _check_messages(nodes)
     if profile is not None and profile.text.strip():
         nodes = [replace(node, content=profile.text) if node.type == "user_profile" else node for node in nodes]
     return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
 
 
-def _find_index(anchor: str | None, anchors: Sequence[str | None], order: Sequence[str | None]) -> int:
-    """Where to insert an anchor: right before the first that follows it in the order and is present."""
-    followers = order[order.index(anchor) + 1 :]
-    return next((anchors.index(follower) for follower in followers if follower in anchors), len(anchors))
-
-
-def _check_order(anchors: Sequence[str | None]) -> None:
+def _check_anchors(anchors: Sequence[str]) -> None:
     layers = [anchor for anchor in anchors if anchor in _REQUIRED]
-    if layers != sorted(layers, key=lambda name: _ORDER.index(name or "")):
+    if layers != sorted(layers, key=_ORDER.index):
         raise FabulaError(
             Code.PRESET_LAYER_ORDER,
-            f"This preset puts the layers in the order {', '.join(str(name) for name in layers)}. Their order is "
-            f"fixed: {', '.join(_ORDER)}. Move the placeholders back, or leave them out.",
+            message(
+                "This preset puts the layers in the order {layers}. Their order is fixed: {order}. "
+                "Move the placeholders back, or leave them out.",
+                layers=join_names(layers),
+                order=join_names(_ORDER),
+            ),
+        )
+    twice = next((name for name in anchors if anchors.count(name) > 1), None)
+    if twice is not None:
+        raise FabulaError(
+            Code.PRESET_INVALID,
+            message("The anchor {name!r} stands in this preset twice. Keep one of them.", name=twice),
         )
 
 
-def _check_depths(nodes: Sequence[Node]) -> None:
-    for node in nodes:
+def _check_messages(nodes: Sequence[Node]) -> None:
+    names: set[str] = set()
+    for at, node in enumerate(nodes):
         if node.injection_strategy is not None and (node.injection_strategy.depth or 0) < 0:
             raise FabulaError(
                 Code.PRESET_INVALID,
-                f"The message {node.id!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
+                message(
+                    "The message {name!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
+                    name=node.id,
+                ),
             )
-
-
-def _check_duplicates(anchors: Sequence[str | None]) -> None:
-    names = [name for name in anchors if name]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FabulaError(Code.PRESET_INVALID, f"The anchor {twice!r} stands in this preset twice. Keep one of them.")
-
-
-def _check_conditions(nodes: Sequence[Node]) -> None:
-    names: set[str] = set()
-    for at, node in enumerate(nodes):
         if node.condition is None:
             continue
-        name = node_name(node, at)
-        flaw = node.condition.find_flaw() if node.type == "message" else "it is a place, and places are always there"
+        name, flaw = node_name(node, at), node.condition.find_flaw()
+        if node.type != "message":
+            flaw = message("only messages can have a condition")
         if name in names:
-            flaw = "another message with a condition has the same id"
+            flaw = message("another message with a condition has the same id")
         names.add(name)
         if flaw is not None:
-            raise FabulaError(Code.PRESET_INVALID, f"The condition of {name!r} cannot be used: {flaw}.")
+            raise FabulaError(
+                Code.PRESET_INVALID,
+                message("The condition of {name!r} cannot be used: {flaw}.", name=name, flaw=flaw),
+            )

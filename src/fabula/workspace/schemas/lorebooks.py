@@ -90,5 +90,5 @@ def describe_hidden(hidden: HiddenLoreEntry) -> LoreVerdictInfo:
         title=hidden.title,
         active=False,
         reason=hidden.reason.value,
-        why=EXPLANATIONS[hidden.reason],
+        why=str(EXPLANATIONS[hidden.reason]),
     )
