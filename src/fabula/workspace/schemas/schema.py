@@ -1,19 +1,31 @@
-"""The form of every schema, and how one is encoded and decoded."""
+"""The form of every schema, how a value is described by one, and how one is encoded and decoded."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import msgspec
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import ENGLISH, message, show
 
 T = TypeVar("T", bound="Schema")
 
 
 class Schema(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """A request or an answer at the edge of the program."""
+
+
+def describe(kind: type[T], value: object, language: str = ENGLISH, /, **others: object) -> T:
+    """Describe a value by a schema: each field is in `others`, or is the attribute of that name.
+
+    Messages are put into the language, and sets are sorted.
+    """
+    fields = {name: getattr(value, name) for name in kind.__struct_fields__ if hasattr(value, name)} | others
+    shown = {name: _show(field, language) for name, field in fields.items()}
+    return msgspec.convert(SimpleNamespace(**shown), kind, from_attributes=True)
 
 
 def encode(value: object) -> bytes:
@@ -26,5 +38,17 @@ def decode(data: bytes | str, kind: type[T], *, what: str) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        sentence = f"The {what} could not be read: {explain_decode_error(error, kind)}"
-        raise FabulaError(Code.REQUEST_INVALID, sentence) from error
+        problem = explain_decode_error(error, kind)
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("The {what} could not be read: {problem}", what=what, problem=problem)
+        ) from error
+
+
+def _show(value: Any, language: str) -> Any:
+    if isinstance(value, frozenset):
+        return tuple(sorted(value))
+    if isinstance(value, list | tuple):
+        return tuple(_show(item, language) for item in value)
+    if isinstance(value, dict):
+        return {name: _show(item, language) for name, item in value.items()}
+    return show(value, language)
