@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
 from fabula.jobs import guards, queue
 from fabula.jobs.model import CircuitBreaker, JobKind, JobState, JobSummary, MonthlySpending
 from fabula.jobs.worker import Worker
@@ -100,11 +101,15 @@ def run_due_jobs(
 def _read_states(names: Sequence[str]) -> tuple[JobState, ...]:
     unknown = [name for name in names if name not in list(JobState)]
     if unknown:
-        raise FabulaError(Code.JOB_INVALID, f"{unknown[0]!r} is no state of a job. There are: {', '.join(JobState)}.")
+        known = join_names(list(JobState))
+        raise FabulaError(
+            Code.JOB_INVALID,
+            message("{name!r} is no state of a job. There are: {known}.", name=unknown[0], known=known),
+        )
     return tuple(JobState(name) for name in names) or tuple(JobState)
 
 
 def _choose(key: str | None, everything: bool, found: list[JobSummary]) -> list[str]:
     if (key is None) == (not everything):
-        raise FabulaError(Code.JOB_INVALID, "Name either one job, or all of them. Nothing was changed.")
+        raise FabulaError(Code.JOB_INVALID, message("Name either one job, or all of them. Nothing was changed."))
     return [job.key for job in found] if key is None else [key]

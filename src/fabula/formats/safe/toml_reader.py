@@ -15,15 +15,19 @@ from typing import Any, NoReturn
 import msgspec
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
 
 MAX_FILE_BYTES = 64_000_000
 
 
-def refuse_project(location: str, problem: str) -> NoReturn:
+def refuse_project(location: str, problem: Message | str) -> NoReturn:
     """Refuse the whole project, with the place and the reason."""
-    raise FabulaError(Code.PROJECT_INVALID, f"{location}: {problem}. The project was not opened; nothing was changed.")
+    sentence = message(
+        "{location}: {problem}. The project was not opened; nothing was changed.", location=location, problem=problem
+    )
+    raise FabulaError(Code.PROJECT_INVALID, sentence)
 
 
 class CheckedTable:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import field, to_builtins
 
 from fabula.codex import Entry
+from fabula.core.messages import ENGLISH
 from fabula.workspace.rename.rename import RenamePlace
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -81,6 +82,6 @@ class RenameInfo(Schema):
     rename: str
 
 
-def describe_rename(places: Iterable[RenamePlace], rename_id: str) -> RenameInfo:
+def describe_rename(places: Iterable[RenamePlace], rename_id: str, language: str = ENGLISH) -> RenameInfo:
     """Describe a rename."""
-    return describe(RenameInfo, None, places=list(places), rename=rename_id)
+    return RenameInfo(places=tuple(describe(RenamePlaceInfo, place, language) for place in places), rename=rename_id)

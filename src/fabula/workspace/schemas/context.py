@@ -12,7 +12,7 @@ from fabula.context.request import Attachment, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.fragment import LAYERS, Layer
-from fabula.core.messages import ENGLISH
+from fabula.core.messages import ENGLISH, message
 from fabula.core.story import Perspective
 from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
 from fabula.workspace.schemas.schema import Schema, decode, describe
@@ -128,7 +128,7 @@ class Explanation(Schema):
 
 def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Request:
     """Read a request from JSON. `text_of` returns a document's stored text, to count units in."""
-    wire = decode(data, AssembleRequest, what="request")
+    wire = decode(data, AssembleRequest, what=message("request"))
     fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
     sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, message, show
+from fabula.core.messages import ENGLISH, Message, message, show
 
 T = TypeVar("T", bound="Schema")
 
@@ -24,7 +24,7 @@ def describe(kind: type[T], value: object, language: str = ENGLISH, /, **others:
     Messages are put into the language, and sets are sorted.
     """
     fields = {name: getattr(value, name) for name in kind.__struct_fields__ if hasattr(value, name)} | others
-    shown = {name: _show(field, language) for name, field in fields.items()}
+    shown = {name: _show(field, language) for name, field in fields.items() if field is not msgspec.UNSET}
     return msgspec.convert(SimpleNamespace(**shown), kind, from_attributes=True)
 
 
@@ -33,7 +33,7 @@ def encode(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
-def decode(data: bytes | str, kind: type[T], *, what: str) -> T:
+def decode(data: bytes | str, kind: type[T], *, what: Message) -> T:
     """Decode JSON; an unknown field is refused with the nearest right one. `what` names it in the refusal."""
     try:
         return msgspec.json.decode(data, type=kind)
