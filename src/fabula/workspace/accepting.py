@@ -65,7 +65,7 @@ def accept(
     result = _store_answer(tx, run, place, accepted_text, known_names)
     beat_text = _complete_beat(tx, run, place) if beat else ""
     decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
-    _record_decision(tx, run, decision, accepted_text if is_edited else "")
+    _record_decision(tx, run, place, decision, accepted_text if is_edited else "")
     return replace(result, beat=beat_text)
 
 
@@ -73,7 +73,7 @@ def reject(tx: WriteTransaction, run_id: str, *, retry: bool = False) -> Generat
     """Reject an answer, or mark it as retried if `retry`; return its run."""
     run = runs.get_run(tx, run_id)
     runs.set_outcome(tx, run_id, "retried" if retry else "rejected")
-    _record_decision(tx, run, Decision.REJECTED, "")
+    _record_decision(tx, run, read_insertion_point(run.assembly_summary), Decision.REJECTED)
     return run
 
 
@@ -189,9 +189,10 @@ def _create_entries(
     return tuple(entries)
 
 
-def _record_decision(tx: WriteTransaction, run: GenerationRun, decision: Decision, rewritten_text: str) -> None:
+def _record_decision(
+    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, decision: Decision, rewritten_text: str = ""
+) -> None:
     """Record for memory what the writer did with an answer, if the answer is prose."""
-    place = read_insertion_point(run.assembly_summary)
     if not run.answer.strip() or not place.answer_action.is_prose:
         return
     position = Position(run.document_id, max(place.stored_offset or 0, 0)) if run.document_id else None

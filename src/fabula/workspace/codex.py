@@ -189,7 +189,6 @@ def _find(entries: Sequence[Entry], name: str) -> Entry:
         entries,
         name.removeprefix("codex:entity:"),
         what=message("entry"),
-        id_of=lambda entry: entry.id,
         names_of=lambda entry: entry.names,
     )
 

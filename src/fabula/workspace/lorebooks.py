@@ -214,7 +214,6 @@ def _find(reading: ReadTransaction, name: str) -> Lorebook:
         edits.list_lorebooks(reading),
         name,
         what=message("lorebook"),
-        id_of=lambda book: book.id,
         names_of=lambda book: (book.name,),
     )
 

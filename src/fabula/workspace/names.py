@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
@@ -19,7 +20,7 @@ def find_by_name(
     wanted: str,
     *,
     what: Message,
-    id_of: Callable[[Thing], str],
+    id_of: Callable[[Thing], str] = attrgetter("id"),
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
     code: Code = Code.STORE_NOT_FOUND,
     by_prefix: bool = False,

@@ -64,4 +64,4 @@ def _load(reading: ReadTransaction, document_id: str | None = None) -> list[Beat
 
 def _find(reading: ReadTransaction, beat: str) -> Beat:
     """Return the beat of that id, or whose id begins so."""
-    return find_by_name(_load(reading), beat, what=message("beat"), id_of=lambda one: one.id, by_prefix=True)
+    return find_by_name(_load(reading), beat, what=message("beat"), by_prefix=True)

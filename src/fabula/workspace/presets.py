@@ -85,6 +85,5 @@ def _find(reading: ReadTransaction, name: str) -> Preset:
         [stored.preset for stored in edits.list_presets(reading)],
         name,
         what=message("preset"),
-        id_of=lambda preset: preset.id,
         names_of=lambda preset: (preset.title,),
     )

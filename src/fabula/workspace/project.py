@@ -239,9 +239,13 @@ class ProjectHandle:
 
     def export(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
-        from fabula.workspace.transfer import export_file
+        from fabula.formats.manuscripts.files import write_manuscript
+        from fabula.manuscript.documents import make_draft
 
-        export_file(require_store(self), self.id, path, overwrite=overwrite)
+        project = self.view.project
+        with require_store(self).read(project=project.id) as reading:
+            book = make_draft(reading, title=project.title, language=project.language)
+        write_manuscript(book, path, overwrite=overwrite)
 
     def save(
         self, path: Path | None = None, *, with_person: bool = True, progress: Callable[[int, int], None] | None = None

@@ -10,6 +10,8 @@ A single `.md` or `.txt` file is a project too: its headings become chapters.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from os.path import exists
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
+PositionParser = Callable[[CheckedTable, str], Position | None]
 CONVERSATION_ID = "desk"  # of the messages in conversation.jsonl
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -98,7 +101,7 @@ def _read_folder(root: Path) -> View:
         style=settings.get_text("style", ""),
     )
     snapshots: dict[type, object] = {Direction: direction}
-    parse_position = _PositionParser(manuscript)
+    parse_position = partial(_parse_position, manuscript.by_id)
     if (table := _read_optional(root, "codex.toml")) is not None:
         snapshots[Codex] = Codex(project.id, language, _read_entries(table, parse_position), manuscript.timeline())
     if (table := _read_optional(root, "constraints.toml")) is not None:
@@ -144,34 +147,25 @@ def _read_chapters(root: Path, settings: CheckedTable) -> list[Document]:
     return documents
 
 
-class _PositionParser:
-    """Parses `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }` into a position."""
-
-    def __init__(self, manuscript: Manuscript) -> None:
-        self._documents = manuscript.by_id
-
-    def __call__(self, row: CheckedTable, key: str) -> Position | None:
-        value = row.get_raw(key)
-        if value is None:
-            return None
-        chapter = value.get("chapter") if isinstance(value, dict) else value
-        document = self._documents.get(chapter) if isinstance(chapter, str) else None
-        if document is None:
-            refuse_project(row.location, message("there is no chapter {chapter!r}", chapter=chapter))
-        phrase = value.get("after") if isinstance(value, dict) else None
-        if phrase is None:
-            return Position(document.id, 0)
-        if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
-            refuse_project(
-                row.location,
-                message(
-                    "the words {phrase!r} must stand exactly once in {document}", phrase=phrase, document=document.id
-                ),
-            )
-        return Position(document.id, document.text.index(phrase) + len(phrase))
+def _parse_position(documents: Mapping[str, Document], row: CheckedTable, key: str) -> Position | None:
+    """Parse `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }`; None where the key is missing."""
+    value = row.get_raw(key)
+    if value is None:
+        return None
+    chapter = value.get("chapter") if isinstance(value, dict) else value
+    document = documents.get(chapter) if isinstance(chapter, str) else None
+    if document is None:
+        refuse_project(row.location, message("there is no chapter {chapter!r}", chapter=chapter))
+    phrase = value.get("after") if isinstance(value, dict) else None
+    if phrase is None:
+        return Position(document.id, 0)
+    if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
+        problem = message("the words {phrase!r} must stand exactly once in {chapter}", phrase=phrase, chapter=chapter)
+        refuse_project(row.location, problem)
+    return Position(document.id, document.text.index(phrase) + len(phrase))
 
 
-def _read_entries(data: CheckedTable, parse_position: _PositionParser) -> list[Entry]:
+def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[Entry]:
     return [
         Entry(
             id=ident,
@@ -193,7 +187,7 @@ def _read_entries(data: CheckedTable, parse_position: _PositionParser) -> list[E
     ]
 
 
-def _read_progression(row: CheckedTable, parse_position: _PositionParser) -> Progression:
+def _read_progression(row: CheckedTable, parse_position: PositionParser) -> Progression:
     since = parse_position(row, "since")
     if since is None:
         refuse_project(row.location, message("a progression must say since when it holds"))
@@ -207,7 +201,7 @@ def _read_known_to(row: CheckedTable) -> frozenset[str] | None:
     return frozenset(row.get_texts("known_to")) if "known_to" in row else None
 
 
-def _read_constraints(data: CheckedTable, parse_position: _PositionParser) -> list[Constraint]:
+def _read_constraints(data: CheckedTable, parse_position: PositionParser) -> list[Constraint]:
     return [
         Constraint(
             id=ident,
@@ -224,7 +218,7 @@ def _read_constraints(data: CheckedTable, parse_position: _PositionParser) -> li
     ]
 
 
-def _read_memory(project: Project, data: CheckedTable, parse_position: _PositionParser) -> Memory:
+def _read_memory(project: Project, data: CheckedTable, parse_position: PositionParser) -> Memory:
     def notes(key: str) -> list[MemoryNote]:
         return [
             MemoryNote(ident, row.get_text("text").strip(), parse_position(row, "since"))

@@ -69,4 +69,4 @@ class RecapVerbs(ProjectVerbs):
 def _check_item(reading: ReadTransaction, conversation: str, item: str) -> None:
     """Refuse a summary or recap that is not of this conversation."""
     entries = editing.list_recaps(reading, conversation)
-    find_by_name(entries, item, what=message("summary or recap"), id_of=lambda entry: entry.id)
+    find_by_name(entries, item, what=message("summary or recap"))

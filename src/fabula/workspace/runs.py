@@ -114,4 +114,4 @@ def _find_id(reading: ReadTransaction, run: str) -> str:
     if run == LAST and (latest := runs.list_runs(reading, limit=1)):
         return latest[0].id
     searched = runs.list_runs(reading, limit=SEARCHED_RUNS)
-    return find_by_name(searched, run, what=message("run"), id_of=lambda one: one.id, by_prefix=True).id
+    return find_by_name(searched, run, what=message("run"), by_prefix=True).id

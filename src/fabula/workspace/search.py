@@ -151,7 +151,6 @@ def _find_end(view: View, until: str | None) -> Position | None:
         documents,
         until,
         what=message("chapter"),
-        id_of=lambda one: one.id,
         names_of=lambda one: (one.title, str(view.timeline.chapter_number(one.id))),
         code=Code.DOCUMENT_UNKNOWN,
     )

@@ -25,7 +25,6 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
         rows,
         text[:cut],
         what=message("chapter"),
-        id_of=lambda row: row.id,
         names_of=lambda row: (row.title,),
         code=Code.TREE_INVALID,
     )

@@ -1,4 +1,4 @@
-"""Import a manuscript or a project folder, and export a manuscript (man-6)."""
+"""Import a manuscript or a project folder, as a new project or into one (man-6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabula.codex import edits as codex
 from fabula.core.ids import new_id
 from fabula.core.messages import Message, message
 from fabula.core.view import Language
-from fabula.formats.manuscripts.files import read_manuscript, write_manuscript
+from fabula.formats.manuscripts.files import read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 from fabula.workspace.read_only import read_view
@@ -64,14 +64,6 @@ def import_file(
         entries=len(imported.entries),
         warnings=tuple(warnings),
     )
-
-
-def export_file(store: Store, project_id: str, path: Path, *, overwrite: bool = False) -> None:
-    """Write a project's manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
-    with store.read(project=project_id) as reading:
-        project, _, _ = projects.load_project(reading)
-        book = documents.make_draft(reading, title=project.title, language=project.language)
-    write_manuscript(book, path, overwrite=overwrite)
 
 
 def normalise_language(tag: str) -> str:

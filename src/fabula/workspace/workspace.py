@@ -227,14 +227,28 @@ class Workspace:
         """List background jobs of one project by id or title, or of all; `limit` counts for each project."""
         from fabula.workspace.jobs import list_project_jobs
 
-        return list_project_jobs(self.store, project, states=states, limit=limit)
+        found = self.projects() if project is None else [projects.find_project(self.store, project)]
+        return list_project_jobs(self.store, found, states=states, limit=limit)
 
     def run_jobs(self, *, threads: int = 2, until: Event | None = None) -> Counter[JobState]:
         """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
-        from fabula.workspace.handlers.job_kinds import job_kinds
-        from fabula.workspace.jobs import run_due_jobs
+        from collections import Counter
 
-        return run_due_jobs(self.store, job_kinds(self.views), threads=threads, until=until)
+        from fabula.jobs import queue
+        from fabula.jobs.worker import Worker
+        from fabula.workspace.handlers.job_kinds import job_kinds
+
+        worker = Worker(self.store, job_kinds(self.views), threads=threads)
+        if until is None:
+            worker.drain()
+        else:
+            with worker:
+                until.wait()
+        counts: Counter[JobState] = Counter()
+        for project_id in self.store.project_ids():
+            with self.store.read(project=project_id) as reading:
+                counts.update(queue.count_jobs(reading))
+        return counts
 
     async def call(
         self, verb: Callable[Parameters, Answer], /, *args: Parameters.args, **kwargs: Parameters.kwargs
