@@ -128,7 +128,7 @@ def test_an_entry_is_told_from_a_chapter_on(desk: Desk) -> None:
     assert "✓ Rain" in desk.run("lorebook", "test", "Coast", "x")
     assert "· Rain: the story has not come to it yet" in desk.run("lorebook", "test", "Coast", "x", "--at", "ch-01")
     assert "whole chapters" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02@5", code=2)
-    assert "no place" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
+    assert "no chapter" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
     desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "nobody", "--since", "start", "--until", "end")
     assert "It rains." not in desk.run("assemble", "Coast", "-d", "ch-01", *asked)
     desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "everybody")

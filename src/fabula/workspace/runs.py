@@ -74,6 +74,7 @@ class RunVerbs(ProjectVerbs):
 
         Window, attachments and any instruction are those of `new`, if one is given.
         """
+        wish = new or Request(project_id=self._project.id)
         with self._write() as tx:
             earlier, place = accepting.retry(tx, _find_id(tx, run))
         return self._project.request(
@@ -82,15 +83,15 @@ class RunVerbs(ProjectVerbs):
             conversation_id=earlier.conversation_id,
             cursor=place.cursor if earlier.document_id else None,
             selection=place.selection,
-            additional_input=(new.additional_input if new is not None else "") or place.instruction,
+            additional_input=wish.additional_input or place.instruction,
             recipe=place.recipe,
             perspective=place.perspective,
             character=place.character,
             include=place.include,
             exclude=place.exclude,
-            window=new.window if new is not None else None,
-            encoding=new.encoding if new is not None else None,
-            attachments=new.attachments if new is not None else (),
+            window=wish.window,
+            encoding=wish.encoding,
+            attachments=wish.attachments,
         )
 
     def sum_spending(self, *, month: str = "", by: str = "model") -> list[SpendingTotal]:

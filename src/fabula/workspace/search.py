@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TypedDict
 
 from fabula.codex import Codex
-from fabula.context.nearby import Nearby
+from fabula.context.request import SourceRequest
 from fabula.core.errors import Code
 from fabula.core.messages import message, show
 from fabula.core.story import Perspective, Position, Vantage
@@ -129,13 +129,13 @@ def find_names(view: View, text: str) -> tuple[str, ...]:
     return _list_names(codex, (hit.owner for hit in codex.name_matcher.find(text)))
 
 
-def find_names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
-    """Return all names and aliases of the codex entries that are mentioned near the cursor."""
+def find_names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:
+    """Return all names and aliases of the codex entries that are mentioned near the cursor of a request."""
     codex = view.snapshot(Codex)
     if codex is None:
         return ()
     find = codex.name_matcher.find
-    return _list_names(codex, (entry_id for part in near for entry_id in part.nearest_mentions(find)))
+    return _list_names(codex, (entry_id for part in request.nearby for entry_id in part.nearest_mentions(find)))
 
 
 def _list_names(codex: Codex, entry_ids: Iterable[str]) -> tuple[str, ...]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 
-from fabula.conversation.recaps.model import RecapInput
+from fabula.conversation.recaps.model import RecapInput, WriteRecap
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.view import Language
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobOutcome
 from fabula.jobs.queue import enqueue
 from fabula.jobs.triggers.recap_settings import read_recap_rules
+from fabula.store.store import Store
 from fabula.workspace.handlers.background_model import find_background_model
 from fabula.workspace.views import ProjectViews
 
@@ -25,8 +27,25 @@ log = logging.getLogger("fabula.jobs")
 
 def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
     """Make the summaries and recaps of a conversation that are due, with the project's background model."""
+    model = find_background_model(views, job.project_id, token)
+    language = views.view(job.project_id).project.language
+    if model is None:
+        return update_with(None, views.store, job, token, language)
+    conversation = str(job.work.get("conversation", ""))
+
+    def write_recap(recap: RecapInput) -> str:
+        text = _make_input(recap)
+        return model.run_skill("recap", text, conversation_id=conversation, timeout=recap.timeout).strip()
+
+    return update_with(write_recap, views.store, job, token, language)
+
+
+def update_with(
+    write_recap: WriteRecap | None, store: Store, job: Job, token: CancellationToken, language: Language
+) -> JobOutcome:
+    """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model."""
     conversation, rebuild_before = str(job.work.get("conversation", "")), job.work.get("anew", "")
-    with views.store.read(project=job.project_id) as reading:
+    with store.read(project=job.project_id) as reading:
         if reading.row(conversations, id=conversation) is None:
             return JobOutcome()
         rules, unusable = read_recap_rules(reading)
@@ -34,23 +53,17 @@ def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> Jo
         log.warning("the setting %s of project %s cannot be used and counts as not set", name, job.project_id)
     if not rules.enabled:
         return JobOutcome()
-    model = find_background_model(views, job.project_id, token)
-    if model is None:
+    if write_recap is None:
         raise FabulaError(
             Code.RECAP_NO_MODEL,
             message("A model writes recaps, and none is set up for background work. Nothing was changed."),
         )
-
-    def write_recap(recap: RecapInput) -> str:
-        text = _make_input(recap)
-        return model.run_skill("recap", text, conversation_id=conversation, timeout=recap.timeout).strip()
-
     result = refresh_recaps(
-        views.store,
+        store,
         job.project_id,
         conversation,
         write_recap=write_recap,
-        language=views.view(job.project_id).project.language,
+        language=language,
         rules=rules,
         rebuild_before=rebuild_before if isinstance(rebuild_before, str) else "",
         check=token.raise_if_cancelled,
