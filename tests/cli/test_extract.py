@@ -64,7 +64,7 @@ def test_what_is_dismissed_is_remembered_and_is_not_proposed_again(desk: Desk) -
 def test_a_name_that_nobody_proposed_changes_nothing(desk: Desk) -> None:
     before = proposed(desk)
     said = desk.run("extract", "The Sea", "--accept", "Maddox", "--accept", "Nobody", code=2)
-    assert said.startswith("CODEX_INVALID: Nothing called Nobody")
+    assert said.startswith("CODEX_INVALID: There is no proposed entry called 'Nobody'")
     assert proposed(desk) == before
 
 

@@ -127,8 +127,8 @@ def test_an_entry_is_told_from_a_chapter_on(desk: Desk) -> None:
     assert "(from ch-02; before ch-03)" in desk.run("lorebook", "show", "Coast", "isles")
     assert "✓ Rain" in desk.run("lorebook", "test", "Coast", "x")
     assert "· Rain: the story has not come to it yet" in desk.run("lorebook", "test", "Coast", "x", "--at", "ch-01")
-    assert "whole ones" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02@5", code=2)
-    assert "no place" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
+    assert "whole chapters" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02@5", code=2)
+    assert "no chapter" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
     desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "nobody", "--since", "start", "--until", "end")
     assert "It rains." not in desk.run("assemble", "Coast", "-d", "ch-01", *asked)
     desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "everybody")
@@ -163,5 +163,5 @@ def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
 def test_of_two_books_with_one_name_the_id_decides(desk: Desk) -> None:
     desk.run("lorebook", "import", "Coast", "isles.json")
     desk.run("lorebook", "import", "Coast", "isles.json")
-    assert "Several lorebooks are called 'isles'" in desk.run("lorebook", "show", "Coast", "isles", code=2)
+    assert "More than one lorebook is called 'isles'" in desk.run("lorebook", "show", "Coast", "isles", code=2)
     desk.run("lorebook", "show", "Coast", books(desk)[0]["id"])

@@ -88,7 +88,7 @@ def test_mentioned_and_constant_entries_are_retrieved() -> None:
         "1": (Layer.RETRIEVED, True),
         "2": (Layer.RETRIEVED, False),
     }
-    assert found["0"].sentence == "it fits (The Isles: a key was found, Mara)"
+    assert found["0"].sentence == "The Isles: a key was found, Mara"
 
 
 def test_a_project_without_books_offers_nothing_and_leaves_nothing() -> None:

@@ -15,41 +15,40 @@ from fabula.manuscript import documents as document_service
 from fabula.manuscript import outline
 from fabula.manuscript.tables import beats, documents, marks
 from fabula.memory.outcomes import list_outcomes
-from fabula.workspace.accepting import accept, reject, request_again
 from tests.llm.server import openai_answer
-from tests.workspace.test_writing import Desk, desk, finished, model_server
+from tests.workspace.test_writing import StoredSample, finished, model_server, sample
 
-__all__ = ["desk", "model_server"]
+__all__ = ["model_server", "sample"]
 
 
-def marked(desk: Desk) -> list[str]:
+def marked(sample: StoredSample) -> list[str]:
     """The stretches that are marked as a model's."""
-    with desk.store.read(project=desk.project) as reading:
+    with sample.store.read(project=sample.project) as reading:
         return [reading.require(documents, id=row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
 
 
-def put(desk: Desk, text: str) -> str:
+def put(sample: StoredSample, text: str) -> str:
     """The document that a request is about, with this text."""
-    document = desk.house.request().document_id
-    with desk.store.write(project=desk.project) as tx:
+    document = sample.handle.request().document_id
+    with sample.store.write(project=sample.project) as tx:
         document_service.write(tx, document, text)
     return document
 
 
-def test_line_ends_of_another_machine_do_not_cost_the_mark(desk: Desk) -> None:
-    document = put(desk, "One.\n")
-    desk.server.script = openai_answer("Two.\r\n", "Three.")
-    accept(desk.store, desk.project, finished(desk.write()).run_id)
-    assert desk.text(document) == "One.\nTwo.\nThree."
-    assert marked(desk) == ["Two.\nThree."]
-    assert desk.runs()[0].outcome == "accepted"
+def test_line_ends_of_another_machine_do_not_cost_the_mark(sample: StoredSample) -> None:
+    document = put(sample, "One.\n")
+    sample.server.script = openai_answer("Two.\r\n", "Three.")
+    sample.handle.runs.accept(finished(sample.write()).run_id)
+    assert sample.text(document) == "One.\nTwo.\nThree."
+    assert marked(sample) == ["Two.\nThree."]
+    assert sample.runs()[0].outcome == "accepted"
 
 
-def test_the_same_text_with_other_line_ends_is_not_edited(desk: Desk) -> None:
-    put(desk, "One.\n")
-    desk.server.script = openai_answer("Two.\nThree.")
-    accept(desk.store, desk.project, finished(desk.write()).run_id, text="Two.\r\nThree.")
-    assert desk.runs()[0].outcome == "accepted"
+def test_the_same_text_with_other_line_ends_is_not_edited(sample: StoredSample) -> None:
+    put(sample, "One.\n")
+    sample.server.script = openai_answer("Two.\nThree.")
+    sample.handle.runs.accept(finished(sample.write()).run_id, text="Two.\r\nThree.")
+    assert sample.runs()[0].outcome == "accepted"
 
 
 @pytest.mark.parametrize(
@@ -61,47 +60,49 @@ def test_the_same_text_with_other_line_ends_is_not_edited(desk: Desk) -> None:
         ("Nobody came", []),
     ],
 )
-def test_what_the_writer_put_around_an_answer_is_the_writers(desk: Desk, taken: str, stays: list[str]) -> None:
-    put(desk, "One.\n")
-    desk.server.script = openai_answer("The sea was quiet.")
-    accept(desk.store, desk.project, finished(desk.write()).run_id, text=taken)
-    assert marked(desk) == stays
+def test_what_the_writer_put_around_an_answer_is_the_writers(
+    sample: StoredSample, taken: str, stays: list[str]
+) -> None:
+    put(sample, "One.\n")
+    sample.server.script = openai_answer("The sea was quiet.")
+    sample.handle.runs.accept(finished(sample.write()).run_id, text=taken)
+    assert marked(sample) == stays
 
 
-def test_an_answer_amid_a_paragraph_stands_there_as_words_do(desk: Desk) -> None:
-    document = put(desk, "She stood. He left.")
-    desk.server.script = openai_answer("The sea was quiet.")
-    accept(desk.store, desk.project, finished(desk.write(cursor=10)).run_id)
-    assert desk.text(document) == "She stood. The sea was quiet. He left."
-    assert marked(desk) == ["The sea was quiet."]
+def test_an_answer_amid_a_paragraph_stands_there_as_words_do(sample: StoredSample) -> None:
+    document = put(sample, "She stood. He left.")
+    sample.server.script = openai_answer("The sea was quiet.")
+    sample.handle.runs.accept(finished(sample.write(cursor=10)).run_id)
+    assert sample.text(document) == "She stood. The sea was quiet. He left."
+    assert marked(sample) == ["The sea was quiet."]
 
 
-def test_characters_beyond_the_first_plane_count_as_one(desk: Desk) -> None:
-    document = put(desk, "🌊🌊 The sea. 🌊")
-    desk.server.script = openai_answer("A wave")
-    accept(desk.store, desk.project, finished(desk.write(skill_id="rewrite", selection=(3, 10))).run_id)
-    assert desk.text(document) == "🌊🌊 A wave. 🌊"
+def test_characters_beyond_the_first_plane_count_as_one(sample: StoredSample) -> None:
+    document = put(sample, "🌊🌊 The sea. 🌊")
+    sample.server.script = openai_answer("A wave")
+    sample.handle.runs.accept(finished(sample.write(skill_id="rewrite", selection=(3, 10))).run_id)
+    assert sample.text(document) == "🌊🌊 A wave. 🌊"
 
 
-def test_whoever_selects_stands_at_the_end_of_the_selection(desk: Desk) -> None:
-    document = put(desk, "The lamp burned. The sea was calm.")
-    desk.server.script = openai_answer("It smelt of oil.")
-    run_id = finished(desk.write(skill_id="describe", selection=(8, 4))).run_id
-    place = desk.runs()[0].assembly_summary["place"]
+def test_whoever_selects_stands_at_the_end_of_the_selection(sample: StoredSample) -> None:
+    document = put(sample, "The lamp burned. The sea was calm.")
+    sample.server.script = openai_answer("It smelt of oil.")
+    run_id = finished(sample.write(skill_id="describe", selection=(8, 4))).run_id
+    place = sample.runs()[0].assembly_summary["place"]
     assert (place["cursor"], place["selection"]) == (8, [4, 8])
-    accept(desk.store, desk.project, run_id)
-    assert desk.text(document) == "The lamp It smelt of oil. burned. The sea was calm."
+    sample.handle.runs.accept(run_id)
+    assert sample.text(document) == "The lamp It smelt of oil. burned. The sea was calm."
 
 
-def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(desk: Desk) -> None:
-    document = put(desk, "One.\n")
-    desk.server.script = openai_answer("Two.")
-    run_id = finished(desk.write()).run_id
+def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(sample: StoredSample) -> None:
+    document = put(sample, "One.\n")
+    sample.server.script = openai_answer("Two.")
+    run_id = finished(sample.write()).run_id
     told: list[object] = []
 
     def take() -> None:
         try:
-            told.append(accept(desk.store, desk.project, run_id).revision)
+            told.append(sample.handle.runs.accept(run_id).revision)
         except FabulaError as error:
             told.append(error.code)
 
@@ -112,72 +113,72 @@ def test_two_who_accept_at_once_are_one_who_does_and_one_who_is_told(desk: Desk)
         thread.join(60)
     assert sum(isinstance(one, int) for one in told) == 1
     assert [one for one in told if not isinstance(one, int)] == [Code.STORE_CONFLICT] * 3
-    assert desk.text(document) == "One.\nTwo."
+    assert sample.text(document) == "One.\nTwo."
 
 
-def test_what_was_asked_for_an_unsaved_text_goes_into_that_text_once_it_is_saved(desk: Desk) -> None:
-    document = put(desk, "The old beginning. The end.")
-    desk.server.script = openai_answer("A middle")
+def test_what_was_asked_for_an_unsaved_text_goes_into_that_text_once_it_is_saved(sample: StoredSample) -> None:
+    document = put(sample, "The old beginning. The end.")
+    sample.server.script = openai_answer("A middle")
     typed = "Typed before. The old beginning. The end."
-    run_id = finished(desk.write(skill_id="rewrite", selection=(18, 31), unsaved_text=typed)).run_id
+    run_id = finished(sample.write(skill_id="rewrite", selection=(18, 31), unsaved_text=typed)).run_id
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.DOCUMENT_STALE
-    with desk.store.write(project=desk.project) as tx:
+    with sample.store.write(project=sample.project) as tx:
         document_service.write(tx, document, typed)
         document_service.update(tx, document, {"title": "Another title"})
-    accept(desk.store, desk.project, run_id)
-    assert desk.text(document) == "Typed before. The A middle. The end."
+    sample.handle.runs.accept(run_id)
+    assert sample.text(document) == "Typed before. The A middle. The end."
 
 
-def test_a_synopsis_is_of_the_text_that_was_told(desk: Desk) -> None:
-    put(desk, "They met by the sea.")
-    desk.server.script = openai_answer("They meet.")
-    run_id = finished(desk.write(skill_id="synopsis")).run_id
-    put(desk, "They parted in the hills.")
+def test_a_synopsis_is_of_the_text_that_was_told(sample: StoredSample) -> None:
+    put(sample, "They met by the sea.")
+    sample.server.script = openai_answer("They meet.")
+    run_id = finished(sample.write(skill_id="synopsis")).run_id
+    put(sample, "They parted in the hills.")
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.DOCUMENT_STALE
 
 
-def test_another_answer_is_asked_for_through_the_same_eyes(desk: Desk) -> None:
+def test_another_answer_is_asked_for_through_the_same_eyes(sample: StoredSample) -> None:
     wishes: dict[str, Any] = {
         "perspective": Perspective.AUTHOR,
         "exclude": ("codex:entity:mara",),
         "recipe": "plain",
         "selection": (0, 4),
     }
-    first = finished(desk.write(skill_id="expand", **wishes)).run_id
-    request = request_again(desk.store, desk.house, first)
+    first = finished(sample.write(skill_id="expand", **wishes)).run_id
+    request = sample.handle.runs.request_again(first)
     assert {name: getattr(request, name) for name in wishes} == wishes
 
 
-def test_the_beat_an_answer_was_written_for_is_ticked_off_where_that_is_asked_for(desk: Desk) -> None:
-    document = put(desk, "One.\n")
-    with desk.store.write(project=desk.project) as tx:
+def test_the_beat_an_answer_was_written_for_is_ticked_off_where_that_is_asked_for(sample: StoredSample) -> None:
+    document = put(sample, "One.\n")
+    with sample.store.write(project=sample.project) as tx:
         outline.add_beat(tx, document, "She lights the lamp")
         outline.add_beat(tx, document, "He leaves")
         before = outline.load_beats(tx, [document], open_only=True)[document]
-    desk.server.script = openai_answer("She lit it.")
-    run_id = finished(desk.write()).run_id
-    assert before[0].rstrip(".") in str(desk.server.exchanges[0].request["messages"])
-    assert accept(desk.store, desk.project, run_id, beat=True).beat == before[0]
-    with desk.store.read(project=desk.project) as reading:
+    sample.server.script = openai_answer("She lit it.")
+    run_id = finished(sample.write()).run_id
+    assert before[0].rstrip(".") in str(sample.server.exchanges[0].request["messages"])
+    assert sample.handle.runs.accept(run_id, beat=True).beat == before[0]
+    with sample.store.read(project=sample.project) as reading:
         assert outline.load_beats(reading, [document], open_only=True)[document] == before[1:]
 
 
-def test_no_beat_is_ticked_off_that_an_answer_was_not_written_for(desk: Desk) -> None:
-    document = put(desk, "One.\n")
-    desk.server.script = openai_answer("She lit it.")
-    run_id = finished(desk.write()).run_id
-    with desk.store.write(project=desk.project) as tx:
+def test_no_beat_is_ticked_off_that_an_answer_was_not_written_for(sample: StoredSample) -> None:
+    document = put(sample, "One.\n")
+    sample.server.script = openai_answer("She lit it.")
+    run_id = finished(sample.write()).run_id
+    with sample.store.write(project=sample.project) as tx:
         tx.delete_rows(beats, beats.c.document_id == document)
         outline.add_beat(tx, document, "Something else")
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id, beat=True)
+        sample.handle.runs.accept(run_id, beat=True)
     assert refusal.value.code is Code.TEXT_INVALID
-    assert desk.text(document) == "One.\n"
-    assert desk.runs()[0].outcome == "open"
+    assert sample.text(document) == "One.\n"
+    assert sample.runs()[0].outcome == "open"
 
 
 @pytest.mark.parametrize(
@@ -194,33 +195,33 @@ def test_no_beat_is_ticked_off_that_an_answer_was_not_written_for(desk: Desk) ->
         {"answer": "insert", "cursor": None},
     ],
 )
-def test_a_record_that_makes_no_sense_puts_nothing_anywhere(desk: Desk, place: Any) -> None:
-    document = put(desk, "One.\n")
-    run_id = finished(desk.write()).run_id
-    with desk.store.write(project=desk.project) as tx:
+def test_a_record_that_makes_no_sense_puts_nothing_anywhere(sample: StoredSample, place: Any) -> None:
+    document = put(sample, "One.\n")
+    run_id = finished(sample.write()).run_id
+    with sample.store.write(project=sample.project) as tx:
         kept = runs.get_run(tx, run_id)
         own = {**kept.assembly_summary["place"], **place} if isinstance(place, dict) else place
         tx.update_rows(
             run_rows, {"trace": {**kept.assembly_summary, "place": own, "sources": 7}}, run_rows.c.id == run_id
         )
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.TEXT_INVALID
-    assert desk.text(document) == "One.\n"
+    assert sample.text(document) == "One.\n"
 
 
-def test_an_answer_that_was_left_may_be_taken_after_all(desk: Desk) -> None:
-    document = put(desk, "One.\n")
-    desk.server.script = openai_answer("Two.")
-    run_id = finished(desk.write()).run_id
-    request_again(desk.store, desk.house, run_id)
+def test_an_answer_that_was_left_may_be_taken_after_all(sample: StoredSample) -> None:
+    document = put(sample, "One.\n")
+    sample.server.script = openai_answer("Two.")
+    run_id = finished(sample.write()).run_id
+    sample.handle.runs.request_again(run_id)
     with pytest.raises(FabulaError) as refusal:
-        reject(desk.store, desk.project, run_id)
+        sample.handle.runs.reject(run_id)
     assert refusal.value.code is Code.STORE_CONFLICT, "what is left is left"
-    accept(desk.store, desk.project, run_id)
-    assert desk.text(document) == "One.\nTwo."
-    with desk.store.read(project=desk.project) as reading:
+    sample.handle.runs.accept(run_id)
+    assert sample.text(document) == "One.\nTwo."
+    with sample.store.read(project=sample.project) as reading:
         assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["accepted"]
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.STORE_CONFLICT

@@ -436,7 +436,7 @@ MALFORMED: dict[str, tuple[str, str | bytes | None, str]] = {
     ),
     "two preferences of one id": ("memory.toml", 2 * '[[preference]]\nid = "x"\ntext = "X."\n', "twice"),
     "an episode without an id": ("memory.toml", '[[episode]]\ntext = "X."\n', "`id` is missing"),
-    "a sitting that is a text": ("memory.toml", 'working = "now"\n', "`working`"),
+    "working notes that are a text": ("memory.toml", 'working = "now"\n', "`working`"),
     "recent things that are one text": ("memory.toml", '[working]\nrecent = "x"\n', "`recent` must be a list of texts"),
     "an unknown kind of node": ("preset.toml", '[[node]]\ntype = "song"\n', "song"),
     "a depth that is a text": ("preset.toml", '[[node]]\ncontent = "x"\ndepth = "deep"\n', "depth"),

@@ -35,18 +35,18 @@ Stop = tuple[str, str, int, str]  # sample, chapter, cursor, eyes ("reader" or a
 
 
 @cache
-def house(sample: str) -> ProjectHandle:
+def open_sample(sample: str) -> ProjectHandle:
     return open_read_only(f"sample:{sample}")
 
 
 def manuscript(sample: str) -> Manuscript:
-    found = house(sample).view.snapshot(Manuscript)
+    found = open_sample(sample).view.snapshot(Manuscript)
     assert found is not None
     return found
 
 
 def codex(sample: str) -> Codex:
-    found = house(sample).view.snapshot(Codex)
+    found = open_sample(sample).view.snapshot(Codex)
     assert found is not None
     return found
 
@@ -76,7 +76,7 @@ def stops() -> Iterator[Stop]:
 
 @cache
 def seen(sample: str, chapter: str, cursor: int, eyes: str) -> Result:
-    fabula = house(sample)
+    fabula = open_sample(sample)
     through = (
         {"perspective": Perspective.READER}
         if eyes == "reader"
@@ -104,17 +104,17 @@ class Oracle:
             for n, step in enumerate(entry.progressions, start=1):
                 self._note(f"{entry.source}#{n}", step.since, step.known_to)
                 self._note(f"{entry.source}#{n}", entry.since, entry.known_to)
-        shelf = house(sample).view.snapshot(Corpus)
-        assert shelf is not None
-        for thread in shelf.build_index().index.documents:
+        corpus = open_sample(sample).view.snapshot(Corpus)
+        assert corpus is not None
+        for thread in corpus.build_index().index.documents:
             for passage in thread.passages:
                 if thread.id in told:
                     self._note(passage.source, Position(thread.id, passage.end), told[thread.id])
-        memory = house(sample).view.snapshot(Memory)
+        memory = open_sample(sample).view.snapshot(Memory)
         assert memory is not None
         for fragment in memory.fragments:
             self._note(fragment.source, fragment.since, None)
-        constraints = house(sample).view.snapshot(Constraints)
+        constraints = open_sample(sample).view.snapshot(Constraints)
         assert constraints is not None
         for constraint in constraints.constraints:
             self._note(f"constraint:{constraint.id}", constraint.since, None)
@@ -261,14 +261,14 @@ def test_the_secret_is_in_no_prompt_before_it_is_revealed(sample: str) -> None:
 @pytest.mark.parametrize("sample", sample_names())
 @pytest.mark.parametrize("skill", ["critique", "plan"])
 def test_the_author_is_told_the_secret_and_that_it_must_not_be_revealed(sample: str, skill: str) -> None:
-    fabula = house(sample)
+    fabula = open_sample(sample)
     entry = {"lantern_coast": "dark-hour", "wugang": "linwan"}[sample]
     request = fabula.request(document_id="ch-01", skill_id=skill, include=(f"codex:entity:{entry}",), window=32_000)
     result = fabula.assemble(request)
     mark = {"lantern_coast": "(not to be revealed yet) ", "wugang": "（尚不可揭示）"}[sample]
-    telling = [verdict for verdict in result.trace if verdict.included and SECRETS[sample].search(verdict.text)]
-    assert {f"codex:entity:{entry}#{n}" for n in (2, 3)} <= {verdict.source for verdict in telling}
-    for verdict in telling:
+    revealing = [verdict for verdict in result.trace if verdict.included and SECRETS[sample].search(verdict.text)]
+    assert {f"codex:entity:{entry}#{n}" for n in (2, 3)} <= {verdict.source for verdict in revealing}
+    for verdict in revealing:
         assert verdict.reason is Reason.NOT_REVEALED
         for paragraph in verdict.text.strip().split("\n\n"):
             assert mark + paragraph in result.prompt
@@ -276,7 +276,7 @@ def test_the_author_is_told_the_secret_and_that_it_must_not_be_revealed(sample: 
 
 def test_whoever_keeps_the_secret_is_told_it() -> None:
     """Grace, in her own chapter, knows what she has read."""
-    fabula = house("lantern_coast")
+    fabula = open_sample("lantern_coast")
     request = fabula.request(document_id="ch-04", include=("dark-hour",), window=WINDOW)
     result = fabula.assemble(request)
     assert result.vantage.character == "grace"
@@ -294,7 +294,7 @@ def test_a_flashback_is_not_told_what_happens_after_it(sample: str) -> None:
 
 @pytest.mark.parametrize("sample", sample_names())
 def test_notes_and_never_entries_are_in_no_prompt_even_when_asked_for(sample: str) -> None:
-    fabula = house(sample)
+    fabula = open_sample(sample)
     everything = tuple(entry.id for entry in codex(sample).entries)
     for eyes in (Perspective.AUTHOR, Perspective.READER):
         for recipe in ("novel", "chat"):

@@ -46,7 +46,7 @@ def said(tx: WriteTransaction, name: str, words: str) -> None:
     conversation.add_message(tx, "talk", Message(id=name, role="user", content=words))
 
 
-def shelf(view: View) -> Corpus:
+def corpus(view: View) -> Corpus:
     found = view.snapshot(Corpus)
     assert found is not None
     return found
@@ -56,7 +56,7 @@ def told(view: View, words: str, who: str | None = None, position: Position | No
     """What somebody finds."""
     eyes = Perspective.CHARACTER if who else Perspective.READER
     stand = SearchScope(Vantage(eyes, position, who), view.timeline, speaker_id=who or "")
-    made = shelf(view).build_index()
+    made = corpus(view).build_index()
     return [
         made.index.passages[hit.passage_number].source
         for hit in find_passages(made, Query(parts=((words, 1.0),)), make_search_mask(made, stand), 9)
@@ -64,13 +64,13 @@ def told(view: View, words: str, who: str | None = None, position: Position | No
 
 
 def test_documents_of_a_store_are_searched(library: ProjectViews) -> None:
-    house = Workspace(library.store).project(P)
+    project = Workspace(library.store).project(P)
     with library.store.write(project=P) as tx:
         documents.add(tx, "Two", text="Later.", document_id="ch-2")
-    result = house.assemble(house.request(document_id="ch-2", additional_input="Where is the astrolabe?"))
+    result = project.assemble(project.request(document_id="ch-2", additional_input="Where is the astrolabe?"))
     assert "The astrolabe lay on the table." in result.prompt
     assert result.warnings == ()
-    assert [found.document_id for found in house.search("astrolabe")] == ["ch-1"]
+    assert [found.document_id for found in project.search("astrolabe")] == ["ch-1"]
 
 
 @pytest.mark.parametrize(
@@ -135,22 +135,22 @@ def test_opening_a_project_reads_no_messages_for_search(library: ProjectViews, m
     monkeypatch.setattr("fabula.workspace.search_corpus.load_newest_messages", newest)
     view = library.view(P)
     assert read == []
-    shelf(view).build_index()
+    corpus(view).build_index()
     assert read == ["messages"]
 
 
 def test_typing_shares_the_threads_of_everything_else(library: ProjectViews) -> None:
-    before = shelf(library.view(P)).build_index()
+    before = corpus(library.view(P)).build_index()
     with library.store.write(project=P) as tx:
         documents.write(tx, "ch-1", "The astrolabe was gone.")
-    after = shelf(library.view(P)).build_index()
+    after = corpus(library.view(P)).build_index()
     for old, new in zip(before.index.documents, after.index.documents, strict=True):
         assert (old is new) == (old.id != "ch-1")
 
 
 def test_nothing_of_an_index_is_in_the_store_or_a_save(library: ProjectViews) -> None:
     version = library.store.versions(project=P, user="owner", series=None)
-    shelf(library.view(P)).build_index()
+    corpus(library.view(P)).build_index()
     assert library.store.versions(project=P, user="owner", series=None) == version
 
 
@@ -162,7 +162,7 @@ def test_whoever_spoke_is_called_by_name_and_found_by_it(library: ProjectViews) 
             )
 
     def passages() -> dict[str, tuple[str, str]]:
-        made = shelf(library.view(P)).build_index()
+        made = corpus(library.view(P)).build_index()
         return {p.source: (p.title, p.speaker) for p in made.index.passages if p.source.startswith("history:s")}
 
     def said_first(question: str) -> str:

@@ -40,14 +40,14 @@ def library(store: Store) -> ProjectViews:
     return ProjectViews(store)
 
 
-def room(view: View) -> Manuscript:
+def manuscript_of(view: View) -> Manuscript:
     found = view.snapshot(Manuscript)
     assert found is not None
     return found
 
 
 def chapter(view: View, ident: str) -> Document:
-    return room(view).by_id[ident]
+    return manuscript_of(view).by_id[ident]
 
 
 @pytest.mark.parametrize("name", ["lantern_coast", "wugang"])
@@ -58,7 +58,7 @@ def test_a_stored_project_gives_the_same_prompts_as_its_folder(store: Store, nam
     copy_view(store, view, project_id=ident)
     library = ProjectViews(store)
     folder, stored = open_read_only(f"sample:{name}"), Workspace(library.store).project(ident)
-    for document in room(view).documents:
+    for document in manuscript_of(view).documents:
         wishes: dict[str, Any] = {"document_id": document.id, "window": 8192}
         first = folder.assemble(folder.request(**wishes))
         second = stored.assemble(stored.request(**wishes))
@@ -80,7 +80,7 @@ def test_typing_replaces_one_document_and_shares_the_rest(library: ProjectViews)
     after = library.view(P)
     assert after is not before
     assert chapter(after, "ch-03").text.endswith("And the tide turned.")
-    for document in room(before).documents:
+    for document in manuscript_of(before).documents:
         assert (chapter(after, document.id) is document) == (document.id != "ch-03")
     assert after.timeline is before.timeline
     for kind in (Codex, Constraints, Memory):
@@ -91,13 +91,13 @@ def test_typing_replaces_one_document_and_shares_the_rest(library: ProjectViews)
 
 
 def test_a_new_rule_is_in_force_in_the_next_prompt(library: ProjectViews) -> None:
-    house = Workspace(library.store).project(P)
-    house.assemble(house.request(window=8192))
-    story = room(house.view)
+    project = Workspace(library.store).project(P)
+    project.assemble(project.request(window=8192))
+    story = manuscript_of(project.view)
     with library.store.write(project=P) as tx:
         constraints.create(tx, Constraint(id="no-rain", text="It never rains on the coast."))
-    assert "It never rains on the coast." in house.assemble(house.request(window=8192)).prompt
-    assert room(house.view) is story
+    assert "It never rains on the coast." in project.assemble(project.request(window=8192)).prompt
+    assert manuscript_of(project.view) is story
 
 
 def test_an_entry_changed_is_an_entry_replaced(library: ProjectViews) -> None:
@@ -114,11 +114,11 @@ def test_an_entry_changed_is_an_entry_replaced(library: ProjectViews) -> None:
 
 def test_moving_a_chapter_moves_the_story(library: ProjectViews) -> None:
     before = library.view(P)
-    ids = [document.id for document in room(before).documents]
+    ids = [document.id for document in manuscript_of(before).documents]
     with library.store.write(project=P) as tx:
         documents.move(tx, ids[-1], parent=None, index=0)
     after = library.view(P)
-    assert [document.id for document in room(after).documents] == [ids[-1], *ids[:-1]]
+    assert [document.id for document in manuscript_of(after).documents] == [ids[-1], *ids[:-1]]
     assert after.timeline.chapter_number(ids[-1]) == 1
     assert chapter(after, ids[2]).text is chapter(before, ids[2]).text
 
@@ -161,8 +161,8 @@ def test_a_project_that_is_gone_is_not_found(library: ProjectViews) -> None:
 
 def test_a_new_project_assembles(store: Store) -> None:
     ident = projects.create(store, "Nothing yet")
-    house = Workspace(store).project(ident)
-    result = house.assemble(house.request(additional_input="Begin."))
+    project = Workspace(store).project(ident)
+    result = project.assemble(project.request(additional_input="Begin."))
     assert result.prompt
     assert result.warnings == ()
 
@@ -188,8 +188,8 @@ def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
             documents.add(tx, "One", text="She went on. " * 100)
             codex.put(tx, Entry(id="she", type="character", name="She"))
     library = ProjectViews(store, max_characters=1500)
-    house = Workspace(library.store).project("a")
-    house.assemble(house.request(window=8192))
+    project = Workspace(library.store).project("a")
+    project.assemble(project.request(window=8192))
     view = library.view("a")
     held = [ref(view.snapshot(kind)) for kind in (Manuscript, Codex)]
     assert all(one() is not None for one in held)
@@ -231,7 +231,7 @@ def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: Pr
     projects.create(library.store, "Something else", project_id=P)
     view = library.view(P, conversation="desk")
     assert view.project.title == "Something else"
-    assert room(view).documents == ()
+    assert manuscript_of(view).documents == ()
     entries, rules, talks = view.snapshot(Codex), view.snapshot(Constraints), view.snapshot(Conversations)
     assert entries is not None
     assert rules is not None

@@ -1,4 +1,4 @@
-"""Working memory of whoever works by commands: the sitting as the store has it on record (mem-1)."""
+"""Working memory of a writer who works by commands: the session as the store has it on record (mem-1)."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def test_what_has_no_place_in_the_story_is_told_only_where_there_is_none(coast: 
     assert told(coast, f"{DAY}10:10:00.000000Z") == ["Accepted: “The captain did it.”"]
 
 
-def test_an_open_project_knows_its_sitting_and_later_places_stay_untold(coast: Store) -> None:
-    house = Workspace(coast).project(P)
+def test_an_open_project_knows_its_session_and_later_places_stay_untold(coast: Store) -> None:
+    project = Workspace(coast).project(P)
     took(coast, Decision.REJECTED, "Everybody drowned.", current_timestamp(), at=Position("ch-2", 5))
-    sitting = house.working_memory(current_timestamp())
-    late = house.assemble(house.request(document_id="ch-2"), working_memory=sitting)
+    working_memory = project.working_memory(current_timestamp())
+    late = project.assemble(project.request(document_id="ch-2"), working_memory=working_memory)
     assert "Rejected: “Everybody drowned.”" in late.prompt
-    early = house.inspect(house.request(document_id="ch-1"), working_memory=sitting)
+    early = project.inspect(project.request(document_id="ch-1"), working_memory=working_memory)
     assert sources(early, "working:") == []
     assert "drowned" not in early.prompt
     assert open_read_only("sample:lantern_coast").working_memory(current_timestamp()) is EMPTY_WORKING_MEMORY

@@ -23,7 +23,6 @@ from fabula.manuscript import documents as document_service
 from fabula.manuscript.tables import documents, marks, synopses
 from fabula.memory.outcomes import list_outcomes
 from fabula.store.store import Store
-from fabula.workspace.accepting import accept, reject, request_again
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.views import copy_view
 from fabula.workspace.workspace import Workspace
@@ -42,20 +41,20 @@ def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         yield running
 
 
-class Desk:
+class StoredSample:
     """A stored copy of the English sample, and a model at its side."""
 
     def __init__(self, store: Store, server: ModelServer) -> None:
         self.store, self.server = store, server
         self.project = copy_view(store, _sample(), title="Sample")
-        self.house = Workspace(store).project(self.project)
+        self.handle = Workspace(store).project(self.project)
 
     def write(self, terms: WritingOptions = PLAIN, variants: int = 1, **wishes: Any) -> list[WritingEvent]:
         async def run() -> list[WritingEvent]:
             place = ProviderConfig(name="openai", base_url=self.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
             provider = make_provider(place)
-            writer = Writer(self.house, provider, options=terms)
-            request = self.house.request(**{"model": "gpt-4o", "window": 8192, **wishes})
+            writer = Writer(self.handle, provider, options=terms)
+            request = self.handle.request(**{"model": "gpt-4o", "window": 8192, **wishes})
             try:
                 return [step async for step in writer.write(request, variants=variants)]
             finally:
@@ -78,8 +77,8 @@ def _sample() -> View:
 
 
 @pytest.fixture
-def desk(store: Store, model_server: ModelServer) -> Desk:
-    return Desk(store, model_server)
+def sample(store: Store, model_server: ModelServer) -> StoredSample:
+    return StoredSample(store, model_server)
 
 
 def finished(steps: list[WritingEvent]) -> Completed:
@@ -88,15 +87,15 @@ def finished(steps: list[WritingEvent]) -> Completed:
     return last
 
 
-def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(desk: Desk) -> None:
+def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(sample: StoredSample) -> None:
     usage = {"prompt_tokens": 4000, "completion_tokens": 4, "total_tokens": 4004}
-    desk.server.script = openai_answer("The sea ", "was quiet.", usage=usage)
-    steps = desk.write()
+    sample.server.script = openai_answer("The sea ", "was quiet.", usage=usage)
+    steps = sample.write()
     assert [step.text for step in steps if isinstance(step, TextDelta)] == ["The sea ", "was quiet."]
     end = finished(steps)
     assert end.text == "The sea was quiet."
     assert end.cost.micros == 4000 * 2.5 + 4 * 10
-    kept = desk.runs()[0]
+    kept = sample.runs()[0]
     assert (kept.id, kept.answer, kept.outcome, kept.model) == (end.run_id, end.text, "open", "openai/gpt-4o")
     assert kept.prompt is None
     assert kept.prefix_hash
@@ -105,142 +104,142 @@ def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(desk: D
     assert "lantern" not in json.dumps(kept.assembly_summary).lower().replace("codex:entity:", "").split("sources")[0]
 
 
-def test_prompts_are_kept_only_where_that_was_turned_on(desk: Desk) -> None:
-    desk.write(WritingOptions(retry_policy=QUICK, keep_prompts=True))
-    assert "Continue the text" in (desk.runs()[0].prompt or "")
+def test_prompts_are_kept_only_where_that_was_turned_on(sample: StoredSample) -> None:
+    sample.write(WritingOptions(retry_policy=QUICK, keep_prompts=True))
+    assert "Continue the text" in (sample.runs()[0].prompt or "")
 
 
-def test_accepting_puts_the_text_at_the_cursor_marks_it_and_tells_memory(desk: Desk) -> None:
-    desk.server.script = openai_answer("The sea was quiet.")
-    document = desk.house.request().document_id
-    with desk.store.write(project=desk.project) as tx:
-        document_service.write(tx, document, desk.text(document).rstrip() + "\n\n")
-    before = desk.text(document)
-    run_id = finished(desk.write(cursor=len(before))).run_id
-    accept(desk.store, desk.project, run_id)
-    assert desk.text(document) == before + "The sea was quiet."
-    with desk.store.read(project=desk.project) as reading:
+def test_accepting_puts_the_text_at_the_cursor_marks_it_and_tells_memory(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("The sea was quiet.")
+    document = sample.handle.request().document_id
+    with sample.store.write(project=sample.project) as tx:
+        document_service.write(tx, document, sample.text(document).rstrip() + "\n\n")
+    before = sample.text(document)
+    run_id = finished(sample.write(cursor=len(before))).run_id
+    sample.handle.runs.accept(run_id)
+    assert sample.text(document) == before + "The sea was quiet."
+    with sample.store.read(project=sample.project) as reading:
         mark = reading.rows(marks)[0]
         assert (mark.start, mark.end, mark.run_id) == (len(before), len(before) + 18, run_id)
         assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["accepted"]
         assert runs.get_run(reading, run_id).outcome == "accepted"
     with pytest.raises(FabulaError) as refusal:
-        reject(desk.store, desk.project, run_id)
+        sample.handle.runs.reject(run_id)
     assert refusal.value.code is Code.STORE_CONFLICT
 
 
-def test_an_edited_answer_goes_in_as_edited_and_memory_sees_both(desk: Desk) -> None:
-    desk.server.script = openai_answer("The sea was quiet!")
-    run_id = finished(desk.write()).run_id
-    accept(desk.store, desk.project, run_id, text="The sea was quiet.")
-    with desk.store.read(project=desk.project) as reading:
+def test_an_edited_answer_goes_in_as_edited_and_memory_sees_both(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("The sea was quiet!")
+    run_id = finished(sample.write()).run_id
+    sample.handle.runs.accept(run_id, text="The sea was quiet.")
+    with sample.store.read(project=sample.project) as reading:
         outcome = list_outcomes(reading)[0]
         assert (outcome.suggestion, outcome.rewritten_text) == ("The sea was quiet!", "The sea was quiet.")
         assert runs.get_run(reading, run_id).outcome == "edited"
 
 
-def test_a_selection_is_replaced(desk: Desk) -> None:
-    desk.server.script = openai_answer("Dusk.")
-    document = desk.house.request().document_id
-    before = desk.text(document)
-    run_id = finished(desk.write(skill_id="rewrite", selection=(0, 10), cursor=10)).run_id
-    accept(desk.store, desk.project, run_id)
-    assert desk.text(document) == "Dusk." + before[10:]
+def test_a_selection_is_replaced(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("Dusk.")
+    document = sample.handle.request().document_id
+    before = sample.text(document)
+    run_id = finished(sample.write(skill_id="rewrite", selection=(0, 10), cursor=10)).run_id
+    sample.handle.runs.accept(run_id)
+    assert sample.text(document) == "Dusk." + before[10:]
 
 
-def test_a_synopsis_becomes_the_documents_own(desk: Desk) -> None:
-    desk.server.script = openai_answer("They meet by the sea.")
-    run_id = finished(desk.write(skill_id="synopsis")).run_id
-    accept(desk.store, desk.project, run_id)
-    with desk.store.read(project=desk.project) as reading:
-        row = reading.require(synopses, document_id=desk.house.request().document_id)
+def test_a_synopsis_becomes_the_documents_own(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("They meet by the sea.")
+    run_id = finished(sample.write(skill_id="synopsis")).run_id
+    sample.handle.runs.accept(run_id)
+    with sample.store.read(project=sample.project) as reading:
+        row = reading.require(synopses, document_id=sample.handle.request().document_id)
         assert (row.text, row.origin) == ("They meet by the sea.", "model")
 
 
-def test_a_document_changed_meanwhile_is_left_as_it_is(desk: Desk) -> None:
-    desk.server.script = openai_answer("Late.")
-    document = desk.house.request().document_id
-    run_id = finished(desk.write()).run_id
-    with desk.store.write(project=desk.project) as tx:
+def test_a_document_changed_meanwhile_is_left_as_it_is(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("Late.")
+    document = sample.handle.request().document_id
+    run_id = finished(sample.write()).run_id
+    with sample.store.write(project=sample.project) as tx:
         document_service.write(tx, document, "Somebody else was here.")
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.DOCUMENT_STALE
-    assert desk.text(document) == "Somebody else was here."
-    assert desk.runs()[0].outcome == "open"
+    assert sample.text(document) == "Somebody else was here."
+    assert sample.runs()[0].outcome == "open"
 
 
-def test_rejecting_and_retrying_are_recorded(desk: Desk) -> None:
-    first = finished(desk.write()).run_id
-    second = finished(desk.write()).run_id
-    reject(desk.store, desk.project, first)
-    reject(desk.store, desk.project, second, retry=True)
-    assert {run.id: run.outcome for run in desk.runs()} == {first: "rejected", second: "retried"}
-    with desk.store.read(project=desk.project) as reading:
+def test_rejecting_and_retrying_are_recorded(sample: StoredSample) -> None:
+    first = finished(sample.write()).run_id
+    second = finished(sample.write()).run_id
+    sample.handle.runs.reject(first)
+    sample.handle.runs.request_again(second)
+    assert {run.id: run.outcome for run in sample.runs()} == {first: "rejected", second: "retried"}
+    with sample.store.read(project=sample.project) as reading:
         assert [outcome.decision.value for outcome in list_outcomes(reading)] == ["rejected", "rejected"]
 
 
-def test_several_variants_stream_side_by_side_from_one_prompt(desk: Desk) -> None:
+def test_several_variants_stream_side_by_side_from_one_prompt(sample: StoredSample) -> None:
     async def script(exchange: Exchange) -> None:
-        await openai_answer(f"Answer {desk.server.exchanges.index(exchange)}.")(exchange)
+        await openai_answer(f"Answer {sample.server.exchanges.index(exchange)}.")(exchange)
 
-    desk.server.script = script
-    ends = [step for step in desk.write(variants=3) if isinstance(step, Completed)]
+    sample.server.script = script
+    ends = [step for step in sample.write(variants=3) if isinstance(step, Completed)]
     assert {end.variant for end in ends} == {0, 1, 2}
     assert len({end.text for end in ends}) == 3
-    assert len({exchange.body for exchange in desk.server.exchanges}) == 1
-    assert len(desk.runs()) == 3
+    assert len({exchange.body for exchange in sample.server.exchanges}) == 1
+    assert len(sample.runs()) == 3
 
 
-def test_a_failure_keeps_what_came_and_names_its_code(desk: Desk) -> None:
+def test_a_failure_keeps_what_came_and_names_its_code(sample: StoredSample) -> None:
     async def script(exchange: Exchange) -> None:
         await exchange.send_head()
         await exchange.send_event(chunk("So far so"))
 
-    desk.server.script = script
-    last = desk.write()[-1]
+    sample.server.script = script
+    last = sample.write()[-1]
     assert isinstance(last, Failed)
     assert (last.text, last.error.code) == ("So far so", Code.LLM_GONE)
-    kept = desk.runs()[0]
+    kept = sample.runs()[0]
     assert (kept.answer, kept.outcome, kept.assembly_summary["ended"]) == ("So far so", "failed", "LLM_GONE")
     assert kept.usage.input_tokens == kept.assembly_summary["tokens"], "what was read costs, whatever came of it"
     assert (kept.usage.reported_by_provider, last.cost.micros) == (False, kept.cost.micros)
     assert kept.cost.micros > 0
-    accept(desk.store, desk.project, kept.id)  # half an answer is still the writer's to take
+    sample.handle.runs.accept(kept.id)  # half an answer is still the writer's to take
 
 
-def test_a_refusal_is_on_record_too(desk: Desk) -> None:
-    desk.server.script = error_answer(401)
-    last = desk.write()[-1]
+def test_a_refusal_is_on_record_too(sample: StoredSample) -> None:
+    sample.server.script = error_answer(401)
+    last = sample.write()[-1]
     assert isinstance(last, Failed)
     assert last.error.code is Code.LLM_REFUSED
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, last.run_id)
+        sample.handle.runs.accept(last.run_id)
     assert refusal.value.code is Code.TEXT_INVALID
 
 
-def test_stopping_keeps_what_came(desk: Desk) -> None:
+def test_stopping_keeps_what_came(sample: StoredSample) -> None:
     async def script(exchange: Exchange) -> None:
         await exchange.send_head()
         while True:
             await exchange.send_event(chunk("word "))
             await asyncio.sleep(0.01)
 
-    desk.server.script = script
+    sample.server.script = script
 
     async def run() -> None:
-        place = ProviderConfig(name="openai", base_url=desk.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
+        place = ProviderConfig(name="openai", base_url=sample.server.url, key_variable="TEST_KEY", retry_policy=QUICK)
         provider = make_provider(place)
-        writer = Writer(desk.house, provider, options=WritingOptions(retry_policy=QUICK))
-        steps = writer.write(desk.house.request(window=8192))
+        writer = Writer(sample.handle, provider, options=WritingOptions(retry_policy=QUICK))
+        steps = writer.write(sample.handle.request(window=8192))
         await anext(steps)
         await anext(steps)
         await steps.aclose()
         await provider.aclose()
 
     asyncio.run(run())
-    assert desk.server.client_left.wait(5)
-    kept = desk.runs()[0]
+    assert sample.server.client_left.wait(5)
+    kept = sample.runs()[0]
     assert kept.outcome == "stopped"
     assert kept.answer.startswith("word word ")
 
@@ -248,47 +247,47 @@ def test_stopping_keeps_what_came(desk: Desk) -> None:
 BROKEN_RULE = "She never said “unicorn”, not once."
 
 
-def with_rule(desk: Desk) -> None:
+def with_rule(sample: StoredSample) -> None:
     from fabula.constraints import edits as service
     from fabula.constraints.model import BannedWords, Constraint
 
-    with desk.store.write(project=desk.project) as tx:
+    with sample.store.write(project=sample.project) as tx:
         service.create(tx, Constraint(id="unicorns", text="No unicorns.", check=BannedWords(words=("unicorn",))))
 
 
-def test_a_broken_rule_is_flagged_with_its_place(desk: Desk) -> None:
-    with_rule(desk)
-    desk.server.script = openai_answer(BROKEN_RULE)
-    end = finished(desk.write())
+def test_a_broken_rule_is_flagged_with_its_place(sample: StoredSample) -> None:
+    with_rule(sample)
+    sample.server.script = openai_answer(BROKEN_RULE)
+    end = finished(sample.write())
     assert [finding.quote for finding in end.verdict.violations] == ["unicorn"]
-    assert len(desk.server.exchanges) == 1
-    assert desk.runs()[0].verdicts[0]["findings"][0]["words"] == "unicorn"
+    assert len(sample.server.exchanges) == 1
+    assert sample.runs()[0].verdicts[0]["findings"][0]["words"] == "unicorn"
 
 
-def test_regenerating_states_the_complaint_behind_the_same_prompt_and_stops(desk: Desk) -> None:
-    with_rule(desk)
+def test_regenerating_states_the_complaint_behind_the_same_prompt_and_stops(sample: StoredSample) -> None:
+    with_rule(sample)
 
     async def script(exchange: Exchange) -> None:
-        await openai_answer(BROKEN_RULE if len(desk.server.exchanges) == 1 else "She said nothing.")(exchange)
+        await openai_answer(BROKEN_RULE if len(sample.server.exchanges) == 1 else "She said nothing.")(exchange)
 
-    desk.server.script = script
-    steps = desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=3)))
+    sample.server.script = script
+    steps = sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=3)))
     assert finished(steps).text == "She said nothing."
     assert sum(isinstance(step, Retry) for step in steps) == 1
-    first, second = (exchange.request["messages"] for exchange in desk.server.exchanges)
+    first, second = (exchange.request["messages"] for exchange in sample.server.exchanges)
     assert second[: len(first)] == first
     assert "unicorn" in second[-1]["content"]
-    assert len(desk.runs()[0].verdicts) == 2
+    assert len(sample.runs()[0].verdicts) == 2
 
 
-def test_regenerating_never_loops(desk: Desk) -> None:
-    with_rule(desk)
-    desk.server.script = openai_answer(BROKEN_RULE)
-    steps = desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=2)))
-    assert len(desk.server.exchanges) == 3
+def test_regenerating_never_loops(sample: StoredSample) -> None:
+    with_rule(sample)
+    sample.server.script = openai_answer(BROKEN_RULE)
+    steps = sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", tries=2)))
+    assert len(sample.server.exchanges) == 3
     end = finished(steps)
     assert end.verdict.violations
-    assert len(desk.runs()[0].verdicts) == 3
+    assert len(sample.runs()[0].verdicts) == 3
 
 
 def judged_by(server: ModelServer, answer: str) -> None:
@@ -299,44 +298,44 @@ def judged_by(server: ModelServer, answer: str) -> None:
     server.script = script
 
 
-def test_the_model_judges_from_the_authors_side(desk: Desk) -> None:
+def test_the_model_judges_from_the_authors_side(sample: StoredSample) -> None:
     row = {"constraint": "1", "quote": "who lit the lamp", "reason": "Told too early."}
-    judged_by(desk.server, json.dumps({"violations": [row]}))
-    end = finished(desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
+    judged_by(sample.server, json.dumps({"violations": [row]}))
+    end = finished(sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
     assert [finding.quote for finding in end.verdict.findings if finding.checked_by == "model"] == ["who lit the lamp"]
-    judging = desk.server.exchanges[1].request
+    judging = sample.server.exchanges[1].request
     assert "It was Mara who lit the lamp." in judging["messages"][-1]["content"]
     assert judging["response_format"]["type"] == "json_schema"
 
 
 @pytest.mark.parametrize("rubbish", ["All fine!", "{}", '{"violations": 7}', "", "<html>"])
-def test_a_judge_who_answers_rubbish_is_said_to_have_judged_nothing(desk: Desk, rubbish: str) -> None:
-    judged_by(desk.server, rubbish)
+def test_a_judge_who_answers_rubbish_is_said_to_have_judged_nothing(sample: StoredSample, rubbish: str) -> None:
+    judged_by(sample.server, rubbish)
     end = finished(
-        desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", with_model=True)))
+        sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="regenerate", with_model=True)))
     )
     assert end.text == "It was Mara who lit the lamp."
     assert end.verdict.problem
-    assert len(desk.server.exchanges) == 2
+    assert len(sample.server.exchanges) == 2
 
 
-def test_a_judge_who_is_away_does_not_stand_in_the_way(desk: Desk) -> None:
+def test_a_judge_who_is_away_does_not_stand_in_the_way(sample: StoredSample) -> None:
     async def script(exchange: Exchange) -> None:
         judging = "response_format" in exchange.request
         await (error_answer(400) if judging else openai_answer("Fine text."))(exchange)
 
-    desk.server.script = script
-    end = finished(desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
+    sample.server.script = script
+    end = finished(sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True))))
     assert end.text == "Fine text."
     assert "LLM_REFUSED" in end.verdict.problem
 
 
-def test_what_was_spent_adds_up_by_model_and_month(desk: Desk) -> None:
+def test_what_was_spent_adds_up_by_model_and_month(sample: StoredSample) -> None:
     usage = {"prompt_tokens": 4000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 3000}}
-    desk.server.script = openai_answer("One.", usage=usage)
-    desk.write()
-    desk.write()
-    with desk.store.read(project=desk.project) as reading:
+    sample.server.script = openai_answer("One.", usage=usage)
+    sample.write()
+    sample.write()
+    with sample.store.read(project=sample.project) as reading:
         month = runs.list_runs(reading)[0].created_at[:7]
         spent = runs.sum_spending(reading, month=month)
         assert runs.sum_spending(reading, month="1999-01") == []
@@ -353,85 +352,85 @@ FOUND = {
 }
 
 
-def test_entries_that_stand_in_the_text_come_into_the_codex_from_where_they_stand(desk: Desk) -> None:
-    document = desk.house.request().document_id
-    word = next(word for word in desk.text(document).split() if word.isalpha() and word.istitle() and len(word) > 3)
+def test_entries_that_stand_in_the_text_come_into_the_codex_from_where_they_stand(sample: StoredSample) -> None:
+    document = sample.handle.request().document_id
+    word = next(word for word in sample.text(document).split() if word.isalpha() and word.istitle() and len(word) > 3)
     rows = {"entries": [{**FOUND["entries"][0], "name": word}, FOUND["entries"][1]]}
-    desk.server.script = openai_answer("Here:\n```json\n", json.dumps(rows), "\n```")
-    end = finished(desk.write(skill_id="extract"))
+    sample.server.script = openai_answer("Here:\n```json\n", json.dumps(rows), "\n```")
+    end = finished(sample.write(skill_id="extract"))
     assert end.verdict.findings == (), "a list of entries is no text of the story"
-    assert desk.server.exchanges[0].request["response_format"]["type"] == "json_schema"
-    made = accept(desk.store, desk.project, end.run_id).entries
+    assert sample.server.exchanges[0].request["response_format"]["type"] == "json_schema"
+    made = sample.handle.runs.accept(end.run_id).entries
     assert [entry.name for entry in made] == [word]
     since = made[0].since
     assert since is not None
-    assert (since.document, since.offset) == (document, desk.text(document).index(word))
-    codex = desk.house.view.snapshot(Codex)
+    assert (since.document, since.offset) == (document, sample.text(document).index(word))
+    codex = sample.handle.view.snapshot(Codex)
     assert codex is not None
     assert codex.find_entries(word)[0].description == "What the lamp is made of."
-    with desk.store.read(project=desk.project) as reading:
+    with sample.store.read(project=sample.project) as reading:
         assert list_outcomes(reading) == [], "memory learns from prose alone"
 
 
 @pytest.mark.parametrize("answer", ["They are all there.", '{"entries": 7}', json.dumps(FOUND), '{"entries": []}'])
-def test_entries_that_cannot_be_read_or_stand_nowhere_change_nothing(desk: Desk, answer: str) -> None:
-    desk.server.script = openai_answer(answer.replace("brass", "Zzyzx"))
-    run_id = finished(desk.write(skill_id="extract")).run_id
-    before = desk.house.view.snapshot(Codex)
+def test_entries_that_cannot_be_read_or_stand_nowhere_change_nothing(sample: StoredSample, answer: str) -> None:
+    sample.server.script = openai_answer(answer.replace("brass", "Zzyzx"))
+    run_id = finished(sample.write(skill_id="extract")).run_id
+    before = sample.handle.view.snapshot(Codex)
     with pytest.raises(FabulaError) as refusal:
-        accept(desk.store, desk.project, run_id)
+        sample.handle.runs.accept(run_id)
     assert refusal.value.code in (Code.LLM_ANSWER_INVALID, Code.TEXT_INVALID)
-    assert desk.house.view.snapshot(Codex) is before
-    assert desk.runs()[0].outcome == "open"
+    assert sample.handle.view.snapshot(Codex) is before
+    assert sample.runs()[0].outcome == "open"
 
 
-def test_a_skill_for_selections_wants_one_and_one_for_documents_looks_from_the_end(desk: Desk) -> None:
+def test_a_skill_for_selections_wants_one_and_one_for_documents_looks_from_the_end(sample: StoredSample) -> None:
     with pytest.raises(FabulaError) as refusal:
-        desk.write(skill_id="rewrite")
+        sample.write(skill_id="rewrite")
     assert refusal.value.code is Code.REQUEST_INVALID
-    assert desk.server.exchanges == []
-    desk.write(skill_id="synopsis", cursor=10)
-    assert desk.runs()[0].assembly_summary["place"]["cursor"] == len(desk.text(desk.house.request().document_id))
+    assert sample.server.exchanges == []
+    sample.write(skill_id="synopsis", cursor=10)
+    assert sample.runs()[0].assembly_summary["place"]["cursor"] == len(sample.text(sample.handle.request().document_id))
 
 
-def test_another_answer_is_asked_for_at_the_same_place_in_the_same_words(desk: Desk) -> None:
-    first = finished(desk.write(cursor=30, additional_input="Slower.")).run_id
-    request = request_again(desk.store, desk.house, first)
+def test_another_answer_is_asked_for_at_the_same_place_in_the_same_words(sample: StoredSample) -> None:
+    first = finished(sample.write(cursor=30, additional_input="Slower.")).run_id
+    request = sample.handle.runs.request_again(first)
     assert (request.cursor, request.additional_input, request.skill_id) == (30, "Slower.", "continue")
-    assert desk.runs()[0].outcome == "retried"
-    assert request_again(desk.store, desk.house, first) == request, "what was left is left"
-    with desk.store.write(project=desk.project) as tx:
+    assert sample.runs()[0].outcome == "retried"
+    assert sample.handle.runs.request_again(first) == request, "what was left is left"
+    with sample.store.write(project=sample.project) as tx:
         document_service.write(tx, request.document_id, "Somebody else was here.")
     with pytest.raises(FabulaError) as refusal:
-        request_again(desk.store, desk.house, first)
+        sample.handle.runs.request_again(first)
     assert refusal.value.code is Code.DOCUMENT_STALE
 
 
-def test_an_answer_of_many_pages_can_be_taken(desk: Desk) -> None:
-    desk.server.script = openai_answer("All the long night it rained. " * 1000)
+def test_an_answer_of_many_pages_can_be_taken(sample: StoredSample) -> None:
+    sample.server.script = openai_answer("All the long night it rained. " * 1000)
     run_id = finished(
-        desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="off")), reply_tokens=4000)
+        sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(policy="off")), reply_tokens=4000)
     ).run_id
-    accept(desk.store, desk.project, run_id)
-    with desk.store.read(project=desk.project) as reading:
+    sample.handle.runs.accept(run_id)
+    with sample.store.read(project=sample.project) as reading:
         assert len(list_outcomes(reading)[0].suggestion) < 30_000
 
 
-def test_the_judge_is_told_what_is_so_of_whoever_the_text_names(desk: Desk) -> None:
-    with desk.store.write(project=desk.project) as tx:
-        at = Position(desk.house.request().document_id, 0)
+def test_the_judge_is_told_what_is_so_of_whoever_the_text_names(sample: StoredSample) -> None:
+    with sample.store.write(project=sample.project) as tx:
+        at = Position(sample.handle.request().document_id, 0)
         entry = Entry(id="", type="character", name="Quillon", description="A ferryman.")
         codex_service.create(tx, replace(entry, progressions=(Progression("Quillon lost his left hand.", at),)))
-    desk.server.script = openai_answer("Quillon clapped both his hands.")
-    desk.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True)))
-    writing, judging = ("\n".join(m["content"] for m in one.request["messages"]) for one in desk.server.exchanges)
+    sample.server.script = openai_answer("Quillon clapped both his hands.")
+    sample.write(WritingOptions(retry_policy=QUICK, judge=JudgeOptions(with_model=True)))
+    writing, judging = ("\n".join(m["content"] for m in one.request["messages"]) for one in sample.server.exchanges)
     assert "left hand" not in writing
     assert "Quillon lost his left hand." in judging
 
 
-def test_no_longer_answer_is_asked_for_than_the_window_has_room_for(desk: Desk) -> None:
-    desk.write(skill_id="extract", window=3000)
-    asked = desk.server.exchanges[0].request
+def test_no_longer_answer_is_asked_for_than_the_window_has_room_for(sample: StoredSample) -> None:
+    sample.write(skill_id="extract", window=3000)
+    asked = sample.server.exchanges[0].request
     limit = asked.get("max_tokens") or asked["max_completion_tokens"]
-    assert limit + desk.runs()[0].assembly_summary["tokens"] <= 3000
+    assert limit + sample.runs()[0].assembly_summary["tokens"] <= 3000
     assert limit < 2000

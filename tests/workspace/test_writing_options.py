@@ -13,7 +13,7 @@ from fabula.settings import edits as settings
 from fabula.settings.registry import SettingScope
 from fabula.settings.tables import settings as settings_table
 from fabula.store.store import LOCAL_USER, Store
-from fabula.workspace.setting_edits import set_setting
+from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.writing_options import (
     UNKNOWN_MODEL_WINDOW,
     JudgeOptions,
@@ -155,8 +155,9 @@ def test_a_price_that_makes_no_sense_is_refused(store: Store, project: str) -> N
 def test_what_could_not_be_followed_is_refused_when_it_is_set(
     store: Store, project: str, name: str, value: object, scope: SettingScope, code: Code
 ) -> None:
-    with pytest.raises(FabulaError) as refused, store.write(project="p", user=LOCAL_USER) as tx:
-        set_setting(tx, name, value, scope=scope)
+    verbs = SettingVerbs(store, project)
+    with pytest.raises(FabulaError) as refused:
+        verbs.set(name, value, scope=scope)
     assert refused.value.code is code
-    with store.write(project="p", user=LOCAL_USER) as tx:
-        assert set_setting(tx, "llm.provider", "ollama", scope="person") == 1
+    verbs.set("llm.provider", "ollama", scope="person")
+    assert verbs.get("llm.provider").value == "ollama"

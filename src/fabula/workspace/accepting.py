@@ -1,4 +1,4 @@
-"""Accept, edit, reject or retry an answer of a model, each in one transaction (man-2, mem-2).
+"""Accept, edit, reject or retry an answer of a model, each within one transaction (man-2, mem-2).
 
 Accepting an answer inserts its text where the skill says, marks that text as written by a model, sets the outcome of
 the run and records the outcome for memory. If the document was changed since the request, nothing is written and the
@@ -7,15 +7,18 @@ writer gets an error. A rejected answer can be accepted later; an accepted one c
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Sequence
 
-from fabula.codex import Codex, Entry
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.codex import Entry
 from fabula.codex import edits as codex_edits
-from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.llm import runs
-from fabula.llm.runs import GenerationRun, RunOutcome
+from fabula.llm.runs import GenerationRun
 from fabula.llm.tables import runs as run_rows
 from fabula.manuscript import documents, outline
 from fabula.manuscript.model import hash_text
@@ -28,11 +31,8 @@ from fabula.memory.tables import outcomes as outcome_rows
 from fabula.skills.extracted_entries import parse_entries
 from fabula.skills.insertion import InsertionPoint, find_separator, read_insertion_point
 from fabula.skills.model import AnswerAction
-from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import find_edit, normalise
-from fabula.workspace.project import ProjectHandle
-from fabula.workspace.views import ProjectViews
 
 
 class AcceptedAnswer(Struct, frozen=True, kw_only=True):
@@ -44,68 +44,52 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 
 
 def accept(
-    store: Store, project_id: str, run_id: str, *, text: str | None = None, beat: bool = False, user: str = LOCAL_USER
+    tx: WriteTransaction, run_id: str, known_names: Sequence[str] = (), *, text: str | None = None, beat: bool = False
 ) -> AcceptedAnswer:
-    """Accept an answer, or the writer's edited `text` of it; with `beat`, mark the beat it was written for as done."""
-    with store.read(project=project_id) as reading:
-        place = read_insertion_point(runs.get_run(reading, run_id).assembly_summary)
-    known_names = _load_names(store, project_id) if place.answer_action is AnswerAction.ENTRIES else ()
-    with store.write(project=project_id, user=user) as tx:
-        run = runs.get_run(tx, run_id)
-        answer = normalise(run.answer)
-        accepted_text = answer if text is None else normalise(text)
-        if not accepted_text.strip():
-            raise FabulaError(
-                Code.TEXT_INVALID, "There is nothing to accept: the answer is empty. Nothing was changed."
-            )
-        is_edited = accepted_text != answer
-        _reopen(tx, run)
-        # The outcome is set first, so that accepting the same answer twice fails with exactly that error.
-        runs.set_outcome(tx, run_id, "edited" if is_edited else "accepted")
-        place = read_insertion_point(run.assembly_summary)
-        result = _store_answer(tx, run, place, accepted_text, known_names)
-        beat_text = _complete_beat(tx, run, place) if beat else ""
-        decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
-        _record_decision(tx, run, decision, accepted_text if is_edited else "")
-        return AcceptedAnswer(revision=result.revision, entries=result.entries, beat=beat_text)
+    """Accept an answer, or the writer's edited `text` of it; with `beat`, mark the beat it was written for as done.
 
-
-def reject(store: Store, project_id: str, run_id: str, *, retry: bool = False, user: str = LOCAL_USER) -> GenerationRun:
-    """Reject an answer, or mark it as retried if `retry`; return its run."""
-    outcome: RunOutcome = "retried" if retry else "rejected"
-    with store.write(project=project_id, user=user) as tx:
-        run = runs.get_run(tx, run_id)
-        runs.set_outcome(tx, run_id, outcome)
-        _record_decision(tx, run, Decision.REJECTED, "")
-        return run
-
-
-def request_again(store: Store, project: ProjectHandle, run_id: str, *, user: str = LOCAL_USER) -> Request:
-    """Make the request of a run again, for the same place; an answer that is still open becomes retried."""
-    with store.read(project=project.view.project.id) as reading:
-        run = runs.get_run(reading, run_id)
-        row = reading.row(document_rows, id=run.document_id) if run.document_id else None
+    An answer that proposes codex entries makes none of those whose names are known.
+    """
+    run = runs.get_run(tx, run_id)
+    answer = normalise(run.answer)
+    accepted_text = answer if text is None else normalise(text)
+    if not accepted_text.strip():
+        raise FabulaError(
+            Code.TEXT_INVALID, message("The answer is empty, so there is nothing to accept. Nothing was changed.")
+        )
+    is_edited = accepted_text != answer
+    _reopen(tx, run)
+    # The outcome is set first, so that accepting the same answer twice fails with exactly that error.
+    runs.set_outcome(tx, run_id, "edited" if is_edited else "accepted")
     place = read_insertion_point(run.assembly_summary)
+    result = _store_answer(tx, run, place, accepted_text, known_names)
+    beat_text = _complete_beat(tx, run, place) if beat else ""
+    decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
+    _record_decision(tx, run, place, decision, accepted_text if is_edited else "")
+    return replace(result, beat=beat_text)
+
+
+def reject(tx: WriteTransaction, run_id: str, *, retry: bool = False) -> GenerationRun:
+    """Reject an answer, or mark it as retried if `retry`; return its run."""
+    run = runs.get_run(tx, run_id)
+    runs.set_outcome(tx, run_id, "retried" if retry else "rejected")
+    _record_decision(tx, run, read_insertion_point(run.assembly_summary), Decision.REJECTED)
+    return run
+
+
+def retry(tx: WriteTransaction, run_id: str) -> tuple[GenerationRun, InsertionPoint]:
+    """Return a run and the place it was written for, for another try; an answer that is still open becomes retried."""
+    run = runs.get_run(tx, run_id)
+    place = read_insertion_point(run.assembly_summary)
+    row = tx.row(document_rows, id=run.document_id) if run.document_id else None
     if run.document_id and (row is None or not place.matches(row.text)):
         raise FabulaError(
             Code.DOCUMENT_STALE,
-            "The document was changed since that answer was written for it. Ask anew, from where you stand now.",
+            message("The chapter was changed since that answer was written for it. Ask anew, from where you are now."),
         )
     if run.outcome not in runs.FINAL_OUTCOMES:
-        reject(store, project.view.project.id, run_id, retry=True, user=user)
-    return project.request(
-        skill_id=run.skill_id,
-        document_id=run.document_id,
-        conversation_id=run.conversation_id,
-        cursor=place.cursor if run.document_id else None,
-        selection=place.selection,
-        additional_input=place.instruction,
-        recipe=place.recipe,
-        perspective=place.perspective,
-        character=place.character,
-        include=place.include,
-        exclude=place.exclude,
-    )
+        reject(tx, run_id, retry=True)
+    return run, place
 
 
 def _reopen(tx: WriteTransaction, run: GenerationRun) -> None:
@@ -117,7 +101,7 @@ def _reopen(tx: WriteTransaction, run: GenerationRun) -> None:
 
 
 def _store_answer(
-    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str, known_names: tuple[str, ...]
+    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str, known_names: Sequence[str]
 ) -> AcceptedAnswer:
     """Store an accepted answer as its skill says: in the document, as a synopsis, or as codex entries."""
     match place.answer_action:
@@ -138,8 +122,10 @@ def _require_same_text(tx: WriteTransaction, run: GenerationRun, place: Insertio
     if not place.matches(row.text):
         raise FabulaError(
             Code.DOCUMENT_STALE,
-            "The document was changed since this answer was written for it. Copy what you want of it. "
-            "Nothing was changed.",
+            message(
+                "The chapter was changed since this answer was written for it. Copy what you want of the answer. "
+                "Nothing was changed."
+            ),
             current=row.version,
         )
     return str(row.text)
@@ -151,7 +137,9 @@ def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint
     replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
     start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
     if start is None or end is None or not 0 <= start <= end <= len(document_text):
-        raise FabulaError(Code.TEXT_INVALID, "The place this was written for is gone. Nothing was changed.")
+        raise FabulaError(
+            Code.TEXT_INVALID, message("The place that this was written for is gone. Nothing was changed.")
+        )
     head, tail = document_text[:start], document_text[end:]
     if not replaces:  # inserted words are separated from their neighbours
         head, tail = head + find_separator(head, text), find_separator(text, tail) + tail
@@ -180,11 +168,13 @@ def _complete_beat(tx: WriteTransaction, run: GenerationRun, place: InsertionPoi
         if hash_text(row.text) == place.beat_hash:
             outline.update_beat(tx, row.id, {"done": True})
             return str(row.text)
-    raise FabulaError(Code.TEXT_INVALID, "This was written for no beat that is still to be done. Nothing was changed.")
+    raise FabulaError(
+        Code.TEXT_INVALID, message("This was not written for a beat that is still open. Nothing was changed.")
+    )
 
 
 def _create_entries(
-    tx: WriteTransaction, run: GenerationRun, answer: str, known_names: tuple[str, ...]
+    tx: WriteTransaction, run: GenerationRun, answer: str, known_names: Sequence[str]
 ) -> tuple[Entry, ...]:
     """Create the codex entries that an answer proposes, if their names are new and occur in the document."""
     text: str = tx.require(document_rows, id=run.document_id).text
@@ -192,22 +182,17 @@ def _create_entries(
     if not entries:
         raise FabulaError(
             Code.TEXT_INVALID,
-            "None of these is new and stands in the text, so there is nothing to take. Nothing was changed.",
+            message("None of these entries is both new and named in the text. Nothing was changed."),
         )
     for entry in entries:
         codex_edits.create(tx, entry)
     return tuple(entries)
 
 
-def _load_names(store: Store, project_id: str) -> tuple[str, ...]:
-    """Load all names and aliases in the codex of a book and of its series."""
-    codex = ProjectViews(store).view(project_id).snapshot(Codex)
-    return tuple(name for entry in (codex.entries if codex is not None else ()) for name in entry.names)
-
-
-def _record_decision(tx: WriteTransaction, run: GenerationRun, decision: Decision, rewritten_text: str) -> None:
+def _record_decision(
+    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, decision: Decision, rewritten_text: str = ""
+) -> None:
     """Record for memory what the writer did with an answer, if the answer is prose."""
-    place = read_insertion_point(run.assembly_summary)
     if not run.answer.strip() or not place.answer_action.is_prose:
         return
     position = Position(run.document_id, max(place.stored_offset or 0, 0)) if run.document_id else None

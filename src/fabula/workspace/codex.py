@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
-import msgspec
+from msgspec import to_builtins
 
 from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
 from fabula.codex.knowledge import KnownFact
 from fabula.codex.progressions import StoredProgression
 from fabula.codex.tables import entries as entry_rows
+from fabula.codex.validation import apply_values
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message, plural
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.names import find_by_name
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
-from fabula.workspace.story_places import read_place
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.story_places import START, read_knowers, read_limit, read_place
+from fabula.workspace.verbs import ProjectVerbs, select_given
 
 READER = "reader"  # who knows a fact may be the reader as well as a character
-EVERYBODY, NOBODY, START = "everybody", "nobody", "start"
+
+
+class EntryFields(TypedDict, total=False):
+    """What can be said of an entry; what is None or left out stays as it is."""
+
+    kind: str | None
+    level: str | None
+    aliases: Sequence[str] | None
+    description: str | None
+    details: Mapping[str, str] | None
+    tags: Sequence[str] | None
+    notes: str | None
+    known_to: Sequence[str] | None  # `everybody` and `nobody` are words for it
+    since: str | None  # a place in the story, or `start`
+    exceptions: Sequence[str] | None  # phrases in which its name means something else
+    case: str | None
 
 
 class CodexVerbs(ProjectVerbs):
@@ -34,83 +51,17 @@ class CodexVerbs(ProjectVerbs):
         """Return the entry of that id, name or alias."""
         return _find(self._entries(), name)
 
-    def add(
-        self,
-        name: str,
-        *,
-        entry_id: str = "",
-        kind: str | None = None,
-        level: str | None = None,
-        aliases: Sequence[str] | None = None,
-        description: str | None = None,
-        details: Mapping[str, str] | None = None,
-        tags: Sequence[str] | None = None,
-        notes: str | None = None,
-        known_to: Sequence[str] | None = None,
-        since: str | None = None,
-        exceptions: Sequence[str] | None = None,
-        case: str | None = None,
-    ) -> Entry:
-        """Add an entry. `exceptions` are phrases in which its name means something else."""
+    def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
+        """Add an entry."""
         with self._write() as tx:
-            values = self._values(
-                tx,
-                None,
-                kind=kind,
-                level=level,
-                aliases=aliases,
-                description=description,
-                details=details,
-                tags=tags,
-                notes=notes,
-                known_to=known_to,
-                since=since,
-                exceptions=exceptions,
-                case=case,
-            )
-            try:
-                made = msgspec.convert({"id": entry_id, "type": "other", "name": name, **values}, Entry)
-            except msgspec.ValidationError as error:
-                raise FabulaError(
-                    Code.CODEX_INVALID, f"This cannot be an entry: {error}. Nothing was changed."
-                ) from error
-            return edits.get(tx, edits.create(tx, made)).entry
+            empty = Entry(id=entry_id, type="other", name=name)
+            return edits.get(tx, edits.create(tx, apply_values(empty, _values(tx, empty, fields)))).entry
 
-    def edit(
-        self,
-        entry: str,
-        *,
-        name: str | None = None,
-        kind: str | None = None,
-        level: str | None = None,
-        aliases: Sequence[str] | None = None,
-        description: str | None = None,
-        details: Mapping[str, str] | None = None,
-        tags: Sequence[str] | None = None,
-        notes: str | None = None,
-        known_to: Sequence[str] | None = None,
-        since: str | None = None,
-        exceptions: Sequence[str] | None = None,
-        case: str | None = None,
-    ) -> Entry:
+    def edit(self, entry: str, *, name: str | None = None, **fields: Unpack[EntryFields]) -> Entry:
         """Change what is given: lists are replaced, details added to (an empty value takes one away)."""
         with self._change(entry) as (tx, found, _):
             own = edits.get(tx, found.id).entry
-            values = self._values(
-                tx,
-                own,
-                kind=kind,
-                level=level,
-                aliases=aliases,
-                description=description,
-                details=details,
-                tags=tags,
-                notes=notes,
-                known_to=known_to,
-                since=since,
-                exceptions=exceptions,
-                case=case,
-            )
+            values = _values(tx, own, fields)
             edits.update(tx, own.id, values if name is None else {**values, "name": name})
             return edits.get(tx, own.id).entry
 
@@ -214,67 +165,41 @@ class CodexVerbs(ProjectVerbs):
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named
 
-    @staticmethod
-    def _values(
-        tx: WriteTransaction,
-        before: Entry | None,
-        *,
-        kind: str | None,
-        level: str | None,
-        aliases: Sequence[str] | None,
-        description: str | None,
-        details: Mapping[str, str] | None,
-        tags: Sequence[str] | None,
-        notes: str | None,
-        known_to: Sequence[str] | None,
-        since: str | None,
-        exceptions: Sequence[str] | None,
-        case: str | None,
-    ) -> dict[str, Any]:
-        """Return the fields of an entry that something was said about."""
-        plain = {
-            "type": kind,
-            "level": level,
-            "aliases": aliases,
-            "description": description,
-            "tags": tags,
-            "notes": notes,
-        }
-        values: dict[str, Any] = {field: value for field, value in plain.items() if value is not None}
-        rules = {"without": exceptions, "case": case}
-        new_rules = {name: value for name, value in rules.items() if value is not None}
-        if new_rules:
-            values["rules"] = {**(msgspec.to_builtins(before.rules) if before is not None else {}), **new_rules}
-        if details is not None:
-            merged = {**(before.details if before is not None else {}), **details}
-            values["details"] = {name: value for name, value in merged.items() if name and value}
-        if known_to is not None:
-            knowers = [who for who in known_to if who != NOBODY]
-            values["known_to"] = None if list(known_to) == [EVERYBODY] else knowers
-        if since is not None:
-            values["since"] = None if since == START else read_place(tx, since)
-        return values
+
+def _values(tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
+    """Return the fields of an entry that something was said about, as the codex stores them."""
+    values = select_given(fields, EntryFields)
+    if "kind" in values:
+        values["type"] = values.pop("kind")
+    if "details" in values:
+        details = {**before.details, **values["details"]}
+        values["details"] = {name: value for name, value in details.items() if name and value}
+    if "known_to" in values:
+        values["known_to"] = read_knowers(values["known_to"])
+    if "since" in values:
+        values["since"] = read_limit(tx, values["since"], START)
+    if "exceptions" in values:
+        values["without"] = values.pop("exceptions")
+    rules = {name: values.pop(name) for name in ("without", "case") if name in values}
+    return {**values, "rules": {**to_builtins(before.rules), **rules}} if rules else values
 
 
 def _find(entries: Sequence[Entry], name: str) -> Entry:
     return find_by_name(
         entries,
         name.removeprefix("codex:entity:"),
-        what="entry",
-        id_of=lambda entry: entry.id,
+        what=message("entry"),
         names_of=lambda entry: entry.names,
-        code=Code.STORE_NOT_FOUND,
     )
 
 
 def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:
     """Return a progression by the number it is shown with; those of a series come first, and only it changes them."""
     own = progressions.list_progressions(tx, entry.id)
-    shared = len(entry.progressions) - len(own)
-    if not shared < number <= len(entry.progressions):
-        whose = f", the first {shared} of them in its series" if shared else ""
-        raise FabulaError(
-            Code.STORE_NOT_FOUND,
-            f"{entry.name} has {len(entry.progressions)} progressions{whose}. Nothing was changed.",
-        )
-    return own[number - shared - 1]
+    count, shared = len(entry.progressions), len(entry.progressions) - len(own)
+    if shared < number <= count:
+        return own[number - shared - 1]
+    have = plural(count, "{name} has {count} progression.", "{name} has {count} progressions.", name=entry.name)
+    if shared:
+        have = message("{have} The first {shared} belong to its series.", have=have, shared=shared)
+    raise FabulaError(Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=have))

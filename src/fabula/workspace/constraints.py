@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -13,16 +13,17 @@ from fabula.constraints.checks import Violation, find_check
 from fabula.constraints.model import TextCheck
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.settings.values import get_value
 from fabula.skills.judge import find_violations
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
-from fabula.workspace.story_places import read_place
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.story_places import END, START, read_limit
+from fabula.workspace.verbs import ProjectVerbs, select_given
 
 END_OF_DOCUMENT = 1 << 62
-START, END, NONE = "start", "end", "none"
+NONE = "none"  # takes the check of a constraint away
 
 
 class CheckedConstraint(Struct, frozen=True):
@@ -30,6 +31,17 @@ class CheckedConstraint(Struct, frozen=True):
 
     constraint: Constraint
     check: TextCheck | None
+
+
+class ConstraintFields(TypedDict, total=False):
+    """What can be said of a constraint; what is None or left out stays as it is."""
+
+    kind: str | None
+    origin: str | None
+    priority: int | None
+    since: str | None  # a place in the story, or `start`
+    until: str | None  # a place in the story, or `end`
+    check: str | None  # what a program checks, as JSON, or `none`
 
 
 class ConstraintVerbs(ProjectVerbs):
@@ -45,44 +57,25 @@ class ConstraintVerbs(ProjectVerbs):
             if kind in (None, rule.kind.value) and origin in (None, rule.origin.value)
         ]
 
-    def add(
-        self,
-        text: str,
-        *,
-        constraint_id: str = "",
-        kind: str | None = None,
-        origin: str | None = None,
-        priority: int | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        check: str | None = None,
-    ) -> CheckedConstraint:
-        """Add a constraint; it is in force in the next prompt. `check` is what a program checks, as JSON."""
+    def add(self, text: str, *, constraint_id: str = "", **fields: Unpack[ConstraintFields]) -> CheckedConstraint:
+        """Add a constraint; it is in force in the next prompt."""
         with self._write() as tx:
-            values = _values(tx, kind=kind, origin=origin, priority=priority, since=since, until=until, check=check)
+            values = {"id": constraint_id or new_id(), "text": text, **_values(tx, fields)}
             try:
-                made = msgspec.convert({"id": constraint_id or new_id(), "text": text, **values}, Constraint)
+                made = msgspec.convert(values, Constraint)
             except msgspec.ValidationError as error:
-                raise _constraint_error(f"This cannot be a constraint: {error}.") from error
+                raise FabulaError(
+                    Code.CONSTRAINT_VALIDATION_ERROR,
+                    message("This cannot be a constraint: {error}. Nothing was changed.", error=error),
+                ) from error
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
         return CheckedConstraint(stored, find_check(stored))
 
-    def edit(
-        self,
-        constraint_id: str,
-        *,
-        text: str | None = None,
-        kind: str | None = None,
-        origin: str | None = None,
-        priority: int | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        check: str | None = None,
-    ) -> Constraint:
+    def edit(self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]) -> Constraint:
         """Change what is given of a constraint."""
         with self._write() as tx:
-            values = _values(tx, kind=kind, origin=origin, priority=priority, since=since, until=until, check=check)
+            values = _values(tx, fields)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             return edits.get(tx, constraint_id).constraint
 
@@ -95,34 +88,26 @@ class ConstraintVerbs(ProjectVerbs):
         """List what a program finds wrong in a text that would end a document, or stand anywhere (con-4)."""
         view = self._view
         if document_id and document_id not in view.timeline:
-            raise FabulaError(Code.DOCUMENT_UNKNOWN, f"The story has no document {document_id!r}. Look at the list.")
+            raise FabulaError(
+                Code.DOCUMENT_UNKNOWN,
+                message("The story has no document {document!r}. Nothing was checked.", document=document_id),
+            )
         position = Position(document_id, END_OF_DOCUMENT) if document_id else None
         return find_violations(normalise(text), view, position)
 
 
-def _values(
-    tx: WriteTransaction,
-    *,
-    kind: str | None,
-    origin: str | None,
-    priority: int | None,
-    since: str | None,
-    until: str | None,
-    check: str | None,
-) -> dict[str, Any]:
-    """Return the fields of a constraint that something was said about."""
-    plain: dict[str, Any] = {"kind": kind, "origin": origin, "priority": priority}
-    values = {name: value for name, value in plain.items() if value is not None}
-    for name, place, nowhere in (("since", since, START), ("until", until, END)):
-        if place is not None:
-            values[name] = None if place == nowhere else read_place(tx, place)
-    if check is not None:
+def _values(tx: WriteTransaction, fields: ConstraintFields) -> dict[str, Any]:
+    """Return the fields of a constraint that something was said about, as constraints are stored."""
+    values = select_given(fields, ConstraintFields)
+    for name, no_limit in (("since", START), ("until", END)):
+        if name in values:
+            values[name] = read_limit(tx, values[name], no_limit)
+    if "check" in values:
         try:
-            values["check"] = None if check == NONE else msgspec.json.decode(check)
+            values["check"] = None if values["check"] == NONE else msgspec.json.decode(values["check"])
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise _constraint_error(f"What is to be checked is no JSON: {error}.") from error
+            raise FabulaError(
+                Code.CONSTRAINT_VALIDATION_ERROR,
+                message("The check is not valid JSON: {error}. Nothing was changed.", error=error),
+            ) from error
     return values
-
-
-def _constraint_error(sentence: str) -> FabulaError:
-    return FabulaError(Code.CONSTRAINT_VALIDATION_ERROR, f"{sentence} Nothing was changed.")

@@ -16,7 +16,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from fabula.continuity import edits
 from fabula.continuity.edits import MAX_ASSEMBLIES, MAX_CONTINUITIES, MAX_PREFIXES, ContinuityKey
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
+from fabula.core.messages import message
 from fabula.core.story import Vantage
 from fabula.store.store import Store
 
@@ -61,22 +62,6 @@ def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -
     leaves = (*reversed(branch[-BRANCH_MESSAGES:]), "")  # the empty one: before anything was said
     places = [replace(place, document="", branch=f"{request.conversation_id}|{leaf}") for leaf in leaves]
     return ContinuityKeys(places[0], tuple(places[1:]), request.skill_id)
-
-
-class ContinuityStore(Protocol):
-    """Keeps the continuity of one workspace or one read-only project."""
-
-    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
-        """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
-        ...
-
-    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
-        """Remember the prefix hash of an assembly and what it would hand on; return the assembly's id."""
-        ...
-
-    def commit(self, project_id: str, assembly_id: str) -> None:
-        """Let the next request follow on from this assembly, because its answer was recorded."""
-        ...
 
 
 class ProcessContinuity:
@@ -123,8 +108,10 @@ def _put(rows: OrderedDict[str, Value], key: str, value: Value, limit: int) -> N
 def _unknown_assembly(assembly_id: str) -> FabulaError:
     return FabulaError(
         Code.ASSEMBLY_UNKNOWN,
-        f"No assembly {assembly_id!r} waits for its answer: it was reported already, or is too old. "
-        "Nothing was changed.",
+        message(
+            "No prompt {name!r} waits for its answer: it was reported already, or is too old. Nothing was changed.",
+            name=assembly_id,
+        ),
     )
 
 
@@ -151,7 +138,8 @@ class StoredContinuity:
     def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
         """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
         with self._changed:
-            queued = [one for one in self._assemblies().values() if one.project_id == project_id]
+            every = (*self._writing.values(), *self._queue.values())
+        queued = [one for one in every if one.project_id == project_id]
         prefix_hash = next(
             (one.continuity.prefix_hash for one in reversed(queued) if one.keys.prefix == keys.prefix), None
         )
@@ -215,9 +203,6 @@ class StoredContinuity:
             thread.join()
         self.flush()
 
-    def _assemblies(self) -> dict[str, _Assembly]:
-        return {**self._writing, **self._queue}
-
     def _run(self) -> None:
         while True:
             with self._changed:
@@ -241,3 +226,6 @@ class StoredContinuity:
                         edits.record_assembly(tx, key, skill, one.continuity, assembly_id=assembly_id)
         except FabulaError as error:
             log.warning("continuity of project %s was not written: %s", project_id, error.code.value)
+
+
+ContinuityStore = ProcessContinuity | StoredContinuity

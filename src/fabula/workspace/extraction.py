@@ -6,18 +6,19 @@ on, and a dismissed one is in a setting; neither is proposed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from fabula.codex import Codex, Entry, edits
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import Code
+from fabula.core.messages import message
 from fabula.manuscript.model import Manuscript
 from fabula.settings import edits as settings
 from fabula.store.transaction import ReadTransaction
 from fabula.text.extraction.model import Progress, ProposedEntry
 from fabula.text.extraction.propose import propose_entries
-from fabula.workspace.names import nearest_names
+from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "extract.dismissed"
@@ -78,20 +79,17 @@ def _dismissed_names(reading: ReadTransaction) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _find_proposals(proposals: Iterable[ProposedEntry], names: Sequence[str]) -> list[ProposedEntry]:
+def _find_proposals(proposals: Sequence[ProposedEntry], names: Sequence[str]) -> list[ProposedEntry]:
     """Return the proposals of these names or aliases, each once."""
-    by_name: dict[str, ProposedEntry] = {}
-    for proposal in proposals:
-        for name in proposal.names:
-            by_name.setdefault(name.casefold(), proposal)
-    unknown = [name for name in names if name.casefold() not in by_name]
-    if unknown:
-        near = nearest_names(unknown[0], [name for one in by_name.values() for name in one.names])
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise FabulaError(
-            Code.CODEX_INVALID,
-            f"Nothing called {', '.join(unknown)} is proposed: `fabula extract` lists what is.{hint} "
-            "Nothing was changed.",
+    found = [
+        find_by_name(
+            proposals,
+            name,
+            what=message("proposed entry"),
+            id_of=lambda one: one.name,
+            names_of=lambda one: one.names,
+            code=Code.CODEX_INVALID,
         )
-    found = [by_name[name.casefold()] for name in names]
+        for name in names
+    ]
     return list({one.name: one for one in found}.values())

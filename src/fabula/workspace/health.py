@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from fabula.store.doctor import CHECKS, HealthFinding, examine
-from fabula.store.save.checking import SaveReport
-from fabula.store.save.checking import verify_save as check
+from fabula.store.save.checking import verify_save
 from fabula.store.store import Store
+
+__all__ = ["examine_store", "verify_save"]
 
 Progress = Callable[[int, int], None]
 
@@ -24,8 +24,3 @@ def examine_store(location: str | None, *, progress: Progress) -> tuple[str, lis
         return str(store.file or store.engine.url.render_as_string()), findings
     finally:
         store.close()
-
-
-def verify_save(path: Path, *, progress: Progress | None = None) -> SaveReport:
-    """Read all of a save, and report whether it would load."""
-    return check(path, progress=progress)

@@ -1,23 +1,18 @@
-"""What a person can do with background jobs: list, run, retry and cancel them, and limit what they cost."""
+"""What a person can do with background jobs: list, retry and cancel them, and limit what they cost."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
 from fabula.jobs import guards, queue
-from fabula.jobs.model import CircuitBreaker, JobKind, JobState, JobSummary, MonthlySpending
-from fabula.jobs.worker import Worker
-from fabula.manuscript import projects
+from fabula.jobs.model import CircuitBreaker, JobState, JobSummary, MonthlySpending
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import Store
 from fabula.workspace.verbs import ProjectVerbs
-
-LISTED_JOBS = 100
 
 
 class ProjectJobs(Struct, frozen=True, kw_only=True):
@@ -60,12 +55,10 @@ class JobVerbs(ProjectVerbs):
 
 
 def list_project_jobs(
-    store: Store, project: str | None = None, *, states: Sequence[str] = (), limit: int = LISTED_JOBS
+    store: Store, found: Sequence[ProjectSummary], *, states: Sequence[str] = (), limit: int
 ) -> list[ProjectJobs]:
-    """List the jobs of one project by id or title, or of all projects; `limit` counts for each project."""
-    chosen = _read_states(states)
-    found = projects.list_projects(store) if project is None else [projects.find_project(store, project)]
-    budget = guards.read_monthly_budget(store)
+    """List the jobs of projects; `limit` counts for each of them."""
+    chosen, budget = _read_states(states), guards.read_monthly_budget(store)
     answer = []
     for summary in found:
         with store.read(project=summary.id) as reading:
@@ -80,31 +73,18 @@ def list_project_jobs(
     return answer
 
 
-def run_due_jobs(
-    store: Store, kinds: dict[str, JobKind], *, threads: int = 2, until: threading.Event | None = None
-) -> Counter[JobState]:
-    """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
-    worker = Worker(store, kinds, threads=threads)
-    if until is None:
-        worker.drain()
-    else:
-        with worker:
-            until.wait()
-    counts: Counter[JobState] = Counter()
-    for project_id in store.project_ids():
-        with store.read(project=project_id) as reading:
-            counts.update(queue.count_jobs(reading))
-    return counts
-
-
 def _read_states(names: Sequence[str]) -> tuple[JobState, ...]:
     unknown = [name for name in names if name not in list(JobState)]
     if unknown:
-        raise FabulaError(Code.JOB_INVALID, f"{unknown[0]!r} is no state of a job. There are: {', '.join(JobState)}.")
+        known = join_names(list(JobState))
+        raise FabulaError(
+            Code.JOB_INVALID,
+            message("{name!r} is no state of a job. There are: {known}.", name=unknown[0], known=known),
+        )
     return tuple(JobState(name) for name in names) or tuple(JobState)
 
 
 def _choose(key: str | None, everything: bool, found: list[JobSummary]) -> list[str]:
     if (key is None) == (not everything):
-        raise FabulaError(Code.JOB_INVALID, "Name either one job, or all of them. Nothing was changed.")
+        raise FabulaError(Code.JOB_INVALID, message("Name either one job, or all of them. Nothing was changed."))
     return [job.key for job in found] if key is None else [key]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
 from fabula.core.view import View
 from fabula.llm.model import ModelCall, Provider, Usage
@@ -45,23 +46,9 @@ async def judge_answer(
     """Judge a text that was written for a position; return the verdict and the usage of the judging model."""
     manuscript = view.snapshot(Manuscript)
     story_text = "\n".join(document.text for document in manuscript.documents) if manuscript is not None else ""
-    by_program = await asyncio.to_thread(check_by_program, text, view, position, story_text)
+    by_program = tuple(await asyncio.to_thread(check_by_program, text, view, position, story_text))
     if not options.judge.with_model:
-        return JudgeVerdict(findings=tuple(by_program)), Usage()
-    by_model, usage = await _judge_by_model(text, request, view, position, project, provider, options)
-    findings = (*by_program, *by_model.findings)
-    return JudgeVerdict(findings=findings, model_consulted=True, problem=by_model.problem), usage
-
-
-async def _judge_by_model(
-    text: str,
-    request: Request,
-    view: View,
-    position: Position | None,
-    project: ProjectHandle,
-    provider: Provider,
-    options: WritingOptions,
-) -> tuple[JudgeVerdict, Usage]:
+        return JudgeVerdict(findings=by_program), Usage()
     request = replace(
         request,
         skill_id=SKILL,
@@ -81,16 +68,16 @@ async def _judge_by_model(
             schema=VERDICT_SCHEMA,
             input_tokens=result.token_count,
         )
-        response = await fetch_response(
-            provider, call, retry_policy=options.retry_policy, tokenizer=result.model.tokenizer()
-        )
+        tokenizer = result.model.tokenizer()
+        response = await fetch_response(provider, call, retry_policy=options.retry_policy, tokenizer=tokenizer)
     except FabulaError as error:
-        return JudgeVerdict(model_consulted=True, problem=str(error)), Usage()
-    verdict = parse_verdict(
-        response.text,
-        text,
-        find_prompt_constraints(result, view),
-        view.project.language,
-        find_active_constraints(view, position),
-    )
-    return verdict, response.usage
+        problem = describe_error(error, view.project.language)
+        return JudgeVerdict(findings=by_program, model_consulted=True, problem=problem), Usage()
+    in_prompt, active = find_prompt_constraints(result, view), find_active_constraints(view, position)
+    verdict = parse_verdict(response.text, text, in_prompt, view.project.language, active)
+    return replace(verdict, findings=(*by_program, *verdict.findings)), response.usage
+
+
+def describe_error(error: FabulaError, language: str) -> str:
+    """Return an error as one line of text: its code, and its sentence in a language."""
+    return message("{code}: {sentence}", code=error.code.value, sentence=error.message).render(language)

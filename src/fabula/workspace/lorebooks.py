@@ -13,7 +13,7 @@ from fabula.codex import Entry
 from fabula.codex import edits as codex_edits
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message
+from fabula.core.messages import Message, message
 from fabula.core.story import Perspective, Vantage
 from fabula.formats.lore import editing
 from fabula.formats.lore.files import read_lorebook, write_lorebook
@@ -35,10 +35,9 @@ from fabula.lorebook.snapshot import Lorebooks, ScanRequest, parse_active_lorebo
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.tokens.tokenizer import load_encoding
 from fabula.workspace.names import find_by_name
-from fabula.workspace.story_places import read_place
+from fabula.workspace.story_places import END, START, read_knowers, read_place
 from fabula.workspace.verbs import ProjectVerbs
 
-START, END, EVERYBODY, NOBODY = "start", "end", "everybody", "nobody"
 TEST_ENCODING = "o200k_base"
 
 
@@ -183,8 +182,7 @@ class LorebookVerbs(ProjectVerbs):
             if until is not None:
                 story = replace(story, until=None if until == END else _read_document(tx, until))
             if known_to is not None:
-                knowers = tuple(name for name in known_to if name != NOBODY)
-                story = replace(story, known_to=None if list(known_to) == [EVERYBODY] else knowers)
+                story = replace(story, known_to=read_knowers(known_to))
             return _save(tx, found, editing.patch_entry(found, uid, story=story))
 
     def use(self, book: str, *, active: bool = True, rules: str = "") -> Lorebook:
@@ -224,10 +222,8 @@ def _find(reading: ReadTransaction, name: str) -> Lorebook:
     return find_by_name(
         edits.list_lorebooks(reading),
         name,
-        what="lorebook",
-        id_of=lambda book: book.id,
+        what=message("lorebook"),
         names_of=lambda book: (book.name,),
-        code=Code.STORE_NOT_FOUND,
     )
 
 
@@ -248,6 +244,9 @@ def _read_document(reading: ReadTransaction, text: str) -> str:
     if position.offset:
         raise FabulaError(
             Code.LOREBOOK_INVALID,
-            f"{text!r} lies inside a document: an entry begins and ends with whole ones. Nothing was changed.",
+            message(
+                "{place!r} lies inside a chapter, but an entry holds for whole chapters. Nothing was changed.",
+                place=text,
+            ),
         )
     return position.document

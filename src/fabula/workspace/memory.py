@@ -13,6 +13,7 @@ from fabula.context.recipes import UserProfile
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import join_alternatives, message
 from fabula.core.story import Position
 from fabula.manuscript.tables import documents
 from fabula.memory import edits, samples
@@ -26,12 +27,10 @@ from fabula.memory.model import (
     MemoryScope,
     MemoryState,
     SuggestionOutcome,
-    WriterProfile,
 )
 from fabula.memory.outcomes import format_episode, record_outcome
 from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
-from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs
@@ -89,8 +88,14 @@ class MemoryVerbs(ProjectVerbs):
     ) -> MemoryRecord:
         """Remember a text, or a recorded outcome as an episode; it joins a memory that says the same."""
         if kind not in REMEMBERED_KINDS:
-            known = " and ".join(REMEMBERED_KINDS)
-            raise _refuse(f"Memories of the kinds {known} can be stated, not {kind!r}.")
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "A memory of the kind {kind!r} cannot be stated, only {known}. Nothing was changed.",
+                    kind=kind,
+                    known=join_alternatives(REMEMBERED_KINDS),
+                ),
+            )
         scope = _scope(of_user)
         with self._write() as tx:
             position = None if since is None else read_place(tx, since)
@@ -98,7 +103,7 @@ class MemoryVerbs(ProjectVerbs):
                 episode, place = format_episode(tx, outcome)
                 text, kind, position = text or episode, MemoryKind.EPISODE, position or place
             if not text.strip():
-                raise _refuse("Say what to remember.")
+                raise FabulaError(Code.REQUEST_INVALID, message("Say what to remember. Nothing was changed."))
             return _make_record(edits.remember(tx, text, kind=MemoryKind(kind), scope=scope, since=position), scope)
 
     def confirm(
@@ -197,19 +202,6 @@ class MemoryVerbs(ProjectVerbs):
             return _make_record(item, MemoryScope.PROJECT)
 
 
-def read_writer_profile(store: Store, user: str) -> WriterProfile:
-    """Return what a person says about themselves (mem-5)."""
-    with store.read(user=user) as reading:
-        return edits.get_profile(reading)
-
-
-def write_writer_profile(store: Store, user: str, text: str, *, expected: int | None = None) -> WriterProfile:
-    """Write a person's profile; refused if it has another version than the expected one by now."""
-    with store.write(user=user) as tx:
-        edits.write_profile(tx, text, expected=expected)
-        return edits.get_profile(tx)
-
-
 def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str] = ()) -> MemoryRecord:
     is_learnt = item.origin is MemoryOrigin.LEARNED and item.state is MemoryState.CONFIRMED
     return MemoryRecord(
@@ -235,7 +227,3 @@ def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:
 
 def _scope(of_user: bool) -> MemoryScope:
     return MemoryScope.USER if of_user else MemoryScope.PROJECT
-
-
-def _refuse(sentence: str) -> FabulaError:
-    return FabulaError(Code.REQUEST_INVALID, f"{sentence} Nothing was changed.")

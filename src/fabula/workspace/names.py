@@ -4,44 +4,66 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_alternatives, join_names, message
 
 Thing = TypeVar("Thing")
 NEAREST = 3
+LISTED = 12
 
 
 def find_by_name(
     things: Iterable[Thing],
     wanted: str,
     *,
-    what: str,
-    id_of: Callable[[Thing], str],
-    names_of: Callable[[Thing], Sequence[str]],
-    code: Code,
+    what: Message,
+    id_of: Callable[[Thing], str] = attrgetter("id"),
+    names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
+    code: Code = Code.STORE_NOT_FOUND,
+    by_prefix: bool = False,
 ) -> Thing:
     """Return the one thing of that id, first name or other name; a miss is refused with the nearest names.
 
-    `what` is the word for such a thing in the refusal. The first of `names_of` counts before the others.
+    `what` is the word for such a thing in the refusal. The first of `names_of` counts before the others, and a name
+    in another case comes last. `by_prefix` also finds a thing by the beginning of its id.
     """
     known = list(things)
     for found in (
         [thing for thing in known if id_of(thing) == wanted],
         [thing for thing in known if wanted in names_of(thing)[:1]],
         [thing for thing in known if wanted in names_of(thing)],
+        [thing for thing in known if wanted.casefold() in map(str.casefold, names_of(thing))],
+        [thing for thing in known if by_prefix and id_of(thing).startswith(wanted)],
     ):
         if len(found) == 1:
             return found[0]
         if found:
-            ids = ", ".join(id_of(thing) for thing in found)
-            raise FabulaError(code, f"Several {what}s are called {wanted!r}: use an id ({ids}). Nothing was changed.")
-    near = nearest_names(wanted, [name for thing in known for name in names_of(thing)])
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise FabulaError(code, f"There is no {what} called {wanted!r}.{hint} Nothing was changed.")
+            ids = join_names([id_of(thing) for thing in found[:LISTED]])
+            raise FabulaError(
+                code,
+                message(
+                    "More than one {what} is called {name!r}: use an id ({ids}). Nothing was changed.",
+                    what=what,
+                    name=wanted,
+                    ids=ids,
+                ),
+            )
+    hint = _suggest(wanted, [(names_of(thing) or (id_of(thing),)) for thing in known])
+    raise FabulaError(
+        code,
+        message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=wanted, hint=hint),
+    )
 
 
-def nearest_names(wanted: str, names: Iterable[str]) -> list[str]:
-    """Return up to three names that are spelled most like the wanted one, whatever their case."""
-    folded = {name.casefold(): name for name in names}
-    return [folded[name] for name in difflib.get_close_matches(wanted.casefold(), list(folded), n=NEAREST)]
+def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Message:
+    """Name up to three that are spelled most like the wanted one, whatever their case, else the first there are."""
+    folded = {name.casefold(): name for one in names for name in one}
+    near = [folded[name] for name in difflib.get_close_matches(wanted.casefold(), list(folded), n=NEAREST)]
+    if near:
+        return message("Did you mean {names}?", names=join_alternatives(near))
+    if names:
+        return message("There are: {names}.", names=join_names([one[0] for one in names[:LISTED]]))
+    return message("There are none yet.")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
-from sqlalchemy import Row
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.manuscript import outline
 from fabula.manuscript.tables import beats, documents
 from fabula.manuscript.tree import sort_in_reading_order
 from fabula.store.transaction import ReadTransaction
+from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -42,7 +39,10 @@ class OutlineVerbs(ProjectVerbs):
 
     def set_done(self, beat: str, *, done: bool = True) -> Beat:
         """Tick a beat off, or open it again."""
-        return self._update(beat, {"done": done})
+        with self._write() as tx:
+            found = _find(tx, beat)
+            outline.update_beat(tx, found.id, {"done": done})
+            return _find(tx, found.id)
 
     def remove(self, beat: str) -> Beat:
         """Remove a beat; return what it was."""
@@ -51,28 +51,17 @@ class OutlineVerbs(ProjectVerbs):
             outline.remove_beat(tx, found.id)
             return found
 
-    def _update(self, beat: str, values: Mapping[str, Any]) -> Beat:
-        with self._write() as tx:
-            found = _find(tx, beat)
-            outline.update_beat(tx, found.id, values)
-            return _find(tx, found.id)
-
 
 def _load(reading: ReadTransaction, document_id: str | None = None) -> list[Beat]:
     order = {row.id: number for number, row in enumerate(sort_in_reading_order(reading.rows(documents)))}
     where = () if document_id is None else (beats.c.document_id == document_id,)
     rows = reading.rows(beats, *where, order=(beats.c.place, beats.c.id))
-    return [_beat(row) for row in sorted(rows, key=lambda row: order.get(row.document_id, len(order)))]
-
-
-def _beat(row: Row[Any]) -> Beat:
-    return Beat(id=row.id, document_id=row.document_id, text=row.text, is_done=bool(row.done))
+    return [
+        Beat(id=row.id, document_id=row.document_id, text=row.text, is_done=bool(row.done))
+        for row in sorted(rows, key=lambda row: order.get(row.document_id, len(order)))
+    ]
 
 
 def _find(reading: ReadTransaction, beat: str) -> Beat:
-    """Return the beat whose id begins so."""
-    found = [one for one in _load(reading) if one.id.startswith(beat)]
-    if len(found) != 1:
-        how_many = "Several beats begin" if found else "No beat begins"
-        raise FabulaError(Code.STORE_NOT_FOUND, f"{how_many} with {beat!r}. Look at: fabula outline list")
-    return found[0]
+    """Return the beat of that id, or whose id begins so."""
+    return find_by_name(_load(reading), beat, what=message("beat"), by_prefix=True)

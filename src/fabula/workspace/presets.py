@@ -5,11 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.context.recipes import RECIPES, Preset, Recipe, UserProfile, available_anchors
-from fabula.core.errors import Code, FabulaError
+from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors
+from fabula.core.errors import Code
+from fabula.core.messages import message
 from fabula.presets import edits
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow, make_layout
+from fabula.store.transaction import ReadTransaction
+from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 NO_PRESET = Preset(nodes=())
@@ -36,13 +39,17 @@ class PresetVerbs(ProjectVerbs):
         if not name:
             return self._view.snapshot(Preset)
         with self._read() as reading:
-            return edits.find(reading, name).preset
+            return _find(reading, name)
 
     def lay_out(self, name: str = "", *, recipe: str = "novel") -> PresetLayout:
         """Show where each message of a preset lands, from the top of the prompt to its end."""
-        chosen, preset = _find_recipe(recipe), self.find(name)
-        profile, language = self._view.snapshot(UserProfile), self._view.project.language
-        rows = make_layout(preset or NO_PRESET, chosen.preset, profile, language=language)
+        chosen = find_by_name(
+            RECIPES.values(), recipe, what=message("recipe"), id_of=lambda one: one.name, code=Code.RECIPE_UNKNOWN
+        )
+        preset, view = self.find(name), self._view
+        rows = make_layout(
+            preset or NO_PRESET, chosen.preset, view.snapshot(UserProfile), language=view.project.language
+        )
         return PresetLayout(preset, chosen.name, rows)
 
     def list_anchors(self, name: str = "") -> list[str]:
@@ -63,20 +70,22 @@ class PresetVerbs(ProjectVerbs):
     def activate(self, name: str | None) -> Preset | None:
         """Make a preset the active one; with None, none is active."""
         with self._write() as tx:
-            preset = None if name is None else edits.find(tx, name).preset
+            preset = None if name is None else _find(tx, name)
             edits.activate(tx, None if preset is None else preset.id)
         return preset
 
     def remove(self, name: str) -> Preset:
         """Remove a preset; return what it was."""
         with self._write() as tx:
-            preset = edits.find(tx, name).preset
+            preset = _find(tx, name)
             edits.remove(tx, preset.id)
         return preset
 
 
-def _find_recipe(name: str) -> Recipe:
-    recipe = RECIPES.get(name)
-    if recipe is None:
-        raise FabulaError(Code.RECIPE_UNKNOWN, f"There is no recipe called {name!r}. There are: {', '.join(RECIPES)}.")
-    return recipe
+def _find(reading: ReadTransaction, name: str) -> Preset:
+    return find_by_name(
+        [stored.preset for stored in edits.list_presets(reading)],
+        name,
+        what=message("preset"),
+        names_of=lambda preset: (preset.title,),
+    )

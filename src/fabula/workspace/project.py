@@ -7,9 +7,8 @@ continuity of the last one of its kind, and records what must be remembered.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,17 +21,18 @@ from fabula.context.result import Result
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_names, message, show
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
-from fabula.search.embeddings.choice import AUTO, OFF, EmbeddingChoice, EmbeddingStatus
+from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
-from fabula.workspace.continuity import ContinuityStore, continuity_keys
+from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.schemas.context import read_request
-from fabula.workspace.search import search_project
-from fabula.workspace.verbs import require_store
+from fabula.workspace.search import SearchOptions, search_project
+from fabula.workspace.verbs import LazyVerbs, require_store
 from fabula.workspace.working_memory import load_working_memory
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fabula.workspace.skills import SkillVerbs
     from fabula.workspace.synopses import SynopsisVerbs
     from fabula.workspace.writing import WritingEvent
-    from fabula.workspace.writing_options import ModelChoice
+    from fabula.workspace.writing_options import ModelChoice, ModelWish
 
 OWNER_PRINCIPAL = Principal()
 
@@ -62,8 +62,47 @@ class SaveResult(Struct, frozen=True):
     rows: int
 
 
+class RequestFields(TypedDict, total=False):
+    """What a request can say beside its project, document and perspective; `Request` has the defaults."""
+
+    cursor: int | None
+    skill_id: str
+    additional_input: str
+    model: str
+    window: int | None
+    encoding: str | None
+    reply_tokens: int | None
+    recipe: str
+    preset: Preset | None
+    selection: tuple[int, int] | None
+    conversation_id: str
+    mode: str
+    speaker_id: str
+    include: Sequence[str]
+    exclude: Sequence[str]
+    revision: int | None
+    unsaved_text: str | None
+    character: str | None
+    late_joiners: bool | None
+    session: Mapping[str, str]
+    attachments: Sequence[Attachment]
+
+
 class ProjectHandle:
     """An open project. Threads may share it."""
+
+    codex: LazyVerbs[CodexVerbs] = LazyVerbs("CodexVerbs")
+    constraints: LazyVerbs[ConstraintVerbs] = LazyVerbs("ConstraintVerbs")
+    extraction: LazyVerbs[ExtractionVerbs] = LazyVerbs("ExtractionVerbs")
+    outline: LazyVerbs[OutlineVerbs] = LazyVerbs("OutlineVerbs")
+    jobs: LazyVerbs[JobVerbs] = LazyVerbs("JobVerbs")
+    synopses: LazyVerbs[SynopsisVerbs] = LazyVerbs("SynopsisVerbs")
+    runs: LazyVerbs[RunVerbs] = LazyVerbs("RunVerbs")
+    presets: LazyVerbs[PresetVerbs] = LazyVerbs("PresetVerbs")
+    skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
+    lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
+    memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
 
     def __init__(
         self,
@@ -85,90 +124,6 @@ class ProjectHandle:
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
 
-    @cached_property
-    def codex(self) -> CodexVerbs:
-        """What can be done with the codex."""
-        from fabula.workspace.codex import CodexVerbs
-
-        return CodexVerbs(self)
-
-    @cached_property
-    def constraints(self) -> ConstraintVerbs:
-        """What can be done with constraints."""
-        from fabula.workspace.constraints import ConstraintVerbs
-
-        return ConstraintVerbs(self)
-
-    @cached_property
-    def extraction(self) -> ExtractionVerbs:
-        """What can be done with codex entries that the manuscript proposes."""
-        from fabula.workspace.extraction import ExtractionVerbs
-
-        return ExtractionVerbs(self)
-
-    @cached_property
-    def outline(self) -> OutlineVerbs:
-        """What can be done with the outline."""
-        from fabula.workspace.outline import OutlineVerbs
-
-        return OutlineVerbs(self)
-
-    @cached_property
-    def jobs(self) -> JobVerbs:
-        """What can be done with background jobs."""
-        from fabula.workspace.jobs import JobVerbs
-
-        return JobVerbs(self)
-
-    @cached_property
-    def synopses(self) -> SynopsisVerbs:
-        """What can be done with synopses."""
-        from fabula.workspace.synopses import SynopsisVerbs
-
-        return SynopsisVerbs(self)
-
-    @cached_property
-    def runs(self) -> RunVerbs:
-        """What can be done with what a model wrote."""
-        from fabula.workspace.runs import RunVerbs
-
-        return RunVerbs(self)
-
-    @cached_property
-    def presets(self) -> PresetVerbs:
-        """What can be done with presets."""
-        from fabula.workspace.presets import PresetVerbs
-
-        return PresetVerbs(self)
-
-    @cached_property
-    def skills(self) -> SkillVerbs:
-        """What can be done with the skills of the project."""
-        from fabula.workspace.skills import SkillVerbs
-
-        return SkillVerbs(self)
-
-    @cached_property
-    def lorebooks(self) -> LorebookVerbs:
-        """What can be done with lorebooks."""
-        from fabula.workspace.lorebooks import LorebookVerbs
-
-        return LorebookVerbs(self)
-
-    @cached_property
-    def memory(self) -> MemoryVerbs:
-        """What can be done with memory."""
-        from fabula.workspace.memory import MemoryVerbs
-
-        return MemoryVerbs(self)
-
-    @cached_property
-    def recaps(self) -> RecapVerbs:
-        """What can be done with summaries and recaps of conversations."""
-        from fabula.workspace.recaps import RecapVerbs
-
-        return RecapVerbs(self)
-
     @property
     def id(self) -> str:
         """The project's id."""
@@ -184,63 +139,22 @@ class ProjectHandle:
         return self._load_view(conversation_id)
 
     def request(
-        self,
-        *,
-        document_id: str | None = None,
-        cursor: int | None = None,
-        skill_id: str = "continue",
-        additional_input: str = "",
-        model: str = "gpt-4o",
-        window: int | None = None,
-        encoding: str | None = None,
-        reply_tokens: int | None = None,
-        recipe: str = "",
-        preset: Preset | None = None,
-        selection: tuple[int, int] | None = None,
-        conversation_id: str = "",
-        mode: str = "",
-        speaker_id: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        revision: int | None = None,
-        unsaved_text: str | None = None,
-        perspective: Perspective | str | None = None,
-        character: str | None = None,
-        late_joiners: bool | None = None,
-        session: Mapping[str, str] | None = None,
-        attachments: Sequence[Attachment] = (),
+        self, *, document_id: str | None = None, perspective: str | None = None, **fields: Unpack[RequestFields]
     ) -> Request:
         """Make a request of this project; by default at the end of its last document, with its own preset."""
         view = self.view
         if document_id is None:
-            manuscript = view.snapshot(Manuscript)
-            document_id = manuscript.documents[-1].id if manuscript is not None and manuscript.documents else ""
+            documents = (view.snapshot(Manuscript) or Manuscript()).documents
+            document_id = documents[-1].id if documents else ""
+        preset = fields.get("preset") or view.snapshot(Preset)
+        given: dict[str, Any] = {"skill_id": "continue", **fields, "preset": preset}
+        lists = {name: tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
         return Request(
             project_id=view.project.id,
             document_id=document_id,
-            cursor=cursor,
-            skill_id=skill_id,
-            additional_input=additional_input,
-            model=model,
-            window=window,
-            encoding=encoding,
-            reply_tokens=reply_tokens,
-            recipe=recipe,
-            preset=preset if preset is not None else view.snapshot(Preset),
-            selection=selection,
-            conversation_id=conversation_id,
-            mode=mode,
-            speaker_id=speaker_id,
-            include=tuple(include),
-            exclude=tuple(exclude),
-            revision=revision,
-            unsaved_text=unsaved_text,
             perspective=_read_perspective(perspective),
-            character=character,
-            late_joiners=late_joiners,
-            session=session or {},
-            attachments=tuple(attachments),
             principal=self.principal,
+            **{**given, **lists},
         )
 
     def read_request(self, data: bytes) -> Request:
@@ -261,53 +175,32 @@ class ProjectHandle:
 
         The result's `assembly_id` is what `report_answer` takes when the answer was recorded, or the prompt sent.
         """
-        view = self.view_with(request.conversation_id)
-        request = _resolve(request, view)
-        keys = continuity_keys(request, resolve_vantage(request, view), _branch(request, view))
-        result = self.engine.assemble(
-            request,
-            view,
-            fragments=working_memory.fragments(view.project.id, view.project.language),
-            continuity=self._continuity.load(view.project.id, keys),
-        )
+        view, keys, result = self._assemble(self.engine.assemble, request, working_memory)
         return replace(result, assembly_id=self._continuity.record(view.project.id, keys, result))
 
     def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble without consequences, with a reason for everything that stayed out (ctx-9)."""
+        return self._assemble(self.engine.inspect, request, working_memory)[2]
+
+    def _assemble(
+        self, assemble: Callable[..., Result], request: Request, working_memory: WorkingMemory
+    ) -> tuple[View, ContinuityKeys, Result]:
         view = self.view_with(request.conversation_id)
         request = _resolve(request, view)
         keys = continuity_keys(request, resolve_vantage(request, view), _branch(request, view))
-        return self.engine.inspect(
-            request,
-            view,
-            fragments=working_memory.fragments(view.project.id, view.project.language),
-            continuity=self._continuity.load(view.project.id, keys),
-        )
+        fragments = working_memory.fragments(view.project.id, view.project.language)
+        continuity = self._continuity.load(view.project.id, keys)
+        return view, keys, assemble(request, view, fragments=fragments, continuity=continuity)
 
     def report_answer(self, assembly_id: str) -> None:
         """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""
         self._continuity.commit(self.id, assembly_id)
 
-    def choose_model(
-        self,
-        *,
-        provider: str | None = None,
-        model: str | None = None,
-        base_url: str | None = None,
-        judge: str | None = None,
-    ) -> ModelChoice:
+    def choose_model(self, **wish: Unpack[ModelWish]) -> ModelChoice:
         """Choose who writes: what is named, else what the settings say, else what this machine has."""
         from fabula.workspace.writing_options import choose_model
 
-        return choose_model(
-            self.store,
-            self.id,
-            user=self.principal.user,
-            provider=provider,
-            model=model,
-            base_url=base_url,
-            judge=judge,
-        )
+        return choose_model(self.store, self.id, user=self.principal.user, **wish)
 
     def write(
         self, request: Request, choice: ModelChoice | None = None, *, variants: int = 1
@@ -319,53 +212,23 @@ class ProjectHandle:
 
     def describe_skill_problems(self, skill_id: str) -> list[str]:
         """Say where a skill may not be the one that is meant: the project replaced it, or a file of it is wrong."""
-        skills = self.view.snapshot(Skills)
+        view = self.view
+        skills = view.snapshot(Skills)
         skill = skills.skills.get(skill_id) if skills is not None else None
         if skills is None or skill is None:
             return []
-        replaced = skill.origin == "project" and skill.id in load_built_in().skills
-        notes = [f"The skill {skill.id!r} is this project's own, not the built-in one."] if replaced else []
-        return [*notes, *skills.problems_of(skill.id)]
+        problems: list[str | Message] = [*skills.problems_of(skill.id)]
+        if skill.origin == "project" and skill.id in load_built_in().skills:
+            own = message("The skill {name!r} is this project's own, not the built-in one.", name=skill.id)
+            problems.insert(0, own)
+        return [show(problem, view.project.language) for problem in problems]
 
-    def search(
-        self,
-        words: str,
-        *,
-        until: str | None = None,
-        everything: bool = False,
-        limit: int = 10,
-        rebuild: bool = False,
-        by_meaning: bool | None = None,
-        make_vectors: bool = False,
-        now: str = "",
-        notes: list[str] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[FoundPassage]:
+    def search(self, words: str, **options: Unpack[SearchOptions]) -> list[FoundPassage]:
         """Find passages that answer a few words: of what lies before a chapter, or of all there is.
 
-        `rebuild` makes the index anew. Search goes by meaning too if `by_meaning` says so, by default as the settings
-        say; vectors that are missing are made first with `make_vectors`, and in the background without. `now` is the
-        day from which "last summer" counts; warnings are added to `notes`.
+        `search_project` explains the options.
         """
-        view = self.view
-        status = EmbeddingStatus()
-        if by_meaning is not False:
-            status = self._embedding.resolve(view, AUTO if by_meaning else OFF)
-        if status.warning and notes is not None:
-            notes.append(status.warning)
-        return search_project(
-            view,
-            words,
-            until=until,
-            everything=everything,
-            limit=limit,
-            rebuild=rebuild,
-            meaning=status.search,
-            fill=make_vectors,
-            now=now,
-            notes=notes,
-            progress=progress,
-        )
+        return search_project(self.view, words, self._embedding, **options)
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""
@@ -376,19 +239,26 @@ class ProjectHandle:
 
     def export(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
-        from fabula.workspace.transfer import export_file
+        from fabula.formats.manuscripts.files import write_manuscript
+        from fabula.manuscript.documents import make_draft
 
-        export_file(require_store(self), self.id, path, overwrite=overwrite)
+        project = self.view.project
+        with require_store(self).read(project=project.id) as reading:
+            book = make_draft(reading, title=project.title, language=project.language)
+        write_manuscript(book, path, overwrite=overwrite)
 
     def save(
         self, path: Path | None = None, *, with_person: bool = True, progress: Callable[[int, int], None] | None = None
     ) -> SaveResult:
-        """Save the project as one file, by default named by its title (sav-2)."""
-        from fabula.workspace.transfer import default_save_path, save_file
+        """Save the project as one file, by default named by its title (sav-2).
 
-        target = path or default_save_path(self.view.project.title)
+        With `with_person`, the file also has the person's profile, memories and settings.
+        """
+        from fabula.store.save.saving import make_slug, save_project
+
+        target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
         user = self.principal.user if with_person else None
-        manifest = save_file(require_store(self), self.id, target, user=user, progress=progress)
+        manifest = save_project(require_store(self), self.id, target, user=user, progress=progress)
         return SaveResult(target, manifest.rows)
 
     def close(self) -> None:
@@ -397,14 +267,14 @@ class ProjectHandle:
             self._embedding.close()
 
 
-def _read_perspective(perspective: Perspective | str | None) -> Perspective | None:
-    if perspective is None or isinstance(perspective, Perspective):
-        return perspective
+def _read_perspective(perspective: str | None) -> Perspective | None:
     try:
-        return Perspective(perspective)
+        return None if perspective is None else Perspective(perspective)
     except ValueError:
+        known = join_names(list(Perspective))
         raise FabulaError(
-            Code.REQUEST_INVALID, f"{perspective!r} is no perspective. There are: {', '.join(Perspective)}."
+            Code.REQUEST_INVALID,
+            message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
         ) from None
 
 

@@ -10,6 +10,8 @@ A single `.md` or `.txt` file is a project too: its headings become chapters.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from os.path import exists
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Con
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.core.view import Language, Project, View
 from fabula.formats.safe.toml_reader import CheckedTable, check_inside, read_text_file, read_toml, refuse_project
@@ -30,6 +33,7 @@ from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
+PositionParser = Callable[[CheckedTable, str], Position | None]
 CONVERSATION_ID = "desk"  # of the messages in conversation.jsonl
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -38,7 +42,10 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 def read_project(path: Path) -> View:
     """Read the view of a project folder or of a single text file."""
     if not exists(path):
-        raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {path}. Name a project folder or a text file.")
+        raise FabulaError(
+            Code.PROJECT_NOT_FOUND,
+            message("There is nothing at {path}. Name a project folder or a text file.", path=path),
+        )
     return _read_folder(path) if path.is_dir() else _read_file(path)
 
 
@@ -68,13 +75,17 @@ def _read_folder(root: Path) -> View:
     if _is_missing(root / "project.toml"):
         raise FabulaError(
             Code.PROJECT_INVALID,
-            f"There is no project.toml in the folder {root.name or root}, so it is no project. Name a folder that has "
-            "one, or a single text file. Nothing was changed.",
+            message(
+                "There is no project.toml in the folder {folder}, so it is no project. Name a folder that has one, or "
+                "a single text file. Nothing was changed.",
+                folder=root.name or root,
+            ),
         )
     settings = read_toml(root / "project.toml", root)
-    if settings.get_text("language", "en") not in ("en", "zh"):
-        refuse_project(settings.location, "`language` must be en or zh")
-    language: Language = "zh" if settings.get_text("language", "en") == "zh" else "en"
+    written = settings.get_text("language", "en")
+    if written not in ("en", "zh"):
+        refuse_project(settings.location, message("`language` must be en or zh"))
+    language: Language = "zh" if written == "zh" else "en"
     project = Project(
         id=settings.get_text("id") if "id" in settings else root.resolve().name,
         title=settings.get_text("title", root.resolve().name),
@@ -90,7 +101,7 @@ def _read_folder(root: Path) -> View:
         style=settings.get_text("style", ""),
     )
     snapshots: dict[type, object] = {Direction: direction}
-    parse_position = _PositionParser(manuscript)
+    parse_position = partial(_parse_position, manuscript.by_id)
     if (table := _read_optional(root, "codex.toml")) is not None:
         snapshots[Codex] = Codex(project.id, language, _read_entries(table, parse_position), manuscript.timeline())
     if (table := _read_optional(root, "constraints.toml")) is not None:
@@ -136,29 +147,25 @@ def _read_chapters(root: Path, settings: CheckedTable) -> list[Document]:
     return documents
 
 
-class _PositionParser:
-    """Parses `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }` into a position."""
-
-    def __init__(self, manuscript: Manuscript) -> None:
-        self._documents = manuscript.by_id
-
-    def __call__(self, row: CheckedTable, key: str) -> Position | None:
-        value = row.get_raw(key)
-        if value is None:
-            return None
-        chapter = value.get("chapter") if isinstance(value, dict) else value
-        document = self._documents.get(chapter) if isinstance(chapter, str) else None
-        if document is None:
-            refuse_project(row.location, f"there is no chapter {chapter!r}")
-        phrase = value.get("after") if isinstance(value, dict) else None
-        if phrase is None:
-            return Position(document.id, 0)
-        if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
-            refuse_project(row.location, f"the words {phrase!r} must stand exactly once in {document.id}")
-        return Position(document.id, document.text.index(phrase) + len(phrase))
+def _parse_position(documents: Mapping[str, Document], row: CheckedTable, key: str) -> Position | None:
+    """Parse `"ch-03"` or `{ chapter = "ch-03", after = "a phrase" }`; None where the key is missing."""
+    value = row.get_raw(key)
+    if value is None:
+        return None
+    chapter = value.get("chapter") if isinstance(value, dict) else value
+    document = documents.get(chapter) if isinstance(chapter, str) else None
+    if document is None:
+        refuse_project(row.location, message("there is no chapter {chapter!r}", chapter=chapter))
+    phrase = value.get("after") if isinstance(value, dict) else None
+    if phrase is None:
+        return Position(document.id, 0)
+    if not isinstance(phrase, str) or not phrase or document.text.count(phrase) != 1:
+        problem = message("the words {phrase!r} must stand exactly once in {chapter}", phrase=phrase, chapter=chapter)
+        refuse_project(row.location, problem)
+    return Position(document.id, document.text.index(phrase) + len(phrase))
 
 
-def _read_entries(data: CheckedTable, parse_position: _PositionParser) -> list[Entry]:
+def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[Entry]:
     return [
         Entry(
             id=ident,
@@ -180,10 +187,10 @@ def _read_entries(data: CheckedTable, parse_position: _PositionParser) -> list[E
     ]
 
 
-def _read_progression(row: CheckedTable, parse_position: _PositionParser) -> Progression:
+def _read_progression(row: CheckedTable, parse_position: PositionParser) -> Progression:
     since = parse_position(row, "since")
     if since is None:
-        refuse_project(row.location, "a progression must say since when it holds")
+        refuse_project(row.location, message("a progression must say since when it holds"))
     aliases = row.get_texts("aliases")
     return Progression(
         row.get_text("text", "") if aliases else row.get_text("text"), since, _read_known_to(row), aliases
@@ -194,7 +201,7 @@ def _read_known_to(row: CheckedTable) -> frozenset[str] | None:
     return frozenset(row.get_texts("known_to")) if "known_to" in row else None
 
 
-def _read_constraints(data: CheckedTable, parse_position: _PositionParser) -> list[Constraint]:
+def _read_constraints(data: CheckedTable, parse_position: PositionParser) -> list[Constraint]:
     return [
         Constraint(
             id=ident,
@@ -211,7 +218,7 @@ def _read_constraints(data: CheckedTable, parse_position: _PositionParser) -> li
     ]
 
 
-def _read_memory(project: Project, data: CheckedTable, parse_position: _PositionParser) -> Memory:
+def _read_memory(project: Project, data: CheckedTable, parse_position: PositionParser) -> Memory:
     def notes(key: str) -> list[MemoryNote]:
         return [
             MemoryNote(ident, row.get_text("text").strip(), parse_position(row, "since"))
@@ -253,10 +260,11 @@ def _read_messages(path: Path, root: Path) -> list[Message]:
         if not line.strip():
             continue
         try:
-            message = msgspec.json.decode(line, type=Message)
+            read = msgspec.json.decode(line, type=Message)
         except (msgspec.MsgspecError, RecursionError) as error:
-            refuse_project(f"{path.name}, line {number}", str(error))
-        if not message.id or message.id in messages:
-            refuse_project(f"{path.name}, line {number}", f"the id {message.id!r} is empty or used twice")
-        messages[message.id] = msgspec.structs.replace(message, content=normalise(message.content))
+            refuse_project(path.name, message("line {number}: {error}", number=number, error=error))
+        if not read.id or read.id in messages:
+            problem = message("line {number}: the id {name!r} is empty or used twice", number=number, name=read.id)
+            refuse_project(path.name, problem)
+        messages[read.id] = msgspec.structs.replace(read, content=normalise(read.content))
     return list(messages.values())

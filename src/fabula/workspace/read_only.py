@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
 from fabula.core.view import View
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.skills.files import Skills
@@ -50,8 +51,10 @@ def read_view(path: str | Path) -> View:
         return _read_with_skills(Path(path))
     sample = name.removeprefix(SAMPLE)
     if sample not in sample_names():
+        known = join_names(sample_names())
         raise FabulaError(
-            Code.PROJECT_NOT_FOUND, f"There is no sample {sample!r}. There are: {', '.join(sample_names())}."
+            Code.PROJECT_NOT_FOUND,
+            message("There is no sample {name!r}. There are: {known}.", name=sample, known=known),
         )
     with as_file(files("fabula") / "samples" / sample) as folder:
         return _read_with_skills(folder)

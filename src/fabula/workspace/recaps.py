@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from fabula.conversation.recaps import editing
 from fabula.conversation.recaps.model import RecapEntry
-from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.jobs.triggers.messages import queue_rebuild
 from fabula.jobs.triggers.recap_settings import RECAP_SETTINGS, read_recap_rules
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction
+from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 
@@ -67,10 +68,5 @@ class RecapVerbs(ProjectVerbs):
 
 def _check_item(reading: ReadTransaction, conversation: str, item: str) -> None:
     """Refuse a summary or recap that is not of this conversation."""
-    known = [entry.id for entry in editing.list_recaps(reading, conversation)]
-    if item not in known:
-        raise FabulaError(
-            Code.STORE_NOT_FOUND,
-            f"{conversation!r} has no summary or recap {item!r} (any more). "
-            f"There are: {', '.join(known) or 'none'}. Nothing was changed.",
-        )
+    entries = editing.list_recaps(reading, conversation)
+    find_by_name(entries, item, what=message("summary or recap"))

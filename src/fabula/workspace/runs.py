@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from msgspec.structs import replace
-
+from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
+from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 LAST = "last"  # names the latest run
@@ -40,52 +41,70 @@ class RunVerbs(ProjectVerbs):
         if prompt is None:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                "The prompt of this run was not kept. Prompts are kept from now on with: "
-                "fabula setting set --user runs.keepPrompts true",
+                message(
+                    "The prompt of this run was not kept. To keep prompts from now on: "
+                    "fabula setting set --user runs.keepPrompts true"
+                ),
             )
         return prompt
 
     def accept(self, run: str, *, text: str | None = None, beat: bool = False) -> AcceptedAnswer:
         """Put an answer into the document, as it is or as the writer changed it; with `beat`, its beat is done."""
-        run_id, user = self.find(run).id, self._project.principal.user
-        return accepting.accept(self._store, self._project.id, run_id, text=text, beat=beat, user=user)
+        codex = self._view.snapshot(Codex)
+        known_names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
+        with self._write() as tx:
+            return accepting.accept(tx, _find_id(tx, run), known_names, text=text, beat=beat)
 
     def check_acceptable(self, *, variants: int) -> None:
         """Refuse, before anything is sent, what could not be accepted at once when it comes."""
         if variants > 1:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                "One answer can be accepted at once: choose among variants with fabula accept.",
+                message("Only a single answer can be accepted at once. Choose among variants with: fabula accept"),
             )
         _ = self._store  # outside the store nothing can be accepted
 
     def reject(self, run: str) -> GenerationRun:
         """Reject an answer; return its run."""
-        return accepting.reject(self._store, self._project.id, self.find(run).id, user=self._project.principal.user)
+        with self._write() as tx:
+            return accepting.reject(tx, _find_id(tx, run))
 
     def request_again(self, run: str, new: Request | None = None) -> Request:
         """Return the request of a run, to be made once more at the same place; its answer is rejected.
 
         Window, attachments and any instruction are those of `new`, if one is given.
         """
-        run_id, user = self.find(run).id, self._project.principal.user
-        again = accepting.request_again(self._store, self._project, run_id, user=user)
-        if new is None:
-            return again
-        return replace(
-            again,
-            window=new.window,
-            encoding=new.encoding,
-            attachments=new.attachments,
-            additional_input=new.additional_input or again.additional_input,
+        wish = new or Request(project_id=self._project.id)
+        with self._write() as tx:
+            earlier, place = accepting.retry(tx, _find_id(tx, run))
+        return self._project.request(
+            skill_id=earlier.skill_id,
+            document_id=earlier.document_id,
+            conversation_id=earlier.conversation_id,
+            cursor=place.cursor if earlier.document_id else None,
+            selection=place.selection,
+            additional_input=wish.additional_input or place.instruction,
+            recipe=place.recipe,
+            perspective=place.perspective,
+            character=place.character,
+            include=place.include,
+            exclude=place.exclude,
+            window=wish.window,
+            encoding=wish.encoding,
+            attachments=wish.attachments,
         )
 
     def sum_spending(self, *, month: str = "", by: str = "model") -> list[SpendingTotal]:
         """Sum up costs by model or by skill: of a month such as 2026-11, of a year, or of all time."""
         if month and not _MONTH.fullmatch(month):
-            raise FabulaError(Code.REQUEST_INVALID, f"{month!r} is no month such as 2026-11, and no year.")
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("{month!r} is neither a month such as 2026-11 nor a year such as 2026.", month=month),
+            )
         if by not in ("model", "skill"):
-            raise FabulaError(Code.REQUEST_INVALID, f"Costs are summed up by model or skill, not by {by!r}.")
+            raise FabulaError(
+                Code.REQUEST_INVALID, message("Costs can be summed up by model or by skill, not by {by!r}.", by=by)
+            )
         with self._read() as reading:
             return runs.sum_spending(reading, month=month, by="model" if by == "model" else "skill")
 
@@ -93,9 +112,7 @@ class RunVerbs(ProjectVerbs):
 def _find_id(reading: ReadTransaction, run: str) -> str:
     if reading.row(run_rows, id=run) is not None:
         return run
-    latest = runs.list_runs(reading, limit=1 if run == LAST else SEARCHED_RUNS)
-    found = [one.id for one in latest if run == LAST or one.id.startswith(run)]
-    if len(found) != 1:
-        how_many = "Several runs begin" if found else "No run begins"
-        raise FabulaError(Code.STORE_NOT_FOUND, f"{how_many} with {run!r}. Look at: fabula runs PROJECT")
-    return found[0]
+    if run == LAST and (latest := runs.list_runs(reading, limit=1)):
+        return latest[0].id
+    searched = runs.list_runs(reading, limit=SEARCHED_RUNS)
+    return find_by_name(searched, run, what=message("run"), by_prefix=True).id

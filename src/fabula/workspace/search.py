@@ -9,48 +9,69 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TypedDict
 
 from fabula.codex import Codex
-from fabula.context.nearby import Nearby
-from fabula.core.errors import Code, FabulaError
+from fabula.context.request import SourceRequest
+from fabula.core.errors import Code
+from fabula.core.messages import message, show
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
-from fabula.manuscript.model import Document, Manuscript
+from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import Corpus
+from fabula.search.embeddings.choice import AUTO, OFF, EmbeddingChoice, EmbeddingStatus
 from fabula.search.find import FoundPassage, SearchScope, find_passages, make_search_mask
 from fabula.search.index import disk_cache
 from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import split_terms
-
-if TYPE_CHECKING:
-    from fabula.search.embeddings.semantic_search import SemanticSearch
+from fabula.workspace.names import find_by_name
 
 DEFAULT_LIMIT = 10
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W_]+)*")
 
 
+class SearchOptions(TypedDict, total=False):
+    """How a search by hand goes; `search_project` has the defaults."""
+
+    until: str | None
+    everything: bool
+    limit: int
+    rebuild: bool
+    by_meaning: bool | None
+    make_vectors: bool
+    now: str
+    notes: list[str] | None
+    progress: Callable[[int, int], None] | None
+
+
 def search_project(
     view: View,
     words: str,
+    embedding: EmbeddingChoice,
     *,
     until: str | None = None,
     everything: bool = False,
     limit: int = DEFAULT_LIMIT,
     rebuild: bool = False,
-    meaning: SemanticSearch | None = None,
-    fill: bool = True,
+    by_meaning: bool | None = None,
+    make_vectors: bool = False,
     now: str = "",
     notes: list[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[FoundPassage]:
     """Find the passages that match best, up to the end of the chapter `until` (by default the last one).
 
-    With `meaning`, passages are also compared by their embeddings; missing embeddings are computed first, unless
-    `fill` is off. `now` is the current date, to resolve expressions like "last summer". `rebuild` builds the index
-    from scratch. Warnings are appended to `notes`, each as `CODE: sentence`.
+    With `by_meaning`, passages are also compared by their embeddings, by default as the settings say; missing
+    embeddings are computed first with `make_vectors`, and in the background without. `now` is the current date, to
+    resolve expressions like "last summer". `rebuild` builds the index from scratch. Warnings are appended to `notes`.
     """
+    warnings, language = notes if notes is not None else [], view.project.language
+    status = EmbeddingStatus()
+    if by_meaning is not False:
+        status = embedding.resolve(view, AUTO if by_meaning else OFF)
+    if status.warning:
+        warnings.append(show(status.warning, language))
     corpus = view.snapshot(Corpus)
     if corpus is None or not words.strip():
         return []
@@ -63,17 +84,17 @@ def search_project(
     perspective = Perspective.AUTHOR if everything else Perspective.READER
     scope = None if everything and until is None else SearchScope(Vantage(perspective, end), view.timeline)
     built = corpus.build_index(progress)
-    warnings = notes if notes is not None else []
     if built.cache_error:
-        warnings.append(f"{Code.RETRIEVAL_CACHE.value}: The search cache could not be used: {built.cache_error}.")
+        unused = message("The search cache could not be used: {error}.", error=built.cache_error)
+        warnings.append(f"{Code.RETRIEVAL_CACHE.value}: {unused.render(language)}")
     query = Query(parts=((shorten_query_part(words), 1.0),), names=find_names(view, words), now=now)
     similarity = None
-    if meaning is not None:
-        if fill:
-            meaning.fill(corpus.project_id, built, progress)
-        scored = meaning.score_passages(corpus.project_id, built, query)
+    if status.search is not None:
+        if make_vectors:
+            status.search.fill(corpus.project_id, built, progress)
+        scored = status.search.score_passages(corpus.project_id, built, query)
         if scored.error:
-            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {scored.error}")
+            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {show(scored.error, language)}")
         similarity = scored.scores
     mask = None if scope is None else make_search_mask(built, scope)
     hits = find_passages(built, query, mask, limit, similarity)
@@ -108,13 +129,13 @@ def find_names(view: View, text: str) -> tuple[str, ...]:
     return _list_names(codex, (hit.owner for hit in codex.name_matcher.find(text)))
 
 
-def find_names_near(view: View, near: Iterable[Nearby]) -> tuple[str, ...]:
-    """Return all names and aliases of the codex entries that are mentioned near the cursor."""
+def find_names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:
+    """Return all names and aliases of the codex entries that are mentioned near the cursor of a request."""
     codex = view.snapshot(Codex)
     if codex is None:
         return ()
     find = codex.name_matcher.find
-    return _list_names(codex, (entry_id for part in near for entry_id in part.nearest_mentions(find)))
+    return _list_names(codex, (entry_id for part in request.nearby for entry_id in part.nearest_mentions(find)))
 
 
 def _list_names(codex: Codex, entry_ids: Iterable[str]) -> tuple[str, ...]:
@@ -123,20 +144,14 @@ def _list_names(codex: Codex, entry_ids: Iterable[str]) -> tuple[str, ...]:
 
 def _find_end(view: View, until: str | None) -> Position | None:
     """Find the end of the chapter `until`, or of the manuscript."""
-    manuscript = view.snapshot(Manuscript) or Manuscript()
+    documents = (view.snapshot(Manuscript) or Manuscript()).documents
     if until is None:
-        last = manuscript.documents[-1:]
-        return Position(last[0].id, len(last[0].text)) if last else None
-    document = _find_chapter(view, manuscript, until)
-    return Position(document.id, len(document.text))
-
-
-def _find_chapter(view: View, manuscript: Manuscript, name: str) -> Document:
-    for document in manuscript.documents:
-        if name in (document.id, document.title, str(view.timeline.chapter_number(document.id))):
-            return document
-    raise FabulaError(
-        Code.DOCUMENT_UNKNOWN,
-        f"This project has no chapter {name!r}: name one by id, title or number. It has: "
-        f"{', '.join([document.id for document in manuscript.documents][:12]) or 'none yet'}.",
+        return Position(documents[-1].id, len(documents[-1].text)) if documents else None
+    document = find_by_name(
+        documents,
+        until,
+        what=message("chapter"),
+        names_of=lambda one: (one.title, str(view.timeline.chapter_number(one.id))),
+        code=Code.DOCUMENT_UNKNOWN,
     )
+    return Position(document.id, len(document.text))

@@ -113,23 +113,17 @@ class StoredConversations:
     def __init__(self, store: Store, project_id: str) -> None:
         self._store = store
         self._project_id = project_id
-        # by area: the items that changed since they were read; None for all of them
-        self._changed: dict[str, set[str] | None] = dict.fromkeys(SEARCHED_AREAS)
+        self._changed: Set[str] | None = None  # conversations that changed since they were read; None for all
         self._conversations: dict[str, SearchDocument] = {}  # by conversation id
         self._names: dict[str, str] = {}  # of all participants, by id
-        self._other_documents: tuple[SearchDocument, ...] = ()  # recaps, fixed prompts and biographies
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
 
-    def after_changes(self, changed_items: Mapping[str, Set[str] | None]) -> StoredConversations:
-        """Return the same conversations after a change: by area, the changed items, or None for all of them."""
+    def after_changes(self, changed: Set[str] | None) -> StoredConversations:
+        """Return the same conversations after a change: the ids of the changed ones, or None for all of them."""
         after = StoredConversations(self._store, self._project_id)
-        after._conversations, after._other_documents = self._conversations, self._other_documents
-        after._names = self._names
-        was_read = self._all_documents is not None
-        after._changed = {area: set() for area in SEARCHED_AREAS} if was_read else dict(self._changed)
-        for area, items in changed_items.items():
-            earlier = after._changed[area]
-            after._changed[area] = None if items is None or earlier is None else earlier | items
+        after._conversations, after._names = self._conversations, self._names
+        earlier = frozenset() if self._all_documents is not None else self._changed
+        after._changed = None if changed is None or earlier is None else earlier | changed
         return after
 
     def size(self, reading: ReadTransaction) -> ConversationTexts:
@@ -144,11 +138,12 @@ class StoredConversations:
         if self._all_documents is None:
             with self._store.read(project=self._project_id) as reading:
                 self._read_changed(reading)
-            self._all_documents = (*self._conversations.values(), *self._other_documents)
+                others = (*_load_recaps(reading), *_load_participant_texts(reading, self._names))
+            self._all_documents = (*self._conversations.values(), *others)
         return self._all_documents
 
     def _read_changed(self, reading: ReadTransaction) -> None:
-        changed = self._changed["conversation"]
+        changed = self._changed
         participant_rows = reading.rows(participants, only=("id", "name"))
         names = {row.id: row.name for row in participant_rows if row.name}
         if names != self._names:  # every passage shows its speaker's name
@@ -165,8 +160,6 @@ class StoredConversations:
             )
             for row in rows
         }
-        if any(items is None or items for items in self._changed.values()):
-            self._other_documents = (*_load_recaps(reading), *_load_participant_texts(reading, names))
 
 
 def _load_presence(reading: ReadTransaction, conversation_id: str) -> list[PresenceSpan]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.core.errors import FabulaError
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.view import Language
+from fabula.llm.pricing import parse_prices
+from fabula.llm.user_providers import load_providers
 from fabula.manuscript import projects
 from fabula.settings import edits
 from fabula.settings.registry import SettingScope, find_setting, is_reserved
@@ -17,9 +20,10 @@ from fabula.settings.values import (
     read_values,
     report_setting,
 )
+from fabula.skills.files import parse_skill
+from fabula.skills.project_skills import SETTING_PREFIX
 from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.schemas.settings import SettingList
-from fabula.workspace.setting_edits import set_setting
 
 
 class SettingVerbs:
@@ -44,9 +48,24 @@ class SettingVerbs:
             return report_setting(read_values(reading, [definition.name]), definition.name, self.language)
 
     def set(self, name: str, value: Any, *, scope: SettingScope = "project") -> None:
-        """Set a setting of the project or the person; it takes effect at once."""
+        """Set a setting of the project or the person; it takes effect at once.
+
+        A provider must exist on this machine, prices must be a price table, and a project's skill must be a valid
+        skill file. The registry checks everything else.
+        """
+        if name.startswith(SETTING_PREFIX) and isinstance(value, str) and scope == "project":
+            parse_skill(name.removeprefix(SETTING_PREFIX), value, origin="project")
+        elif is_reserved(name):
+            raise FabulaError(
+                Code.SETTING_INVALID, message("Fabula itself sets {name}. Nothing was changed.", name=name)
+            )
+        match name.strip().lower():
+            case "llm.provider":
+                load_providers().find(str(value))
+            case "llm.prices":
+                parse_prices(value)
         with self._store.write(project=self._project_id, user=self._user) as tx:
-            set_setting(tx, name, value, scope=scope)
+            edits.set_value(tx, name, value, scope=scope)
 
     def set_text(self, name: str, text: str, *, scope: SettingScope = "project") -> None:
         """Set a setting to a value that was typed: a word, a text, or any JSON value."""

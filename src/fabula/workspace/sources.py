@@ -11,7 +11,6 @@ from fabula.codex.source import CodexSource
 from fabula.constraints import Constraints
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
-from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations
 from fabula.conversation.recent import RecentConversationSource
 from fabula.conversation.source import ConversationSource
@@ -26,7 +25,7 @@ from fabula.memory.source import MemorySource
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.source import SearchSource
 from fabula.skills.source import SkillSource
-from fabula.workspace.search import find_names_near
+from fabula.workspace.search import find_names_near_cursor
 
 
 def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
@@ -42,7 +41,7 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         MemorySource(_constraint_fragments),
         EpisodeSource(),
         SynopsesSource(collect_characters),
-        SearchSource(_names_near_cursor, embedding),
+        SearchSource(find_names_near_cursor, embedding),
         RecentConversationSource(),
     )
 
@@ -65,7 +64,3 @@ def _read_conversation(view: View, conversation: str, limit: int) -> Conversatio
         earlier,
         get_character_name(user),
     )
-
-
-def _names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:
-    return find_names_near(view, request.nearby)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex
 from fabula.codex.characters import collect_characters
 from fabula.core.errors import Code
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses import editing
@@ -109,7 +110,7 @@ def _find_chapters(records: Sequence[SynopsisRecord], names: Sequence[str]) -> l
         find_by_name(
             records,
             name,
-            what="chapter",
+            what=message("chapter"),
             id_of=lambda record: record.document_id,
             names_of=lambda record: (record.title,),
             code=Code.DOCUMENT_UNKNOWN,

@@ -1,4 +1,4 @@
-"""Bring manuscripts and saves in, and take them out (man-6, sav-2)."""
+"""Import a manuscript or a project folder, as a new project or into one (man-6)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from msgspec import Struct
 
 from fabula.codex import edits as codex
 from fabula.core.ids import new_id
+from fabula.core.messages import Message, message
 from fabula.core.view import Language
-from fabula.formats.manuscripts.files import read_manuscript, write_manuscript
+from fabula.formats.manuscripts.files import read_manuscript
 from fabula.manuscript import documents, projects
-from fabula.store.save.loading import LoadResult, load_save
-from fabula.store.save.manifest import SaveManifest
-from fabula.store.save.saving import make_slug, save_project
 from fabula.store.store import Store
 from fabula.workspace.read_only import read_view
 from fabula.workspace.views import copy_view
@@ -31,7 +29,7 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     documents: int
     characters: int
     entries: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str | Message, ...] = ()
 
 
 def import_file(
@@ -50,7 +48,8 @@ def import_file(
         count, characters = projects.count_text(store, project_id)
         return ImportReport(project_id=project_id, documents=count, characters=characters)
     imported = read_manuscript(path)
-    book, warnings = imported.book, list(map(str, imported.warnings))
+    book = imported.book
+    warnings: list[str | Message] = [*imported.warnings]
     project_id = new_id() if into is None else projects.find_project(store, into).id
     with store.write(project=project_id) as tx:
         if into is None:
@@ -67,42 +66,20 @@ def import_file(
     )
 
 
-def export_file(store: Store, project_id: str, path: Path, *, overwrite: bool = False) -> None:
-    """Write a project's manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
-    with store.read(project=project_id) as reading:
-        project, _, _ = projects.load_project(reading)
-        book = documents.make_draft(reading, title=project.title, language=project.language)
-    write_manuscript(book, path, overwrite=overwrite)
-
-
-def default_save_path(title: str) -> Path:
-    """Return the file name of a save: the project's title in plain letters."""
-    return Path(f"{make_slug(title) or 'project'}.fabula")
-
-
-def save_file(
-    store: Store, project_id: str, path: Path, *, user: str | None, progress: Progress | None = None
-) -> SaveManifest:
-    """Save a project as one file; with `user`, also that person's profile, memories and settings."""
-    return save_project(store, project_id, path, user=user, progress=progress)
-
-
-def load_file(
-    store: Store, path: Path, *, replace: str | None, user: str | None, progress: Progress | None = None
-) -> LoadResult:
-    """Load a save as a new project, or in place of the named one; whole or not at all."""
-    target = projects.find_project(store, replace).id if replace is not None else None
-    return load_save(store, path, project_id=target, replace=replace is not None, user=user, progress=progress)
-
-
 def normalise_language(tag: str) -> str:
     """Return the language of a tag: `zh-Hans` is zh."""
     return tag.lower().replace("_", "-").split("-")[0]
 
 
-def _supported_language(tag: str, warnings: list[str]) -> str:
+def _supported_language(tag: str, warnings: list[str | Message]) -> str:
     language = normalise_language(tag) or "en"
     if language in get_args(Language):
         return language
-    warnings.append(f"It says that its language is {tag!r}. Prompts are in English there; the text stays as it is.")
+    warnings.append(
+        message(
+            "The file says that its language is {tag!r}. Fabula writes its prompts in English. "
+            "Your text stays as it is.",
+            tag=tag,
+        )
+    )
     return "en"

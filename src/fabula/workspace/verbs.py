@@ -6,11 +6,13 @@ transaction, takes and returns plain values, and accepts a thing by whatever a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.view import View
 
 if TYPE_CHECKING:
@@ -24,10 +26,37 @@ def require_store(project: ProjectHandle) -> Store:
     if project.store is None:
         raise FabulaError(
             Code.PROJECT_READ_ONLY,
-            "This is a folder, a file or a sample, which can be looked at and not changed. "
-            "Copy it into the store first: fabula new TITLE --from PATH. Nothing was changed.",
+            message(
+                "A folder, a file or a sample can be looked at, but not changed. "
+                "Copy it into the store first: fabula new TITLE --from PATH. Nothing was changed."
+            ),
         )
     return project.store
+
+
+def select_given(fields: Mapping[str, object], kind: type) -> dict[str, Any]:
+    """Return the keyword arguments of a verb that are not None; one that its typed dict lacks is refused."""
+    if unknown := fields.keys() - kind.__annotations__.keys():
+        raise TypeError(f"unexpected arguments: {', '.join(sorted(unknown))}")
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+Verbs = TypeVar("Verbs", bound="ProjectVerbs")
+
+
+class LazyVerbs(Generic[Verbs]):
+    """The verbs of a subject as an attribute of a project; their module is imported when they are first used."""
+
+    def __init__(self, class_name: str) -> None:
+        self._class_name = class_name
+
+    def __set_name__(self, owner: type, subject: str) -> None:
+        self._subject = subject  # the name of the attribute, and of the module
+
+    def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs:
+        kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
+        verbs = vars(project)[self._subject] = kind(project)
+        return verbs
 
 
 class ProjectVerbs:
@@ -44,16 +73,10 @@ class ProjectVerbs:
     def _store(self) -> Store:
         return require_store(self._project)
 
-    @contextmanager
-    def _read(self) -> Iterator[ReadTransaction]:
+    def _read(self) -> AbstractContextManager[ReadTransaction]:
         """Read the project and the principal's own rows as they stand at one moment."""
-        user = self._project.principal.user
-        with self._store.read(project=self._project.id, user=user) as reading:
-            yield reading
+        return self._store.read(project=self._project.id, user=self._project.principal.user)
 
-    @contextmanager
-    def _write(self) -> Iterator[WriteTransaction]:
+    def _write(self) -> AbstractContextManager[WriteTransaction]:
         """Change the project and the principal's own rows in one transaction."""
-        user = self._project.principal.user
-        with self._store.write(project=self._project.id, user=user) as tx:
-            yield tx
+        return self._store.write(project=self._project.id, user=self._project.principal.user)

@@ -157,12 +157,11 @@ class ProjectViews:
         """Add the search corpus to a view; the view shares the old corpus if none of its texts changed."""
         old_corpus = old_view.snapshot(Corpus) if old_view is not None else None
         stored = old_view.snapshot(StoredConversations) if old_view is not None else None
-        changed_items = {area: changes.items(area) for area in SEARCHED_AREAS if area in changes}
-        if stored is None or old_corpus is None or changed_items:
-            if stored is None:
-                stored = StoredConversations(self.store, view.project.id)
-            else:
-                stored = stored.after_changes(changed_items)
+        if stored is None or old_corpus is None:
+            stored = StoredConversations(self.store, view.project.id)
+            texts = stored.size(reading)
+        elif any(area in changes for area in SEARCHED_AREAS):
+            stored = stored.after_changes(changes.items("conversation"))
             texts = stored.size(reading)
         elif "manuscript" in changes:
             texts = old_corpus.conversations
@@ -216,16 +215,12 @@ def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView |
 
 def _count_characters(view: View) -> int:
     """Count the characters of the texts in a view."""
-    manuscript, codex = view.snapshot(Manuscript), view.snapshot(Codex)
+    manuscript, codex = view.snapshot(Manuscript) or Manuscript(), view.snapshot(Codex)
     conversations = view.snapshot(Conversations)
-    count = 0
-    if manuscript is not None:
-        count += sum(len(document.text) for document in (*manuscript.documents, *manuscript.notes))
-    if codex is not None:
-        count += codex.name_index.description_length
+    texts = [document.text for document in (*manuscript.documents, *manuscript.notes)]
     if conversations is not None:
-        count += sum(len(message.content) for path in conversations.messages.values() for message in path)
-    return count
+        texts += [message.content for path in conversations.messages.values() for message in path]
+    return sum(map(len, texts)) + (codex.name_index.description_length if codex is not None else 0)
 
 
 class _ChangedItems:
@@ -258,17 +253,22 @@ def _load_view(
     conversations: Sequence[str],
     other_conversations: bool,
 ) -> View:
-    """Load a view at one version; it shares every unchanged snapshot with the old view."""
+    """Load a view at one version; it shares every unchanged snapshot with the old view.
+
+    The snapshot of something that a project does not have is None.
+    """
     old = old_view or View(Project(id=""))
     snapshots = dict(old.snapshots)
     project, timeline = old.project, old.timeline
     if "project" in changes:
         project, snapshots[Direction], series = projects.load_project(reading)
-        _set_or_remove(snapshots, SeriesMembership, None if series is None else SeriesMembership(series))
+        snapshots[SeriesMembership] = None if series is None else SeriesMembership(series)
     if "manuscript" in changes:
         manuscript = manuscript_rows.load_manuscript(reading, old.snapshot(Manuscript), changes.items("manuscript"))
         snapshots[Manuscript] = manuscript
-        timeline = _reuse_timeline(manuscript.timeline(), timeline)
+        new_timeline = manuscript.timeline()
+        if new_timeline.entries != timeline.entries:  # else what was computed from the old one stays valid
+            timeline = new_timeline
     # Codex entries depend on the timeline (progressions hold from a chapter on) and on the project's language.
     old_codex = old.snapshot(Codex)
     depth = old_codex.relation_depth if old_codex is not None else None
@@ -276,9 +276,9 @@ def _load_view(
         values = read_values(reading)
         depth = values.get_override("codex.relationDepth")
         embedding = values.get_override(EMBEDDING)
-        _set_or_remove(snapshots, EmbeddingSetting, None if embedding is None else EmbeddingSetting(embedding))
-        _set_or_remove(snapshots, AssemblyOptions, setting_rows.make_options(values, old.snapshot(AssemblyOptions)))
-        _set_or_remove(snapshots, BudgetProfile, setting_rows.load_profile(reading, old.snapshot(BudgetProfile)))
+        snapshots[EmbeddingSetting] = None if embedding is None else EmbeddingSetting(embedding)
+        snapshots[AssemblyOptions] = setting_rows.make_options(values, old.snapshot(AssemblyOptions))
+        snapshots[BudgetProfile] = setting_rows.load_profile(reading, old.snapshot(BudgetProfile))
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes
@@ -303,16 +303,12 @@ def _load_view(
     if "memory" in changes or project != old.project:
         snapshots[Memory] = memory_rows.load_memory(reading, project, old.snapshot(Memory))
     if "profile" in changes:
-        _set_or_remove(snapshots, UserProfile, memory_rows.load_profile(reading))
+        snapshots[UserProfile] = memory_rows.load_profile(reading)
     if "presets" in changes:
-        _set_or_remove(snapshots, Preset, preset_service.load_active(reading, old.snapshot(Preset)))
+        snapshots[Preset] = preset_service.load_active(reading, old.snapshot(Preset))
     if "lorebook" in changes:
-        _set_or_remove(
-            snapshots,
-            Lorebooks,
-            lorebook_rows.load_lorebooks(
-                reading, project.id, parse_lorebook, old.snapshot(Lorebooks), changes.items("lorebook")
-            ),
+        snapshots[Lorebooks] = lorebook_rows.load_lorebooks(
+            reading, project.id, parse_lorebook, old.snapshot(Lorebooks), changes.items("lorebook")
         )
     if "conversation" in changes or project != old.project:
         snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
@@ -323,18 +319,6 @@ def _load_view(
             reading, project.id, frozenset(conversations), old.snapshot(Conversations), changes.items("conversation")
         )
     return View(project, timeline, snapshots)
-
-
-def _reuse_timeline(new: Timeline, old: Timeline) -> Timeline:
-    """Return the old timeline if it equals the new one, so that what was computed from it stays valid."""
-    return old if new.entries == old.entries else new
-
-
-def _set_or_remove(snapshots: dict[type, object], kind: type, snapshot: object | None) -> None:
-    if snapshot is None:
-        snapshots.pop(kind, None)
-    else:
-        snapshots[kind] = snapshot
 
 
 def copy_view(store: Store, view: View, *, title: str = "", project_id: str | None = None) -> str:
@@ -351,16 +335,14 @@ def copy_view(store: Store, view: View, *, title: str = "", project_id: str | No
             direction=view.snapshot(Direction),
         )
         documents.copy_manuscript(tx, view.snapshot(Manuscript) or Manuscript())
-        codex, constraints, memory = view.snapshot(Codex), view.snapshot(Constraints), view.snapshot(Memory)
-        conversations, preset = view.snapshot(Conversations), view.snapshot(Preset)
-        if codex is not None:
+        if (codex := view.snapshot(Codex)) is not None:
             codex_service.put_all(tx, codex.entries)
-        if constraints is not None:
+        if (constraints := view.snapshot(Constraints)) is not None:
             constraint_service.put_all(tx, constraints.constraints)
-        if memory is not None:
+        if (memory := view.snapshot(Memory)) is not None:
             memory_service.save_snapshot(tx, memory)
-        if conversations is not None:
+        if (conversations := view.snapshot(Conversations)) is not None:
             conversation_service.save_conversations(tx, conversations)
-        if preset is not None:
+        if (preset := view.snapshot(Preset)) is not None:
             preset_service.put(tx, project.title or ident, preset, active=True)
     return ident

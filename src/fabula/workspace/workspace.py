@@ -161,10 +161,12 @@ class Workspace:
         self, path: Path, *, replace: str | None = None, with_person: bool = False, progress: Progress | None = None
     ) -> LoadResult:
         """Load a save as a new project, or in place of one that is backed up first (sav-2)."""
-        from fabula.workspace.transfer import load_file
+        from fabula.store.save.loading import load_save
 
+        target = None if replace is None else projects.find_project(self.store, replace).id
         user = LOCAL_USER if with_person else None
-        return load_file(self.store, path, replace=replace, user=user, progress=progress)
+        replaces = target is not None
+        return load_save(self.store, path, project_id=target, replace=replaces, user=user, progress=progress)
 
     def settings(self, project: str | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""
@@ -204,18 +206,20 @@ class Workspace:
 
     def read_profile(self, *, principal: Principal | None = None) -> WriterProfile:
         """Return what a person says about themselves (mem-5)."""
-        from fabula.workspace.memory import read_writer_profile
+        from fabula.memory import edits
 
-        return read_writer_profile(self.store, principal.user if principal is not None else LOCAL_USER)
+        with self.store.read(user=principal.user if principal is not None else LOCAL_USER) as reading:
+            return edits.get_profile(reading)
 
     def write_profile(
         self, text: str, *, expected_version: int | None = None, principal: Principal | None = None
     ) -> WriterProfile:
         """Write a person's profile; refused if it has another version than the expected one by now."""
-        from fabula.workspace.memory import write_writer_profile
+        from fabula.memory import edits
 
-        user = principal.user if principal is not None else LOCAL_USER
-        return write_writer_profile(self.store, user, text, expected=expected_version)
+        with self.store.write(user=principal.user if principal is not None else LOCAL_USER) as tx:
+            edits.write_profile(tx, text, expected=expected_version)
+            return edits.get_profile(tx)
 
     def list_jobs(
         self, project: str | None = None, *, states: Sequence[str] = (), limit: int = 100
@@ -223,14 +227,28 @@ class Workspace:
         """List background jobs of one project by id or title, or of all; `limit` counts for each project."""
         from fabula.workspace.jobs import list_project_jobs
 
-        return list_project_jobs(self.store, project, states=states, limit=limit)
+        found = self.projects() if project is None else [projects.find_project(self.store, project)]
+        return list_project_jobs(self.store, found, states=states, limit=limit)
 
     def run_jobs(self, *, threads: int = 2, until: Event | None = None) -> Counter[JobState]:
         """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
-        from fabula.workspace.handlers.job_kinds import job_kinds
-        from fabula.workspace.jobs import run_due_jobs
+        from collections import Counter
 
-        return run_due_jobs(self.store, job_kinds(self.views), threads=threads, until=until)
+        from fabula.jobs import queue
+        from fabula.jobs.worker import Worker
+        from fabula.workspace.handlers.job_kinds import job_kinds
+
+        worker = Worker(self.store, job_kinds(self.views), threads=threads)
+        if until is None:
+            worker.drain()
+        else:
+            with worker:
+                until.wait()
+        counts: Counter[JobState] = Counter()
+        for project_id in self.store.project_ids():
+            with self.store.read(project=project_id) as reading:
+                counts.update(queue.count_jobs(reading))
+        return counts
 
     async def call(
         self, verb: Callable[Parameters, Answer], /, *args: Parameters.args, **kwargs: Parameters.kwargs

@@ -25,7 +25,8 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
-from fabula.core.view import Language, View
+from fabula.core.messages import Message, message
+from fabula.core.view import View
 from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, Usage
 from fabula.llm.pricing import Cost, Price, compute_cost, find_price
 from fabula.llm.retry import estimate_usage, stream_answer
@@ -36,7 +37,7 @@ from fabula.skills.insertion import make_insertion_point
 from fabula.skills.judge import JudgeVerdict, find_active_constraints, format_complaint
 from fabula.skills.model import AnswerAction, Skill, resolve_target
 from fabula.skills.source import find_skill
-from fabula.workspace.judging import judge_answer
+from fabula.workspace.judging import describe_error, judge_answer
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, WritingOptions, size_request
 
@@ -45,14 +46,8 @@ log = logging.getLogger("fabula.writing")
 MAX_VARIANTS = 8
 MAX_ATTEMPTS = 5
 ANSWER_SCHEMAS = {AnswerAction.ENTRIES: ENTRIES}  # of answers that are not prose
+FREE = Price(input=0.0, output=0.0)
 _MIN_REPLY_TOKENS = 64  # without space for these, an answer is not written again
-_PROBLEMS: dict[Language, dict[str, str]] = {
-    "en": {
-        "retry_failed": "It could not be written anew ({why}); this is the answer before.",
-        "no_space": "It was not written anew: the window has no room for that.",
-    },
-    "zh": {"retry_failed": "未能重写（{why}），这是之前的答案。", "no_space": "窗口没有余地，未重写。"},
-}
 
 
 class TextDelta(Struct, frozen=True, gc=False):
@@ -69,31 +64,31 @@ class Retry(Struct, frozen=True):
     verdict: JudgeVerdict
 
 
-class Completed(Struct, frozen=True, kw_only=True):
-    """A variant is complete: its text, the judge's verdict, and the usage and cost of all attempts.
+class VariantEnd(Struct, frozen=True, kw_only=True):
+    """The end of a variant: its text, the cost of all attempts, and where the run is recorded.
 
     `record_error` says why the run could not be recorded; the text is then stored nowhere.
     """
 
     variant: int
     text: str
-    finish_reason: FinishReason
-    verdict: JudgeVerdict
-    usage: Usage
-    cost: Cost
-    run_id: str = ""
-    record_error: FabulaError | None = None
-
-
-class Failed(Struct, frozen=True, kw_only=True):
-    """A variant failed; the text received before is recorded."""
-
-    variant: int
-    text: str
-    error: FabulaError
     cost: Cost = Cost()
     run_id: str = ""
     record_error: FabulaError | None = None
+
+
+class Completed(VariantEnd, frozen=True, kw_only=True):
+    """A variant is complete, with the judge's verdict and the usage of all attempts."""
+
+    finish_reason: FinishReason
+    verdict: JudgeVerdict
+    usage: Usage
+
+
+class Failed(VariantEnd, frozen=True, kw_only=True):
+    """A variant failed; the text received before is recorded."""
+
+    error: FabulaError
 
 
 WritingEvent = TextDelta | Retry | Completed | Failed
@@ -129,10 +124,10 @@ class Writer:
         run_state: RunOutcome = "open",
     ) -> None:
         """`run_state` is recorded of a finished run: `open` until a person decides, or `used` by a background job."""
-        self._run_state = run_state
-        self._project = project
-        self._provider = provider
-        self._options = options
+        self.run_state = run_state
+        self.project = project
+        self.provider = provider
+        self.options = options
         self.spent_micros = 0  # the cost of all runs so far, in millionths
         self._cost_lock = threading.Lock()
 
@@ -140,13 +135,13 @@ class Writer:
         self, request: Request, *, variants: int = 1, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY
     ) -> AsyncGenerator[WritingEvent, None]:
         """Write answers to a request and yield them as they come."""
-        view = await asyncio.to_thread(self._project.view_with, request.conversation_id)
+        view = await asyncio.to_thread(self.project.view_with, request.conversation_id)
         skill = find_skill(view, request.skill_id)
         request = resolve_target(request, skill)
-        result = await asyncio.to_thread(self._project.assemble, request, working_memory=working_memory)
+        result = await asyncio.to_thread(self.project.assemble, request, working_memory=working_memory)
         queue: asyncio.Queue[WritingEvent | None] = asyncio.Queue()
         tasks = [
-            asyncio.create_task(_Variant(self, number, request, view, skill, result).stream(queue))
+            asyncio.create_task(_Variant(self, queue, number, request, view, skill, result).stream())
             for number in range(min(max(variants, 1), MAX_VARIANTS))
         ]
         for task in tasks:
@@ -162,45 +157,20 @@ class Writer:
                     yield event
             await asyncio.gather(*tasks)
             if answered:
-                await asyncio.to_thread(self._project.report_answer, result.assembly_id)
+                await asyncio.to_thread(self.project.report_answer, result.assembly_id)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    @property
-    def run_state(self) -> RunOutcome:
-        """The outcome that is recorded of a finished run."""
-        return self._run_state
-
-    @property
-    def options(self) -> WritingOptions:
-        """The options of this writer: judging, prices, retries, stored prompts."""
-        return self._options
-
-    @property
-    def project(self) -> ProjectHandle:
-        """The open project."""
-        return self._project
-
-    @property
-    def provider(self) -> Provider:
-        """The provider of the model that writes."""
-        return self._provider
-
-    def price_of_model(self, model: str) -> Price | None:
-        """Return the price of a model, if it is known; a model on this machine costs nothing."""
-        free = Price(input=0.0, output=0.0)
-        return free if self._provider.name in ("local", "clipboard") else find_price(model, self._options.prices)
-
     def record_run(self, request: Request, run: GenerationRun) -> str:
         """Record a run, if the project is in a store; return its id."""
         with self._cost_lock:
             self.spent_micros += run.cost.micros
-        store = self._project.store
+        store = self.project.store
         if store is None:
             return ""
-        with store.write(project=request.project_id, user=self._project.principal.user) as tx:
+        with store.write(project=request.project_id, user=self.project.principal.user) as tx:
             return record_run(tx, run)
 
 
@@ -215,8 +185,17 @@ class _Attempt(Struct, frozen=True):
 class _Variant:
     """Writes one variant: attempts, verdicts, and the record of the run."""
 
-    def __init__(self, writer: Writer, number: int, request: Request, view: View, skill: Skill, result: Result) -> None:
-        self._writer, self._number, self._request = writer, number, request
+    def __init__(
+        self,
+        writer: Writer,
+        queue: asyncio.Queue[WritingEvent | None],
+        number: int,
+        request: Request,
+        view: View,
+        skill: Skill,
+        result: Result,
+    ) -> None:
+        self._writer, self._queue, self._number, self._request = writer, queue, number, request
         self._view, self._skill, self._result = view, skill, result
         self._tokenizer = result.model.tokenizer()
         self._usage = Usage()
@@ -228,18 +207,18 @@ class _Variant:
         self._run_id: str | None = None
         self._recording = False
 
-    async def stream(self, queue: asyncio.Queue[WritingEvent | None]) -> None:
+    async def stream(self) -> None:
         """Write the variant and put its events into the queue."""
         try:
-            end = await self._run(queue)
-            queue.put_nowait(await asyncio.to_thread(self._record_end, end))
+            end = await self._run()
+            self._queue.put_nowait(await asyncio.to_thread(self._record_end, end))
         finally:
             if not self._recording:  # cancelled: the text received so far is recorded
                 self._record()
 
-    async def _run(self, queue: asyncio.Queue[WritingEvent | None]) -> Completed | Failed:
+    async def _run(self) -> Completed | Failed:
         try:
-            last = await self._write_until_accepted(queue)
+            last = await self._write_until_accepted()
         except FabulaError as error:
             self._outcome, self._end_reason = "failed", error.code.value
             return Failed(variant=self._number, text=self._text, error=error, cost=self._cost())
@@ -253,51 +232,43 @@ class _Variant:
             cost=self._cost(),
         )
 
-    async def _write_until_accepted(self, queue: asyncio.Queue[WritingEvent | None]) -> _Attempt:
+    async def _write_until_accepted(self) -> _Attempt:
         """Write the answer, and again while the judge finds violations and retries are left; return the last one."""
-        judging, problems = self._writer.options.judge, _PROBLEMS[self._view.project.language]
+        judging, language = self._writer.options.judge, self._view.project.language
         retries_left = min(max(judging.tries, 0), MAX_ATTEMPTS) if judging.policy == "regenerate" else 0
         messages = tuple(self._result.messages)
-        last = await self._write_once(messages, queue)
+        last = await self._write_once(messages)
         while retries_left and last.verdict.violations:
             retries_left -= 1
             rules = find_active_constraints(self._view, self._result.vantage.position)
-            complaint = format_complaint(last.verdict.violations, rules, self._view.project.language)
+            complaint = format_complaint(last.verdict.violations, rules, language)
             messages = (
                 *self._result.messages,
                 PromptMessage("assistant", last.text),
                 PromptMessage("user", complaint),
             )
             if self._count_free_tokens(messages) < _MIN_REPLY_TOKENS:
-                return self._add_problem(last, problems["no_space"])
-            queue.put_nowait(Retry(self._number, last.verdict))
+                return self._add_problem(last, message("It was not written again: the window has no room for that."))
+            self._queue.put_nowait(Retry(self._number, last.verdict))
             try:
-                last = await self._write_once(messages, queue)
+                last = await self._write_once(messages)
             except FabulaError as error:
-                self._attempts.append(_Attempt(self._text, JudgeVerdict(problem=str(error)), "stop"))
-                return self._add_problem(last, problems["retry_failed"].format(why=error))
+                why = describe_error(error, language)
+                self._attempts.append(_Attempt(self._text, JudgeVerdict(problem=why), "stop"))
+                return self._add_problem(
+                    last, message("It could not be written again ({why}). This is the answer before that.", why=why)
+                )
         return last
 
-    def _add_problem(self, attempt: _Attempt, problem: str) -> _Attempt:
+    def _add_problem(self, attempt: _Attempt, problem: Message) -> _Attempt:
         """Add to an attempt's verdict why it was not written again."""
-        problems = " ".join(part for part in (attempt.verdict.problem, problem) if part)
+        problems = f"{attempt.verdict.problem} {problem.render(self._view.project.language)}".lstrip()
         changed = _Attempt(attempt.text, replace(attempt.verdict, problem=problems), attempt.finish_reason)
         self._attempts[self._attempts.index(attempt)] = changed
         return changed
 
-    async def _write_once(
-        self, messages: tuple[PromptMessage, ...], queue: asyncio.Queue[WritingEvent | None]
-    ) -> _Attempt:
-        """Write and judge one attempt."""
-        finish_reason = await self._stream_text(messages, queue)
-        attempt = _Attempt(self._text, await self._judge(), finish_reason)
-        self._attempts.append(attempt)
-        return attempt
-
-    async def _stream_text(
-        self, messages: tuple[PromptMessage, ...], queue: asyncio.Queue[WritingEvent | None]
-    ) -> FinishReason:
-        """Stream the model's answer to these messages into the queue and into the variant's text."""
+    async def _write_once(self, messages: tuple[PromptMessage, ...]) -> _Attempt:
+        """Stream the model's answer to these messages into the queue, and judge it."""
         self._text = ""
         end: StreamEnd | None = None
         call = self._make_call(messages)
@@ -311,13 +282,15 @@ class _Variant:
                         end = event
                     else:
                         self._text += event.text
-                        queue.put_nowait(TextDelta(self._number, event.text))
+                        self._queue.put_nowait(TextDelta(self._number, event.text))
         finally:
             if end is not None:
                 self._add_usage(end.usage)
             elif self._text:  # a broken stream is charged too
                 self._add_usage(estimate_usage(call, self._text, self._tokenizer))
-        return end.finish_reason if end is not None else "stop"
+        attempt = _Attempt(self._text, await self._judge(), end.finish_reason if end is not None else "stop")
+        self._attempts.append(attempt)
+        return attempt
 
     def _make_call(self, messages: tuple[PromptMessage, ...]) -> ModelCall:
         generation, request = self._skill.generation, self._request
@@ -371,7 +344,10 @@ class _Variant:
         )
 
     def _cost(self) -> Cost:
-        return compute_cost(self._usage, self._writer.price_of_model(self._request.model))
+        """Return the cost of all attempts, as far as the price is known; a model on this machine costs nothing."""
+        is_free = self._writer.provider.name in ("local", "clipboard")
+        price = FREE if is_free else find_price(self._request.model, self._writer.options.prices)
+        return compute_cost(self._usage, price)
 
     def _record_end(self, end: Completed | Failed) -> Completed | Failed:
         """Record the run, and return the event with the run's id or with the error; the text is never lost."""

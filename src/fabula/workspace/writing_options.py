@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import get_args
+from typing import TypedDict, Unpack, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
 from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
@@ -63,24 +64,24 @@ class ModelChoice(Struct, frozen=True):
     options: WritingOptions
 
 
-def choose_model(
-    store: Store | None = None,
-    project_id: str = "",
-    *,
-    user: str = LOCAL_USER,
-    provider: str | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    judge: str | None = None,
-) -> ModelChoice:
-    """Choose a model: the one asked for, else that of the settings, else the default of whatever is there.
+class ModelWish(TypedDict, total=False):
+    """Who shall write, as far as somebody says so."""
 
-    `judge` is the policy of the judge, in place of the one in the settings.
-    """
+    provider: str | None
+    model: str | None
+    base_url: str | None
+    judge: str | None  # the policy of the judge, in place of the one in the settings
+
+
+def choose_model(
+    store: Store | None = None, project_id: str = "", *, user: str = LOCAL_USER, **wish: Unpack[ModelWish]
+) -> ModelChoice:
+    """Choose a model: the one asked for, else that of the settings, else the default of whatever is there."""
+    model, base_url, judge = wish.get("model"), wish.get("base_url"), wish.get("judge")
     values = _read_settings(store, project_id, user) if store is not None else SettingValues()
     registry = load_providers()
     fallback = "own" if base_url else _find_available()
-    name = provider or values["llm.provider"] or fallback
+    name = wish.get("provider") or values["llm.provider"] or fallback
     if base_url:
         known = registry.providers.get(name)
         config = known or ProviderConfig(name=name, needs_key=False, key_variable="FABULA_LLM_KEY")
@@ -130,7 +131,10 @@ def _with_judge(choice: ModelChoice, policy: str) -> ModelChoice:
         if policy == known:
             judge = replace(choice.options.judge, policy=known)
             return replace(choice, options=replace(choice.options, judge=judge))
-    raise FabulaError(Code.REQUEST_INVALID, f"{policy!r} is no way to judge. There are: {', '.join(policies)}.")
+    raise FabulaError(
+        Code.REQUEST_INVALID,
+        message("{name!r} is no way to judge. There are: {known}.", name=policy, known=join_names(policies)),
+    )
 
 
 def _read_settings(store: Store, project_id: str, user: str) -> SettingValues:

@@ -161,7 +161,7 @@ def test_a_failure_is_said_once_and_tried_again_when_the_next_round_comes(house:
     run(house, gone)
     card = cards(house)[KEY]
     assert (card.state, card.reason, card.tries) == (JobState.FAILED, "LLM_GONE", 1)
-    assert card.note == "Rounds 1 to 5 were not told: The provider is gone."
+    assert card.note == "Rounds 1 to 5 have no recap: The provider is gone."
     assert told(house) == []
     talk(house, 6, 6)
     assert cards(house)[KEY].state is JobState.QUEUED

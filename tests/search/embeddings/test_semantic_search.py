@@ -18,7 +18,6 @@ from fabula.search.index.passages import DocumentText
 from fabula.search.model import Query
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_view
-from fabula.workspace.search import search_project
 from tests.manuscript.stories import chapter, filler, sources, story
 
 LIKE = {"astrolabe": 0, "instrument": 0, "gull": 1, "bird": 1}
@@ -93,7 +92,7 @@ def make_handle(meaning: SemanticSearch) -> ProjectHandle:
 
 def test_what_means_the_same_is_found_without_sharing_a_word(meaning: SemanticSearch) -> None:
     fabula = make_handle(meaning)
-    (first,) = search_project(fabula.view, "any instrument?", limit=1, meaning=meaning)
+    (first,) = fabula.search("any instrument?", limit=1, make_vectors=True)
     assert first.passage.text == SEXTANT
     result = fabula.assemble(fabula.request(additional_input="Some instrument?", skill_id="chat"))
     assert SEXTANT in result.prompt
@@ -140,8 +139,8 @@ def test_projects_nobody_asked_for_lately_are_let_go(meaning: SemanticSearch) ->
 
 
 def test_looking_something_up_by_meaning_says_when_it_cannot_and_goes_by_words() -> None:
-    view, notes = story(chapter(1, SEXTANT)).view, list[str]()
-    (found,) = search_project(view, "astrolabe", meaning=SemanticSearch(Broken()), notes=notes)
+    fabula, notes = open_view(story(chapter(1, SEXTANT)).view, meaning=SemanticSearch(Broken())), list[str]()
+    (found,) = fabula.search("astrolabe", make_vectors=True, notes=notes)
     assert found.passage.text == SEXTANT
     assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]
 

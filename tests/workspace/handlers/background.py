@@ -40,7 +40,7 @@ def run_due(store: Store, library: ProjectViews) -> None:
 
 
 def set_up_model(server: ModelServer, folder: Path, patch: pytest.MonkeyPatch, model: str = "gpt-4o") -> None:
-    """From now on a model works for the house."""
+    """From now on a model works for the project."""
     file = folder / "models.toml"
     file.write_text(
         f"""

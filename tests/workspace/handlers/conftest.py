@@ -27,7 +27,7 @@ def library(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pr
 
 @pytest.fixture
 def model_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    """A server that speaks as a model does, and works for the house."""
+    """A server that speaks as a model does, and works for the project."""
     with run_server() as running:
         set_up_model(running, tmp_path, monkeypatch)
         yield running

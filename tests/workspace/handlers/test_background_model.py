@@ -70,7 +70,7 @@ def test_many_chapters_are_told_in_sentences_first_and_by_the_model_one_by_one(
 
 
 @pytest.mark.parametrize("said", ["", 'background = "clipboard"', 'background = "local"'])
-def test_nobody_works_for_the_house_unless_its_machine_says_so(
+def test_nobody_works_for_a_project_unless_its_machine_says_so(
     said: str, store: Store, library: ProjectViews, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
@@ -202,9 +202,9 @@ def test_a_digest_begins_as_every_prompt_of_the_project_does(
     run_due(store, library)
     from fabula.workspace.workspace import Workspace
 
-    house = Workspace(library.store).project("p")
-    written = house.assemble(house.request(skill_id="continue"))
-    digest = house.assemble(house.request(skill_id="digest", additional_input="Text."))
+    project = Workspace(library.store).project("p")
+    written = project.assemble(project.request(skill_id="continue"))
+    digest = project.assemble(project.request(skill_id="digest", additional_input="Text."))
     assert written.stable_prefix_hash == digest.stable_prefix_hash
     assert "editor" not in RECIPES["digest"].sources
 

@@ -1,4 +1,4 @@
-"""Habits that outcomes show: counted by the house, and seen by a model where one works for it."""
+"""Preferences that outcomes show: found by counting, and by a model where one is set up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling chapters in short: from a save to a synopsis, with nobody but the house at work."""
+"""Synopses of chapters made by jobs: from a save to a synopsis."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_saved_chapter_is_told_in_short_in_the_background(store: Store, librar
     assert all(one.state is JobState.QUEUED and one.due_at > one.queued_at for one in list_jobs(store).values())
     run_due(store, library)
     assert _states(store) == {"one": "fresh", "two": "fresh"}
-    assert {one.state for one in list_jobs(store).values()} == {JobState.DONE}, "telling it was no change to follow"
+    assert {one.state for one in list_jobs(store).values()} == {JobState.DONE}, "a synopsis queues no job"
 
     with store.write(project="p") as tx:
         documents.write(tx, "one", TEXT + "Then the storm came.")
@@ -93,7 +93,7 @@ def test_a_document_that_is_gone_again_is_nobodys_work(store: Store, library: Pr
 
 
 @pytest.mark.parametrize("kind", ["synopsis", "index"])
-def test_a_job_of_the_house_stops_when_it_is_asked_to(store: Store, library: ProjectViews, kind: str) -> None:
+def test_a_job_stops_when_it_is_asked_to(store: Store, library: ProjectViews, kind: str) -> None:
     _import(store)
     make_due(store)
     kinds = job_kinds(library)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.schemas.json_schema import all_schemas, make_json_schema
 from fabula.workspace.schemas.schema import decode
@@ -29,6 +30,6 @@ def test_names_on_the_wire_are_camel_case_and_described() -> None:
 
 def test_an_unknown_field_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(FabulaError) as refusal:
-        decode(b'{"projectId": "p", "documntId": "d"}', AssembleRequest, what="request")
+        decode(b'{"projectId": "p", "documntId": "d"}', AssembleRequest, what=message("request"))
     assert refusal.value.code is Code.REQUEST_INVALID
     assert "'documentId'" in refusal.value.sentence

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.view import Language
 from fabula.jobs import guards
 from fabula.jobs.cancellation import CancellationToken
 from fabula.llm.pricing import find_price
 from fabula.llm.providers.factory import make_provider
+from fabula.store.store import Store
 from fabula.text.tokens.models import find_model
 from fabula.text.truncation import split_into_chunks
 from fabula.workspace.read_only import open_view
@@ -29,10 +31,6 @@ WINDOW_SHARE = 0.4  # of the model's window, for a text to be summarised
 MAX_TOKENS = 24_000  # of such a text, in any window
 _CHECK_SECONDS = 0.1  # between checks of the token
 _MAX_PASSES = 4  # over a text that is still too long
-_PHRASES: dict[Language, tuple[str, str]] = {
-    "en": ("In about {length} words.", " Name {names}."),
-    "zh": ("约{length}字。", "写出{names}的名字。"),
-}
 
 
 def find_background_model(views: ProjectViews, project_id: str, token: CancellationToken) -> BackgroundModel | None:
@@ -40,11 +38,14 @@ def find_background_model(views: ProjectViews, project_id: str, token: Cancellat
     choice = choose_background_model(views.store, project_id)
     if choice is None:
         return None
-    budget = guards.read_monthly_budget(views.store)
-    with views.store.read(project=project_id) as reading:
-        if guards.read_spending(reading, reading.current_time(), budget).remaining <= 0:
-            return None
-    return BackgroundModel(views, project_id, choice, token)
+    return BackgroundModel(views, project_id, choice, token) if _read_remaining(views.store, project_id) > 0 else None
+
+
+def _read_remaining(store: Store, project_id: str) -> int:
+    """Return what is left of the month's budget, in millionths."""
+    budget = guards.read_monthly_budget(store)
+    with store.read(project=project_id) as reading:
+        return guards.read_spending(reading, reading.current_time(), budget).remaining
 
 
 class BackgroundModel:
@@ -53,7 +54,7 @@ class BackgroundModel:
     def __init__(self, views: ProjectViews, project_id: str, choice: ModelChoice, token: CancellationToken) -> None:
         options = replace(choice.options, judge=JudgeOptions(policy="off"))
         self._choice = replace(choice, options=options)
-        self._views = views
+        self._store = views.store
         self._project = open_view(
             lambda conversation: views.view(project_id, conversation=conversation), store=views.store
         )
@@ -88,15 +89,14 @@ class BackgroundModel:
     ) -> str:
         """Summarise a text in about `length` words; one that is too long in chunks, and the summaries again."""
         budget, tokenizer = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS), self._model.tokenizer()
-        length_phrase, names_phrase = _PHRASES[language]
-        instruction = length_phrase.format(length=length)
+        instruction = message("In about {length} words.", length=length)
         if names:
-            instruction += names_phrase.format(names=", ".join(names))
+            instruction = message("{length} Name {names}.", length=instruction, names=", ".join(names))
+        wanted = instruction.render(language)
         for _ in range(_MAX_PASSES):
             chunks = split_into_chunks(text, tokenizer, budget)
             summaries = [
-                self.run_skill("digest", f"{instruction}\n\n{chunk}", document_id=document_id).strip()
-                for chunk in chunks
+                self.run_skill("digest", f"{wanted}\n\n{chunk}", document_id=document_id).strip() for chunk in chunks
             ]
             text = "\n\n".join(summaries)
             if len(chunks) == 1:
@@ -109,14 +109,17 @@ class BackgroundModel:
         if provider.needs_key and find_price(model, self._choice.options.prices) is None:
             raise FabulaError(
                 Code.SETTING_INVALID,
-                f"No price of {model} is known, so the month's money cannot be counted. Set it in llm.prices. "
-                "Nothing was sent.",
+                message(
+                    "The price of {model} is not known, so Fabula cannot keep to the month's budget. "
+                    "Set it in llm.prices. Nothing was sent.",
+                    model=model,
+                ),
             )
-        budget = guards.read_monthly_budget(self._views.store)
-        with self._views.store.read(project=self._project.view.project.id) as reading:
-            remaining = guards.read_spending(reading, reading.current_time(), budget).remaining
+        remaining = _read_remaining(self._store, self._project.id)
         if remaining <= self._token.cost_micros:  # the cost of this job may be counted twice, which is on the safe side
-            raise FabulaError(Code.JOB_BUDGET, "The month's money for background work is used up. Nothing was sent.")
+            raise FabulaError(
+                Code.JOB_BUDGET, message("The month's budget for background work is used up. Nothing was sent.")
+            )
 
     async def _complete(self, request: Request, timeout: float | None) -> str:
         """Send a request and wait for the whole answer; a cancelled token ends the wait."""
@@ -141,7 +144,9 @@ class BackgroundModel:
         if isinstance(result, Failed):
             raise result.error
         if result.finish_reason == "length":
-            raise FabulaError(Code.LLM_ANSWER_INVALID, "The answer was cut off in the middle, so it was not used.")
+            raise FabulaError(
+                Code.LLM_ANSWER_INVALID, message("The answer was cut off in the middle, so it was not used.")
+            )
         return result.text
 
 

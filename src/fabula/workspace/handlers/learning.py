@@ -12,6 +12,7 @@ from functools import partial
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import message
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobOutcome
 from fabula.llm import runs
@@ -73,7 +74,9 @@ def _ask_model(
     """The preferences that the model finds, with enough evidence and not known already."""
     rows = parse_rows(model.run_skill(SKILL, "\n\n".join(_format_outcomes(outcomes))), "habits")
     if rows is None:
-        raise FabulaError(Code.LLM_ANSWER_INVALID, "The model did not answer with habits that can be read.")
+        raise FabulaError(
+            Code.LLM_ANSWER_INVALID, message("The model's answer is no list of habits. Nothing was proposed.")
+        )
     proposals: list[MemoryProposal] = []
     for row in rows[:MAX_QUOTES]:
         text, numbers = row.get("text"), row.get("shown")

@@ -12,6 +12,7 @@ from fabula.conversation.recaps.model import RecapInput, WriteRecap
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.view import Language
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobOutcome
@@ -22,11 +23,6 @@ from fabula.workspace.handlers.background_model import find_background_model
 from fabula.workspace.views import ProjectViews
 
 log = logging.getLogger("fabula.jobs")
-
-_PHRASES: dict[Language, tuple[str, str]] = {
-    "en": ("At most {length} characters.", "What was recorded before, for you to follow on from, not to repeat:"),
-    "zh": ("不超过{length}个字符。", "此前的记录，供衔接，不要重复："),
-}
 
 
 def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
@@ -48,8 +44,7 @@ def update_with(
     write_recap: WriteRecap | None, store: Store, job: Job, token: CancellationToken, language: Language
 ) -> JobOutcome:
     """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model."""
-    conversation = str(job.work.get("conversation", ""))
-    rebuild_before = job.work.get("anew", "")
+    conversation, rebuild_before = str(job.work.get("conversation", "")), job.work.get("anew", "")
     with store.read(project=job.project_id) as reading:
         if reading.row(conversations, id=conversation) is None:
             return JobOutcome()
@@ -60,7 +55,8 @@ def update_with(
         return JobOutcome()
     if write_recap is None:
         raise FabulaError(
-            Code.RECAP_NO_MODEL, "Recaps are made by a model, and none is set up. Nothing was changed or lost."
+            Code.RECAP_NO_MODEL,
+            message("A model writes recaps, and none is set up for background work. Nothing was changed."),
         )
     result = refresh_recaps(
         store,
@@ -74,7 +70,15 @@ def update_with(
     )
     if result.failures:
         first = result.failures[0]
-        raise FabulaError(first.code, f"Rounds {first.rounds[0]} to {first.rounds[-1]} were not told: {first.sentence}")
+        raise FabulaError(
+            first.code,
+            message(
+                "Rounds {first} to {last} have no recap: {reason}",
+                first=first.rounds[0],
+                last=first.rounds[-1],
+                reason=first.sentence,
+            ),
+        )
     if result.has_more:
         return JobOutcome(write=lambda tx: enqueue(tx, job.kind, job.key, job.work))
     return JobOutcome()
@@ -82,6 +86,8 @@ def update_with(
 
 def _make_input(recap: RecapInput) -> str:
     """The text that the model gets: the allowed length, the previous recap, and the messages."""
-    length, previous = _PHRASES[recap.language]
-    earlier = f"\n\n{previous}\n{recap.previous_recap}" if recap.previous_recap else ""
-    return f"{length.format(length=recap.max_chars)}{earlier}\n\n{recap.text}"
+    parts = [message("At most {length} characters.", length=recap.max_chars).render(recap.language), recap.text]
+    if recap.previous_recap:
+        heading = message("What was recorded before, for you to follow on from, not to repeat:")
+        parts.insert(1, f"{heading.render(recap.language)}\n{recap.previous_recap}")
+    return "\n\n".join(parts)

@@ -11,6 +11,7 @@ from functools import partial
 
 from fabula.codex.characters import collect_characters
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import plural
 from fabula.core.view import View
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobOutcome
@@ -18,59 +19,44 @@ from fabula.jobs.queue import enqueue, is_valid_key
 from fabula.jobs.triggers.documents import SYNOPSIS_JOB
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses import editing as synopses
+from fabula.manuscript.synopses.chapters import Chapter
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.store.transaction import WriteTransaction
-from fabula.workspace.handlers.background_model import BackgroundModel, find_background_model
+from fabula.workspace.handlers.background_model import find_background_model
 from fabula.workspace.views import ProjectViews
 
 
 def summarise_chapters(views: ProjectViews, job: Job, token: CancellationToken) -> JobOutcome:
     """Make the synopsis of a document's chapter, or all that are missing or stale; each is stored at once."""
     view = views.view(job.project_id)
-    chapter = _find_chapter(view, job.work.get("document"))
-    if chapter == "":
-        return JobOutcome()
+    document = job.work.get("document")
+    chapter = None if document is None else _find_chapter(view, str(document))
+    if document is not None and chapter is None:
+        return JobOutcome()  # the document is gone
+    refresh = partial(
+        synopses.refresh_synopses,
+        views.store,
+        job.project_id,
+        language=view.project.language,
+        characters=collect_characters(view),
+        document_ids=None if chapter is None else [chapter.id],
+    )
     model = find_background_model(views, job.project_id, token)
     if model is not None and chapter is not None:
-        _summarise_by_model(views, view, chapter, model, token)
-    _extract(views, view, chapter, token)
+        refresh(summariser=partial(model.summarise, document_id=chapter.documents[-1].id), origin="model")
+        token.raise_if_cancelled()
+    result = refresh(progress=lambda _done, _total: token.raise_if_cancelled())
+    if result.failed:
+        raise FabulaError(
+            Code.JOB_FAILED,
+            plural(len(result.failed), "{count} chapter has no synopsis.", "{count} chapters have no synopsis."),
+        )
     if model is not None and chapter is None:
         return JobOutcome(write=partial(_enqueue_each, _list_extracted(views, job.project_id)))
     error = model.last_error if model is not None else None
     if error is not None and error.code is not Code.JOB_BUDGET:
         raise error
     return JobOutcome()
-
-
-def _summarise_by_model(
-    views: ProjectViews, view: View, chapter: str, model: BackgroundModel, token: CancellationToken
-) -> None:
-    chapters = _load_synopses(view)
-    known = chapters.by_id.get(chapter) if chapters is not None else None
-    last_document = known.documents[-1].id if known is not None else chapter
-    synopses.refresh_synopses(
-        views.store,
-        view.project.id,
-        language=view.project.language,
-        summariser=partial(model.summarise, document_id=last_document),
-        origin="model",
-        characters=collect_characters(view),
-        document_ids=[chapter],
-    )
-    token.raise_if_cancelled()
-
-
-def _extract(views: ProjectViews, view: View, chapter: str | None, token: CancellationToken) -> None:
-    result = synopses.refresh_synopses(
-        views.store,
-        view.project.id,
-        language=view.project.language,
-        characters=collect_characters(view),
-        document_ids=None if chapter is None else [chapter],
-        progress=lambda _done, _total: token.raise_if_cancelled(),
-    )
-    if result.failed:
-        raise FabulaError(Code.JOB_FAILED, f"{len(result.failed)} chapters could not be told in short.")
 
 
 def _list_extracted(views: ProjectViews, project_id: str) -> list[str]:
@@ -86,15 +72,8 @@ def _enqueue_each(chapters: list[str], tx: WriteTransaction) -> None:
             enqueue(tx, SYNOPSIS_JOB, key, {"document": chapter})
 
 
-def _find_chapter(view: View, document: object) -> str | None:
-    """The chapter of a document; "" where the document is gone, None for all chapters where no document is given."""
-    if document is None:
-        return None
-    chapters = _load_synopses(view)
-    number = None if chapters is None else chapters.chapter_numbers.get(str(document))
-    return "" if chapters is None or number is None else chapters.chapters[number].id
-
-
-def _load_synopses(view: View) -> ChapterSynopses | None:
-    manuscript = view.snapshot(Manuscript)
-    return None if manuscript is None else ChapterSynopses.for_manuscript(manuscript)
+def _find_chapter(view: View, document: str) -> Chapter | None:
+    """Find the chapter that a document is part of."""
+    chapters = ChapterSynopses.for_manuscript(view.snapshot(Manuscript) or Manuscript())
+    number = chapters.chapter_numbers.get(document)
+    return None if number is None else chapters.chapters[number]

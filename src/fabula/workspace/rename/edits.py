@@ -79,7 +79,7 @@ def match_case(words: str, old: str, new: str) -> str:
 
 
 def iterate_texts(column: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the texts inside a value of a column, each with a label of its place (empty for the value itself)."""
+    """Yield the texts inside a value of a column, each with its number (empty for the value itself)."""
     if isinstance(value, str):
         yield "", value
         return

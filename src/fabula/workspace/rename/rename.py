@@ -21,12 +21,13 @@ from sqlalchemy import ColumnElement, Row, Table, desc
 
 from fabula.codex.snapshot import read_entries
 from fabula.codex.tables import entries, progressions, renames
-from fabula.codex.validation import codex_error, validate_name
+from fabula.codex.validation import validate_name
 from fabula.constraints.tables import constraints
 from fabula.conversation import tables as conversation_tables
 from fabula.conversation.model import hash_content
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
+from fabula.core.messages import Message, message
 from fabula.manuscript import documents as manuscript
 from fabula.manuscript.synopses.editing import find_current, mark_current
 from fabula.manuscript.tables import beats, documents, marks, synopses
@@ -66,6 +67,20 @@ _HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (conversation_tables.fixed_prompts, ("text",)),
     (conversation_tables.biographies, ("text",)),
 )
+_COLUMN_LABELS = {
+    "direction": message("direction"),
+    "text": message("text"),
+    "title": message("title"),
+    "notes": message("notes"),
+    "name": message("name"),
+    "aliases": message("aliases"),
+    "description": message("description"),
+    "details": message("details"),
+    "tags": message("tags"),
+    "check": message("check"),
+    "evidence": message("evidence"),
+    "content": message("content"),
+}
 _LABEL_COLUMNS = ("title", "name", "document_id", "entry_id", "id")  # how the preview names a row; the first wins
 
 
@@ -73,7 +88,7 @@ class RenamePlace(Struct, frozen=True, kw_only=True):
     """One occurrence of the name: the text it is in, its range in that text, and its replacement."""
 
     area: str = field(name="room")
-    label: str
+    label: Message
     start: int
     end: int
     words: str
@@ -115,9 +130,9 @@ def preview_rename(reading: ReadTransaction, old: str, new: str, *, history: boo
     """List every place that a rename would change; nothing is changed."""
     find = _make_finder(reading, *_validate_names(old, new))
     return [
-        _make_place(table, row, f"{column}{label}", text, edit)
+        _make_place(table, row, column, number, text, edit)
         for table, row, column in _iterate_cells(reading, history)
-        for label, text in iterate_texts(column, getattr(row, column))
+        for number, text in iterate_texts(column, getattr(row, column))
         for edit in find(text)
     ]
 
@@ -142,7 +157,10 @@ def apply_rename(tx: WriteTransaction, old: str, new: str, *, history: bool = Fa
                 _Cell(table=table_name, key=key, column=column, new_hash=new_hash, edits=inverse, marks=marks_inside)
             )
     if not cells:
-        raise codex_error(f"{old!r} is written nowhere here as a name.")
+        raise FabulaError(
+            Code.CODEX_INVALID,
+            message("Nothing here is called {name!r}. Nothing was changed.", name=old),
+        )
     rename_id = new_id()
     record = {"id": rename_id, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(cells)}
     tx.insert(renames, {**record, "made": current_timestamp()})
@@ -154,7 +172,7 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
     if rename_id is None:
         latest = tx.rows(renames, order=(desc(renames.c.made), renames.c.id), limit=1)
         if not latest:
-            raise FabulaError(Code.STORE_NOT_FOUND, "There is no rename to take back. Nothing was changed.")
+            raise FabulaError(Code.STORE_NOT_FOUND, message("There is no rename to undo. Nothing was changed."))
         row = latest[0]
     else:
         row = tx.require(renames, id=rename_id)
@@ -162,11 +180,17 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
     for cell in cells:
         current = tx.row(_tables_by_name()[cell.table], **cell.key)
         if current is None or _hash_value(getattr(current, cell.column)) != cell.new_hash:
-            owner = ", ".join(map(str, cell.key.values())) or "the project"
             raise FabulaError(
                 Code.STORE_CONFLICT,
-                f"The {cell.column} of {owner} (among the {cell.table}) was changed after {row.old!r} became "
-                f"{row.new!r}, so that cannot be taken back. Nothing was changed.",
+                message(
+                    "{old!r} became {new!r}, and after that the {column} of {owner} was changed (in {table}). "
+                    "So the rename cannot be undone. Nothing was changed.",
+                    old=row.old,
+                    new=row.new,
+                    owner=", ".join(map(str, cell.key.values())) or message("the project"),
+                    column=_COLUMN_LABELS[cell.column],
+                    table=cell.table,
+                ),
             )
     for cell in cells:
         table = _tables_by_name()[cell.table]
@@ -185,7 +209,9 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
 def _validate_names(old: str, new: str) -> tuple[str, str]:
     old, new = old.strip(), new.strip()
     if not old or not new or old == new:
-        raise codex_error("To rename, give a name as it is and another one that it shall be.")
+        raise FabulaError(
+            Code.CODEX_INVALID, message("To rename, give the present name and another one. Nothing was changed.")
+        )
     validate_name(old)
     validate_name(new)
     return old, new
@@ -301,12 +327,13 @@ def _hash_value(value: Any) -> str:
     return sha256(msgspec.json.encode(value)).hexdigest()
 
 
-def _make_place(table: Table, row: Row[Any], label: str, text: str, edit: Edit) -> RenamePlace:
+def _make_place(table: Table, row: Row[Any], column: str, number: str, text: str, edit: Edit) -> RenamePlace:
     start, end, replacement = edit
-    owner = next((getattr(row, name) for name in _LABEL_COLUMNS if name in row._fields), "") or "the project"
+    owner = next((getattr(row, name) for name in _LABEL_COLUMNS if name in row._fields), "")
+    shown = owner or message("the project")
     return RenamePlace(
         area=table_info(table).area,
-        label=f"{owner}, {label}",
+        label=message("{owner}, {column}{number}", owner=shown, column=_COLUMN_LABELS[column], number=number),
         start=start,
         end=end,
         words=text[start:end],

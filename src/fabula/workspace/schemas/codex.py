@@ -8,8 +8,9 @@ from typing import Any
 from msgspec import field, to_builtins
 
 from fabula.codex import Entry
+from fabula.core.messages import ENGLISH
 from fabula.workspace.rename.rename import RenamePlace
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class StoryPlace(Schema):
@@ -57,46 +58,19 @@ class EntryInfo(Schema):
 
 def describe_entry(entry: Entry) -> EntryInfo:
     """Describe an entry."""
-    return EntryInfo(
-        id=entry.id,
-        type=entry.type,
-        name=entry.name,
-        aliases=entry.aliases,
-        level=entry.level.value,
-        description=entry.description,
-        details=dict(entry.details),
-        tags=entry.tags,
-        notes=entry.notes,
-        relations=tuple(RelationInfo(to=one.to, kind=one.kind) for one in entry.relations),
-        known_to=_sorted(entry.known_to),
-        since=None if entry.since is None else StoryPlace(document=entry.since.document, offset=entry.since.offset),
-        rules=to_builtins(entry.rules),
-        progressions=tuple(
-            ProgressionInfo(
-                number=number,
-                text=one.text,
-                since=StoryPlace(document=one.since.document, offset=one.since.offset),
-                known_to=_sorted(one.known_to),
-                aliases=one.aliases,
-            )
-            for number, one in enumerate(entry.progressions, start=1)
-        ),
-    )
-
-
-def _sorted(names: frozenset[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(sorted(names))
+    steps = [describe(ProgressionInfo, step, number=number) for number, step in enumerate(entry.progressions, start=1)]
+    return describe(EntryInfo, entry, rules=to_builtins(entry.rules), progressions=steps)
 
 
 class RenamePlaceInfo(Schema):
     """One place where a rename changes a name, with the words around it."""
 
-    room: str
+    area: str = field(name="room")
     label: str
     start: int
     end: int
     words: str
-    becomes: str
+    replacement: str = field(name="becomes")
     before: str
     after: str
 
@@ -108,6 +82,6 @@ class RenameInfo(Schema):
     rename: str
 
 
-def describe_rename(places: Iterable[RenamePlace], rename_id: str) -> RenameInfo:
+def describe_rename(places: Iterable[RenamePlace], rename_id: str, language: str = ENGLISH) -> RenameInfo:
     """Describe a rename."""
-    return RenameInfo(places=tuple(RenamePlaceInfo(**to_builtins(place)) for place in places), rename=rename_id)
+    return RenameInfo(places=tuple(describe(RenamePlaceInfo, place, language) for place in places), rename=rename_id)

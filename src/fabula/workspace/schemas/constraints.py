@@ -9,9 +9,10 @@ from msgspec import UNSET, UnsetType, to_builtins
 
 from fabula.constraints import Constraint
 from fabula.constraints.checks import Violation
+from fabula.core.messages import ENGLISH
 from fabula.workspace.constraints import CheckedConstraint
 from fabula.workspace.schemas.codex import StoryPlace
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class ConstraintInfo(Schema, kw_only=True):
@@ -47,19 +48,7 @@ class CheckReport(Schema):
 
 def describe_constraint(rule: Constraint) -> ConstraintInfo:
     """Describe a constraint."""
-    since = None if rule.since is None else StoryPlace(document=rule.since.document, offset=rule.since.offset)
-    until = None if rule.until is None else StoryPlace(document=rule.until.document, offset=rule.until.offset)
-    return ConstraintInfo(
-        id=rule.id,
-        text=rule.text,
-        kind=rule.kind.value,
-        origin=rule.origin.value,
-        priority=rule.priority,
-        made=rule.created_at,
-        since=since,
-        until=until,
-        check=to_builtins(rule.check),
-    )
+    return describe(ConstraintInfo, rule, made=rule.created_at, check=to_builtins(rule.check))
 
 
 def describe_checked(checked: CheckedConstraint) -> ConstraintInfo:
@@ -69,6 +58,6 @@ def describe_checked(checked: CheckedConstraint) -> ConstraintInfo:
     return info
 
 
-def describe_violations(found: Iterable[Violation]) -> CheckReport:
+def describe_violations(found: Iterable[Violation], language: str = ENGLISH) -> CheckReport:
     """Describe what breaks constraints."""
-    return CheckReport(violations=tuple(ViolationInfo(**to_builtins(one)) for one in found))
+    return CheckReport(violations=tuple(describe(ViolationInfo, one, language) for one in found))

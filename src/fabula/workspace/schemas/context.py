@@ -12,9 +12,10 @@ from fabula.context.request import Attachment, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.fragment import LAYERS, Layer
+from fabula.core.messages import ENGLISH, message
 from fabula.core.story import Perspective
 from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
-from fabula.workspace.schemas.schema import Schema, decode
+from fabula.workspace.schemas.schema import Schema, decode, describe
 
 
 class AssembleRequest(Schema):
@@ -127,7 +128,7 @@ class Explanation(Schema):
 
 def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Request:
     """Read a request from JSON. `text_of` returns a document's stored text, to count units in."""
-    wire = decode(data, AssembleRequest, what="request")
+    wire = decode(data, AssembleRequest, what=message("request"))
     fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
     sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
 
@@ -143,62 +144,53 @@ def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Req
     return Request(**fields)
 
 
-def describe_prompt(result: Result) -> AssembledPrompt:
+def describe_prompt(result: Result, language: str = ENGLISH) -> AssembledPrompt:
     """Describe an assembled prompt."""
-    return AssembledPrompt(**_prompt_fields(result))
+    return describe(AssembledPrompt, result, language, **_prompt_fields(result))
 
 
-def describe_inspection(result: Result) -> InspectedPrompt:
+def describe_inspection(result: Result, language: str = ENGLISH) -> InspectedPrompt:
     """Describe an inspected prompt, every fragment with its verdict."""
-    return InspectedPrompt(**_prompt_fields(result), fragments=tuple(map(describe_verdict, result.trace)))
+    verdicts = [describe_verdict(verdict, language) for verdict in result.trace]
+    return describe(InspectedPrompt, result, language, **_prompt_fields(result), fragments=verdicts)
 
 
-def describe_explanation(name: str, verdicts: Iterable[Verdict]) -> Explanation:
+def describe_explanation(name: str, verdicts: Iterable[Verdict], language: str = ENGLISH) -> Explanation:
     """Describe why something of that name is, or is not, in the prompt."""
-    return Explanation(name=name, verdicts=tuple(map(describe_verdict, verdicts)))
+    return Explanation(name=name, verdicts=tuple(describe_verdict(verdict, language) for verdict in verdicts))
 
 
-def describe_verdict(verdict: Verdict) -> FragmentVerdict:
+def describe_verdict(verdict: Verdict, language: str = ENGLISH) -> FragmentVerdict:
     """Describe what became of one fragment."""
-    return FragmentVerdict(
-        source=verdict.source,
-        title=verdict.title,
-        layer=verdict.layer.value if verdict.layer is not None else "preset",
-        included=verdict.included,
-        reason=verdict.reason.value,
+    return describe(
+        FragmentVerdict,
+        verdict,
+        language,
+        layer=verdict.layer if verdict.layer is not None else "preset",
         why=verdict.sentence,
         token_count=verdict.tokens,
         score=round(verdict.score, 4),
-        text=verdict.text,
     )
 
 
 def _prompt_fields(result: Result) -> dict[str, Any]:
-    budget, rendered = result.budget, result.rendered
+    budget = result.budget
+    sent = [describe(MessageSent, one, attachments=one.attachments or UNSET) for one in result.messages]
     return {
-        "prompt": result.prompt,
-        "messages": tuple(
-            MessageSent(role=one.role, content=one.content, attachments=one.attachments or UNSET)
-            for one in result.messages
-        ),
-        "token_count": result.token_count,
+        "messages": sent,
         "tokens_exact": result.exact,
-        "stable_prefix_hash": result.stable_prefix_hash,
-        "stable_prefix_unchanged": result.stable_prefix_unchanged,
         "layers": {layer: _layer_share(result, layer) for layer in LAYERS},
         "preset": TokenShare(tokens=result.preset_tokens),
         "identity": TokenShare(tokens=result.identity_tokens),
-        "attachments": TokenShare(tokens=rendered.attachment_tokens),
-        "overhead": rendered.overhead,
-        "budget": BudgetShare(window=budget.window, reply=budget.reply, total=budget.total, layers=budget.layer_tokens),
+        "attachments": TokenShare(tokens=result.rendered.attachment_tokens),
+        "overhead": result.rendered.overhead,
+        "budget": describe(BudgetShare, budget, layers=budget.layer_tokens),
         "model": result.model.name,
         "vantage": result.vantage.name,
-        "warnings": result.warnings,
         "assembly_id": result.assembly_id or UNSET,
     }
 
 
 def _layer_share(result: Result, layer: Layer) -> LayerShare:
     report = result.layers[layer]
-    chunks = report.chunks if report.chunks is not None else UNSET
-    return LayerShare(tokens=report.tokens, truncated=report.truncated, chunks=chunks)
+    return describe(LayerShare, report, chunks=UNSET if report.chunks is None else report.chunks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabula.text.extraction.model import ProposedEntry
 from fabula.workspace.extraction import ProposalReview
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class ProposalInfo(Schema):
@@ -30,16 +30,7 @@ class ExtractionReport(Schema):
 
 def describe_proposal(proposal: ProposedEntry) -> ProposalInfo:
     """Describe a proposed entry."""
-    return ProposalInfo(
-        name=proposal.name,
-        aliases=proposal.aliases,
-        kind=proposal.kind,
-        mentions=proposal.mentions,
-        document_id=proposal.document,
-        offset=proposal.offset,
-        evidence=proposal.evidence,
-        score=proposal.score,
-    )
+    return describe(ProposalInfo, proposal, document_id=proposal.document)
 
 
 def describe_review(review: ProposalReview, *, limit: int) -> ExtractionReport:

@@ -6,7 +6,7 @@ from msgspec import field
 
 from fabula.jobs.model import JobSummary, MonthlySpending
 from fabula.workspace.jobs import ProjectJobs
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class JobInfo(Schema):
@@ -60,43 +60,16 @@ def describe_project_jobs(found: ProjectJobs) -> ProjectJobsInfo:
     return ProjectJobsInfo(
         project_id=found.project.id,
         jobs=tuple(_describe_job(job) for job in found.jobs),
-        breakers=tuple(
-            BreakerInfo(
-                kind=breaker.kind,
-                failures=breaker.failures,
-                open_until=breaker.open_until or None,
-                reason=breaker.reason,
-            )
-            for breaker in found.breakers
-        ),
+        breakers=tuple(describe(BreakerInfo, one, open_until=one.open_until or None) for one in found.breakers),
         spending=describe_spending(found.spending),
     )
 
 
 def _describe_job(job: JobSummary) -> JobInfo:
-    return JobInfo(
-        key=job.key,
-        kind=job.kind,
-        state=job.state.value,
-        reason=job.reason or None,
-        note=job.note or None,
-        queued_at=job.queued_at,
-        due_at=job.due_at,
-        started_at=job.started_at or None,
-        ended_at=job.ended_at or None,
-        seconds=job.seconds,
-        tries=job.tries,
-        cost_micros=job.cost_micros,
-        runs_again=job.runs_again,
-        is_stopping=job.is_stopping,
-    )
+    optional = {name: getattr(job, name) or None for name in ("reason", "note", "started_at", "ended_at")}
+    return describe(JobInfo, job, **optional)
 
 
 def describe_spending(spending: MonthlySpending) -> SpendingInfo:
     """Describe the budget and the costs of a month."""
-    return SpendingInfo(
-        month=spending.month,
-        budget_micros=spending.budget,
-        spent_micros=spending.spent,
-        by_kind=dict(spending.by_kind),
-    )
+    return describe(SpendingInfo, spending, budget_micros=spending.budget, spent_micros=spending.spent)

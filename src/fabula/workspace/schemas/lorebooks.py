@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fabula.context.trace import EXPLANATIONS
+from fabula.core.messages import ENGLISH
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import Activation, LorebookContents, LoreEntry
 from fabula.lorebook.source import explain_verdict
 from fabula.workspace.lorebooks import HiddenLoreEntry, LorebookSummary, LorebookTrial
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class LorebookInfo(Schema):
@@ -42,53 +43,37 @@ class LoreVerdictInfo(Schema):
 
 def describe_lorebook(summary: LorebookSummary) -> LorebookInfo:
     """Describe a lorebook in a list."""
-    book = summary.book
-    return LorebookInfo(
-        id=book.id,
-        name=book.name,
-        format=book.format,
-        rules=book.rules,
-        active=book.active,
-        entries=summary.entry_count,
-    )
+    return describe(LorebookInfo, summary.book, entries=summary.entry_count)
 
 
-def describe_contents(book: Lorebook, contents: LorebookContents) -> LorebookPage:
+def describe_contents(book: Lorebook, contents: LorebookContents, language: str = ENGLISH) -> LorebookPage:
     """Describe the entries of a lorebook."""
-    return LorebookPage(
-        name=book.name, entries=tuple(contents.book.entries), warnings=tuple(map(str, contents.warnings))
-    )
+    return describe(LorebookPage, contents, language, name=book.name, entries=contents.book.entries)
 
 
-def describe_trial(trial: LorebookTrial) -> list[LoreVerdictInfo]:
+def describe_trial(trial: LorebookTrial, language: str = ENGLISH) -> list[LoreVerdictInfo]:
     """Describe what a text activates, and last the entries that a reader must not see."""
-    rows = [row for activation in trial.activations for row in describe_activation(activation)]
-    return [*rows, *map(describe_hidden, trial.hidden)]
+    rows = [row for activation in trial.activations for row in describe_activation(activation, language)]
+    return [*rows, *(describe_hidden(hidden, language) for hidden in trial.hidden)]
 
 
-def describe_activation(activation: Activation) -> list[LoreVerdictInfo]:
+def describe_activation(activation: Activation, language: str = ENGLISH) -> list[LoreVerdictInfo]:
     """Describe the verdict on every entry of one scan, the active ones first."""
     rows = [
-        LoreVerdictInfo(
+        describe(
+            LoreVerdictInfo,
+            verdict,
+            language,
             book=verdict.ref.book,
             uid=verdict.ref.uid,
-            title=verdict.title,
-            active=verdict.active,
-            reason=verdict.reason.value,
-            why=str(explain_verdict(verdict)),
+            why=explain_verdict(verdict),
         )
         for verdict in activation.verdicts
     ]
     return sorted(rows, key=lambda row: not row.active)
 
 
-def describe_hidden(hidden: HiddenLoreEntry) -> LoreVerdictInfo:
+def describe_hidden(hidden: HiddenLoreEntry, language: str = ENGLISH) -> LoreVerdictInfo:
     """Describe an entry that a reader must not see."""
-    return LoreVerdictInfo(
-        book=hidden.ref.book,
-        uid=hidden.ref.uid,
-        title=hidden.title,
-        active=False,
-        reason=hidden.reason.value,
-        why=str(EXPLANATIONS[hidden.reason]),
-    )
+    ref, why = hidden.ref, EXPLANATIONS[hidden.reason]
+    return describe(LoreVerdictInfo, hidden, language, book=ref.book, uid=ref.uid, active=False, why=why)

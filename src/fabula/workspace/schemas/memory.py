@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec import field
 
 from fabula.core.fragment import Layer
-from fabula.core.story import Position
+from fabula.core.messages import ENGLISH
 from fabula.memory.model import SuggestionOutcome, WriterProfile
-from fabula.memory.preview import MemoryPreview, MemoryPreviewItem
+from fabula.memory.preview import MemoryPreview
 from fabula.workspace.memory import LearningReport, MemoryRecord
 from fabula.workspace.schemas.codex import StoryPlace
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class MemoryInfo(Schema):
@@ -90,22 +90,10 @@ class MemoryPreviewInfo(Schema):
 
 def describe_memory(record: MemoryRecord) -> MemoryInfo:
     """Describe a memory."""
-    item = record.item
-    return MemoryInfo(
-        text=item.text,
-        kind=item.kind.value,
-        origin=item.origin.value,
-        confidence=item.confidence,
-        evidence=item.evidence,
-        state=item.state.value,
-        since=_place(item.since),
-        votes_for=item.votes_for,
-        votes_against=item.votes_against,
-        last_vote_at=item.last_vote_at,
-        id=item.id,
-        version=item.version,
-        created_at=item.created_at,
-        scope=record.scope.value,
+    return describe(
+        MemoryInfo,
+        record.item,
+        scope=record.scope,
         confidence_today=record.confidence,
         is_resting=record.is_resting,
         contradicts=record.contradicts,
@@ -114,56 +102,21 @@ def describe_memory(record: MemoryRecord) -> MemoryInfo:
 
 def describe_learning(report: LearningReport) -> LearningInfo:
     """Describe what was learnt."""
-    return LearningInfo(
-        outcome_count=report.outcome_count,
-        proposed=tuple(describe_memory(record) for record in report.proposed),
-        changed=report.changed,
-        withdrawn=report.withdrawn,
-    )
+    return describe(LearningInfo, report, proposed=[describe_memory(record) for record in report.proposed])
 
 
 def describe_outcome(outcome: SuggestionOutcome) -> OutcomeInfo:
     """Describe an outcome."""
-    return OutcomeInfo(
-        suggestion=outcome.suggestion,
-        decision=outcome.decision.value,
-        rewritten_text=outcome.rewritten_text,
-        skill=outcome.skill,
-        position=_place(outcome.position),
-        memory_sources=outcome.memory_sources,
-        id=outcome.id,
-        created_at=outcome.created_at,
-    )
+    return describe(OutcomeInfo, outcome)
 
 
 def describe_profile(profile: WriterProfile) -> ProfileInfo:
     """Describe a person's profile."""
-    return ProfileInfo(text=profile.text, version=profile.version, changed_at=profile.changed_at)
+    return describe(ProfileInfo, profile)
 
 
-def describe_memory_preview(preview: MemoryPreview) -> MemoryPreviewInfo:
+def describe_memory_preview(preview: MemoryPreview, language: str = ENGLISH) -> MemoryPreviewInfo:
     """Describe what a prompt would contain of memory."""
-    return MemoryPreviewInfo(
-        injected=tuple(_describe_preview_item(item) for item in preview.injected),
-        omitted=tuple(_describe_preview_item(item) for item in preview.omitted),
-        tokens=preview.tokens,
-        profile=preview.profile,
-    )
-
-
-def _describe_preview_item(item: MemoryPreviewItem) -> MemoryPreviewItemInfo:
-    return MemoryPreviewItemInfo(
-        source=item.source,
-        kind=item.kind,
-        layer=item.layer,
-        included=item.included,
-        reason=item.reason,
-        sentence=item.sentence,
-        tokens=item.tokens,
-        score=item.score,
-        text=item.text,
-    )
-
-
-def _place(position: Position | None) -> StoryPlace | None:
-    return None if position is None else StoryPlace(document=position.document, offset=position.offset)
+    injected = [describe(MemoryPreviewItemInfo, item, language) for item in preview.injected]
+    omitted = [describe(MemoryPreviewItemInfo, item, language) for item in preview.omitted]
+    return describe(MemoryPreviewInfo, preview, injected=injected, omitted=omitted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.workspace.outline import Beat
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class BeatInfo(Schema):
@@ -17,4 +17,4 @@ class BeatInfo(Schema):
 
 def describe_beat(beat: Beat) -> BeatInfo:
     """Describe a beat."""
-    return BeatInfo(id=beat.id, document_id=beat.document_id, text=beat.text, done=beat.is_done)
+    return describe(BeatInfo, beat, done=beat.is_done)

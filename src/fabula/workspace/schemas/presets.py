@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fabula.context.recipes import Node, Preset
+from fabula.core.messages import ENGLISH, Message, message
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow
 from fabula.workspace.presets import PresetLayout
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class PresetInfo(Schema):
@@ -35,13 +36,8 @@ class LayoutInfo(Schema):
 
 def describe_preset(stored: StoredPreset) -> PresetInfo:
     """Describe a preset of the store."""
-    return PresetInfo(
-        id=stored.preset.id,
-        title=stored.preset.title,
-        active=stored.is_active,
-        nodes=len(stored.preset.nodes),
-        version=stored.version,
-    )
+    nodes = len(stored.preset.nodes)
+    return describe(PresetInfo, stored.preset, active=stored.is_active, nodes=nodes, version=stored.version)
 
 
 def describe_nodes(preset: Preset | None) -> PresetNodes:
@@ -49,13 +45,13 @@ def describe_nodes(preset: Preset | None) -> PresetNodes:
     return PresetNodes(nodes=() if preset is None else preset.nodes)
 
 
-def describe_layout(layout: PresetLayout) -> LayoutInfo:
+def describe_layout(layout: PresetLayout, language: str = ENGLISH) -> LayoutInfo:
     """Describe the layout of a preset."""
-    return LayoutInfo(title=make_layout_title(layout), recipe=layout.recipe, rows=tuple(layout.rows))
+    return describe(LayoutInfo, layout, language, title=make_layout_title(layout))
 
 
-def make_layout_title(layout: PresetLayout) -> str:
+def make_layout_title(layout: PresetLayout) -> Message | str:
     """Return the title of a preset, or that none is active."""
     if layout.preset is None:
-        return f"No preset is active: the layout of {layout.recipe}"
+        return message("No preset is active: the layout of {recipe}", recipe=layout.recipe)
     return layout.preset.title

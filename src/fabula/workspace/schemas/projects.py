@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fabula.core.messages import ENGLISH
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.doctor import HealthFinding
 from fabula.store.save.checking import SaveReport
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class ProjectInfo(Schema):
@@ -51,34 +52,19 @@ class HealthReport(Schema):
 
 def describe_project(summary: ProjectSummary, documents: int, characters: int) -> ProjectInfo:
     """Describe a project with its extent."""
-    return ProjectInfo(
-        id=summary.id,
-        title=summary.title,
-        kind=summary.kind,
-        language=summary.language,
-        made=summary.created_at,
-        changed=summary.updated_at,
-        version=summary.version,
-        documents=documents,
-        characters=characters,
-    )
+    made, changed = summary.created_at, summary.updated_at
+    return describe(ProjectInfo, summary, made=made, changed=changed, documents=documents, characters=characters)
 
 
-def describe_verification(report: SaveReport) -> SaveVerification:
+def describe_verification(report: SaveReport, language: str = ENGLISH) -> SaveVerification:
     """Describe the check of a save."""
-    return SaveVerification(
-        loads=report.is_loadable,
-        code=report.code.value if report.code is not None else None,
-        reason=report.reason,
-        rows=report.row_counts,
-        warnings=report.warnings,
-    )
+    return describe(SaveVerification, report, language, loads=report.is_loadable, rows=report.row_counts)
 
 
-def describe_health(location: str, findings: Iterable[HealthFinding]) -> HealthReport:
+def describe_health(location: str, findings: Iterable[HealthFinding], language: str = ENGLISH) -> HealthReport:
     """Describe the health of a store."""
-    checks = [HealthCheck(name=one.name, state=one.state.value, sentence=one.sentence) for one in findings]
-    return HealthReport(store=location, findings=tuple(checks))
+    checks = tuple(describe(HealthCheck, one, language) for one in findings)
+    return HealthReport(store=location, findings=checks)
 
 
 class BookInfo(Schema):
@@ -90,4 +76,4 @@ class BookInfo(Schema):
 
 def describe_book(summary: ProjectSummary) -> BookInfo:
     """Describe a book of a series."""
-    return BookInfo(id=summary.id, title=summary.title)
+    return describe(BookInfo, summary)

@@ -8,7 +8,7 @@ from msgspec import field
 
 from fabula.conversation.recaps.model import RecapEntry
 from fabula.workspace.recaps import RecapSettings
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class RecapInfo(Schema):
@@ -53,20 +53,9 @@ class RecapSettingsInfo(Schema):
 
 def describe_recap(entry: RecapEntry) -> RecapInfo:
     """Describe a summary or a recap."""
-    return RecapInfo(
-        id=entry.id,
-        kind=entry.kind,
-        text=entry.text,
-        created_at=entry.created_at,
-        first_round=entry.first_round,
-        last_round=entry.last_round,
-        rounds=entry.rounds,
-        origin=entry.origin,
-        freshness=entry.freshness,
-        version=entry.version,
-    )
+    return describe(RecapInfo, entry)
 
 
 def describe_recap_settings(settings: RecapSettings) -> RecapSettingsInfo:
     """Describe the settings of recaps."""
-    return RecapSettingsInfo(settings=settings.values, unusable=settings.unusable)
+    return describe(RecapSettingsInfo, settings, settings=settings.values)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import field
 
 from fabula.llm.runs import GenerationRun, SpendingTotal, total_by_currency
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class UsageInfo(Schema):
@@ -69,44 +69,16 @@ class RunSpendingSummary(Schema):
 
 def describe_run(run: GenerationRun) -> RunInfo:
     """Describe a run."""
-    return RunInfo(
-        id=run.id,
-        created_at=run.created_at,
-        skill_id=run.skill_id,
-        model=run.model,
+    return describe(
+        RunInfo,
+        run,
         document_id=run.document_id or None,
         conversation_id=run.conversation_id or None,
-        outcome=run.outcome,
-        answer=run.answer,
-        verdicts=tuple(dict(verdict) for verdict in run.verdicts),
-        assembly_summary=dict(run.assembly_summary),
         stable_prefix_hash=run.prefix_hash,
-        prompt=run.prompt,
-        usage=UsageInfo(
-            input_tokens=run.usage.input_tokens,
-            cached_tokens=run.usage.cached_tokens,
-            cache_write_tokens=run.usage.cache_write_tokens,
-            output_tokens=run.usage.output_tokens,
-            reported_by_provider=run.usage.reported_by_provider,
-        ),
-        cost=CostInfo(micros=run.cost.micros, currency=run.cost.currency, is_known=run.cost.is_known),
     )
 
 
 def describe_run_spending(totals: Sequence[SpendingTotal]) -> RunSpendingSummary:
     """Describe what runs cost."""
-    return RunSpendingSummary(
-        spent=tuple(
-            RunSpendingInfo(
-                name=total.name,
-                currency=total.currency,
-                run_count=total.run_count,
-                input_tokens=total.input_tokens,
-                cached_tokens=total.cached_tokens,
-                output_tokens=total.output_tokens,
-                micros=total.micros,
-            )
-            for total in totals
-        ),
-        total=total_by_currency(totals),
-    )
+    spent = tuple(describe(RunSpendingInfo, total) for total in totals)
+    return RunSpendingSummary(spent=spent, total=total_by_currency(totals))

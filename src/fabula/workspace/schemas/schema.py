@@ -1,13 +1,15 @@
-"""The form of every schema, and how one is encoded and decoded."""
+"""The form of every schema, how a value is described by one, and how one is encoded and decoded."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import msgspec
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import ENGLISH, Message, message, show
 
 T = TypeVar("T", bound="Schema")
 
@@ -16,15 +18,37 @@ class Schema(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields
     """A request or an answer at the edge of the program."""
 
 
+def describe(kind: type[T], value: object, language: str = ENGLISH, /, **others: object) -> T:
+    """Describe a value by a schema: each field is in `others`, or is the attribute of that name.
+
+    Messages are put into the language, and sets are sorted.
+    """
+    fields = {name: getattr(value, name) for name in kind.__struct_fields__ if hasattr(value, name)} | others
+    shown = {name: _show(field, language) for name, field in fields.items() if field is not msgspec.UNSET}
+    return msgspec.convert(SimpleNamespace(**shown), kind, from_attributes=True)
+
+
 def encode(value: object) -> bytes:
     """Encode a schema, or a list of them, as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
-def decode(data: bytes | str, kind: type[T], *, what: str) -> T:
+def decode(data: bytes | str, kind: type[T], *, what: Message) -> T:
     """Decode JSON; an unknown field is refused with the nearest right one. `what` names it in the refusal."""
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        sentence = f"The {what} could not be read: {explain_decode_error(error, kind)}"
-        raise FabulaError(Code.REQUEST_INVALID, sentence) from error
+        problem = explain_decode_error(error, kind)
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("The {what} could not be read: {problem}", what=what, problem=problem)
+        ) from error
+
+
+def _show(value: Any, language: str) -> Any:
+    if isinstance(value, frozenset):
+        return tuple(sorted(value))
+    if isinstance(value, list | tuple):
+        return tuple(_show(item, language) for item in value)
+    if isinstance(value, dict):
+        return {name: _show(item, language) for name, item in value.items()}
+    return show(value, language)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fabula.core.messages import Message
 from fabula.core.view import View
 from fabula.search.corpus import CONVERSATION_PREFIX
 from fabula.search.find import FoundPassage
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 from fabula.workspace.search import mark_words
 
 
@@ -37,23 +38,23 @@ class SearchReport(Schema):
     warnings: tuple[str, ...]
 
 
-def describe_search(view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str]) -> SearchReport:
+def describe_search(
+    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Message]
+) -> SearchReport:
     """Describe what a search of a project found."""
-    passages = tuple(_describe_passage(view, one, words) for one in found)
-    return SearchReport(words=words, passages=passages, warnings=tuple(warnings))
+    passages = [_describe_passage(view, one, words) for one in found]
+    return describe(SearchReport, None, view.project.language, words=words, passages=passages, warnings=warnings)
 
 
 def _describe_passage(view: View, found: FoundPassage, words: str) -> PassageInfo:
     passage, in_document = found.passage, not found.document_id.startswith(CONVERSATION_PREFIX)
-    return PassageInfo(
-        source=passage.source,
+    return describe(
+        PassageInfo,
+        passage,
         document_id=found.document_id if in_document else None,
         chapter=view.timeline.chapter_number(found.document_id),
-        title=passage.title,
         start=passage.start if in_document else None,
         end=passage.end if in_document else None,
-        at=passage.at,
         score=round(found.score, 4),
-        text=passage.text,
-        marks=tuple(mark_words(passage.text, words)),
+        marks=mark_words(passage.text, words),
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec import field
 
+from fabula.core.messages import ENGLISH
 from fabula.core.view import Language
 from fabula.skills.files import Skills
 from fabula.skills.model import Skill
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class GenerationInfo(Schema):
@@ -42,25 +43,9 @@ class SkillList(Schema):
 
 def describe_skill(skill: Skill) -> SkillInfo:
     """Describe a skill."""
-    generation = skill.generation
-    return SkillInfo(
-        id=skill.id,
-        titles=dict(skill.titles),
-        recipe=skill.recipe,
-        works_on=skill.works_on,
-        answer_action=skill.answer_action.value,
-        perspective=None if skill.perspective is None else skill.perspective.value,
-        templates=dict(skill.templates),
-        generation=GenerationInfo(
-            temperature=generation.temperature,
-            top_p=generation.top_p,
-            max_tokens=generation.max_tokens,
-            stop=generation.stop,
-        ),
-        origin=skill.origin,
-    )
+    return describe(SkillInfo, skill)
 
 
-def describe_skills(skills: Skills) -> SkillList:
+def describe_skills(skills: Skills, language: str = ENGLISH) -> SkillList:
     """Describe every skill and every problem."""
-    return SkillList(skills=tuple(map(describe_skill, skills.skills.values())), problems=skills.problems)
+    return describe(SkillList, skills, language, skills=[describe_skill(skill) for skill in skills.skills.values()])

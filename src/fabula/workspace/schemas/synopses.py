@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import field
 
+from fabula.core.messages import ENGLISH
 from fabula.manuscript.synopses.editing import SynopsisRecord, SynopsisRefresh
-from fabula.workspace.schemas.schema import Schema
+from fabula.workspace.schemas.schema import Schema, describe
 
 
 class SynopsisInfo(Schema):
@@ -35,22 +36,9 @@ class SynopsisRefreshReport(Schema):
 
 def describe_synopsis(record: SynopsisRecord) -> SynopsisInfo:
     """Describe the synopsis of a chapter."""
-    return SynopsisInfo(
-        document_id=record.document_id,
-        title=record.title,
-        state=record.state,
-        origin=record.origin,
-        text=record.text,
-        missing_characters=record.missing_characters,
-    )
+    return describe(SynopsisInfo, record)
 
 
-def describe_refresh(refresh: SynopsisRefresh) -> SynopsisRefreshReport:
+def describe_refresh(refresh: SynopsisRefresh, language: str = ENGLISH) -> SynopsisRefreshReport:
     """Describe what came of making synopses."""
-    return SynopsisRefreshReport(
-        created=tuple(map(describe_synopsis, refresh.created)),
-        stale_by_hand=tuple(refresh.stale_by_hand),
-        changed_meanwhile=tuple(refresh.changed_meanwhile),
-        failed=refresh.failed,
-        missing_characters=refresh.missing_characters,
-    )
+    return describe(SynopsisRefreshReport, refresh, language)
