@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from fabula.codex import Codex, Entry
+from fabula.core.messages import Message, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language, View
 from fabula.skills.model import JudgeFinding
@@ -63,17 +64,6 @@ _OPENING_ZH = (
     r"(?:后来|最后|最终|终于|不久|随后|此后|已经|早已|已|早|于是)*(?:(?:在|于|因|被|当|那)[^{relatives}]{{0,10}})?"
 )
 _DEAD_ZH = r"死了|已死|死去|死于|去世|身亡|病逝|病死|被杀(?!手)|遇害|自尽|战死|溺亡|淹死|咽气|逝世|丧生|死亡|亡故"
-
-_MESSAGES: dict[Language, dict[str, str]] = {
-    "en": {
-        "dead_speaks": "{name} speaks here, and is dead at this point of the story.",
-        "unknown_name": "“{name}” is named here, and no entry of the codex goes by that name.",
-    },
-    "zh": {
-        "dead_speaks": "{name}在此说话，而故事此刻其人已死。",
-        "unknown_name": "此处出现“{name}”，而设定集中没有叫这个名字的条目。",
-    },
-}
 
 
 def find_continuity_problems(
@@ -127,24 +117,28 @@ def _find_dead_speakers(
             verb_before is not None and verb_before.search(text, max(0, hit.start - 20), hit.start) is not None
         )
         if speaks and is_dead_at(entry, timeline, position, language):
-            yield _make_finding("dead_speaks", entry.name, hit.start, hit.end, text, language)
+            sentence = message("{name} speaks here, but is dead at this point of the story.", name=entry.name)
+            yield _make_finding(sentence, hit.start, hit.end, text, language)
 
 
 def _find_unknown_names(text: str, codex: Codex, language: Language, known_text: str) -> Iterator[JudgeFinding]:
     mentions = [(hit.start, hit.end) for hit in codex.name_matcher.find(text)]
     for start, end in find_unknown_names(text, language, mentions, known_text):
-        yield _make_finding("unknown_name", text[start:end], start, end, text, language)
+        sentence = message("The codex has no entry named “{name}”.", name=text[start:end])
+        yield _make_finding(sentence, start, end, text, language, is_hint=True)
 
 
-def _make_finding(kind: str, name: str, start: int, end: int, text: str, language: Language) -> JudgeFinding:
+def _make_finding(
+    sentence: Message, start: int, end: int, text: str, language: Language, *, is_hint: bool = False
+) -> JudgeFinding:
     return JudgeFinding(
         rule_id="continuity",
         start=start,
         end=end,
         quote=text[start:end],
-        reason=_MESSAGES[language][kind].format(name=name),
+        reason=sentence.render(language),
         checked_by="program",
-        is_hint=kind == "unknown_name",
+        is_hint=is_hint,
     )
 
 

@@ -80,6 +80,7 @@ async def _judge_by_model(
             temperature=generation.temperature,
             schema=VERDICT_SCHEMA,
             input_tokens=result.token_count,
+            language=view.project.language,
         )
         response = await fetch_response(
             provider, call, retry_policy=options.retry_policy, tokenizer=result.model.tokenizer()

@@ -334,6 +334,7 @@ class _Variant:
             stop=generation.stop,
             schema=ANSWER_SCHEMAS.get(self._skill.answer_action),
             input_tokens=self._result.model.window - free_tokens,
+            language=self._view.project.language,
         )
 
     def _count_free_tokens(self, messages: tuple[PromptMessage, ...]) -> int:

@@ -63,4 +63,5 @@ def describe_skill(skill: Skill) -> SkillInfo:
 
 def describe_skills(skills: Skills) -> SkillList:
     """Describe every skill and every problem."""
-    return SkillList(skills=tuple(map(describe_skill, skills.skills.values())), problems=skills.problems)
+    problems = tuple(problem.sentence for problem in skills.problems)
+    return SkillList(skills=tuple(map(describe_skill, skills.skills.values())), problems=problems)
