@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fabula.core.story import Perspective, Position, Timeline, TimelineEntry, Vantage
-from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, ConversationTexts, Corpus
+from fabula.search.corpus import CONVERSATION_PREFIX, ConversationTexts, Corpus
 from fabula.search.find import SearchScope, find_passages, find_visibility, make_search_mask
+from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, Query, SearchDocument
 from tests.manuscript.stories import filler
@@ -21,18 +22,18 @@ DESK = (
 )
 
 
-def built(texts: list[DocumentText] = CHAPTERS) -> BuiltIndex:
+def built(texts: list[DocumentText] = CHAPTERS) -> SearchIndex:
     return Corpus(
         "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}desk", DESK)])
     ).build_index()
 
 
-def seen(found: BuiltIndex, scope: SearchScope) -> set[str]:
+def seen(found: SearchIndex, scope: SearchScope) -> set[str]:
     """The threads something may be told of, and messages by name."""
     numbers = np.flatnonzero(make_search_mask(found, scope)).tolist()
     documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}desk"}
     return documents | {
-        found.index.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}desk"
+        found.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}desk"
     }
 
 
@@ -51,8 +52,8 @@ def test_what_lies_behind_us_in_both_orders_is_searched() -> None:
 
 def test_of_our_own_chapter_only_what_ends_before_us_and_before_the_window() -> None:
     found = built()
-    first = found.index.first_passages["ch-3"]
-    span = slice(first, first + len(found.cut_texts["ch-3"][1].passages))
+    first = found.first_passages["ch-3"]
+    span = slice(first, first + len(found.by_id["ch-3"].passages))
     for offset in (0, 300, 900, 1 << 30):
         for shown in (None, 250, 600):
             scope = SearchScope(
@@ -115,7 +116,7 @@ def test_what_is_nearly_alike_is_found_once() -> None:
     told = [
         found.document_of(hit.passage_number).id
         for hit in hits
-        if "brothers" in found.index.passages[hit.passage_number].text
+        if "brothers" in found.passages[hit.passage_number].text
     ]
     assert len({"a", "b"} & set(told)) == 1
     assert "c" in told

@@ -12,10 +12,9 @@ from math import sqrt
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from fabula.search.dates import DateReference, find_date_references
-from fabula.search.index.inverted_index import InvertedIndex
+from fabula.search.index.inverted_index import InvertedIndex, WeightedNumbers
 from fabula.search.model import Query
 from fabula.text.terms import EXACT_PREFIX, count_terms, is_shared_term, is_single_character
 
@@ -29,19 +28,12 @@ _SHARED_REACH = 5  # passages among which a shared term is spread
 _MIN_SPEAKER_TERM = 3  # letters of a term by which a speaker is recognised
 
 
-class WeightedTerms(Struct, frozen=True, eq=False):
-    """Numbers of terms in the inverted index, with their weights."""
-
-    numbers: NDArray[np.int64]
-    weights: NDArray[np.float32]
-
-
 class QueryTerms(Struct, frozen=True, eq=False):
     """The terms of a query by their sort, and its dates."""
 
-    shared: WeightedTerms
-    exact: WeightedTerms
-    characters: WeightedTerms
+    shared: WeightedNumbers
+    exact: WeightedNumbers
+    characters: WeightedNumbers
     weights: Mapping[str, float]  # of all shared terms of the query
     dates: list[DateReference]
 
@@ -96,14 +88,14 @@ def _cut_middle(text: str) -> str:
 
 def _choose_rarest(
     index: InvertedIndex, terms: Sequence[tuple[int, float]], limit: int, slot_count: int
-) -> WeightedTerms:
+) -> WeightedNumbers:
     """The most telling terms, by their weight and by how few passages hold them."""
-    numbers = np.array([number for number, _ in terms], np.int64)
+    numbers = np.array([number for number, _ in terms], np.int32)
     weights = np.array([weight for _, weight in terms], np.float32)
     passages = index.count_passages(numbers)
     worth = np.where(passages, weights * np.log1p(slot_count / np.maximum(_SHARED_REACH * passages, 1)), 0.0)
     best = np.sort(np.lexsort((numbers, -worth))[: min(limit, int(np.count_nonzero(passages)))])
-    return WeightedTerms(numbers[best], weights[best])
+    return numbers[best], weights[best]
 
 
 @lru_cache(maxsize=4096)

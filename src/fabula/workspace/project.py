@@ -325,7 +325,10 @@ class ProjectHandle:
             return []
         replaced = skill.origin == "project" and skill.id in load_built_in().skills
         notes = [f"The skill {skill.id!r} is this project's own, not the built-in one."] if replaced else []
-        return [*notes, *skills.problems_of(skill.id)]
+        return [
+            *notes,
+            *(problem.message.render(self.view.project.language) for problem in skills.problems_of(skill.id)),
+        ]
 
     def search(
         self,
@@ -351,8 +354,8 @@ class ProjectHandle:
         status = EmbeddingStatus()
         if by_meaning is not False:
             status = self._embedding.resolve(view, AUTO if by_meaning else OFF)
-        if status.warning and notes is not None:
-            notes.append(status.warning)
+        if status.error is not None and notes is not None:
+            notes.append(f"{status.error.code.value}: {status.error.message.render(view.project.language)}")
         return search_project(
             view,
             words,

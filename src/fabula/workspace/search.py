@@ -73,12 +73,13 @@ def search_project(
             meaning.fill(corpus.project_id, built, progress)
         scored = meaning.score_passages(corpus.project_id, built, query)
         if scored.error:
-            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {scored.error}")
+            sentence = scored.error.render(view.project.language)
+            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {sentence}")
         similarity = scored.scores
     mask = None if scope is None else make_search_mask(built, scope)
     hits = find_passages(built, query, mask, limit, similarity)
     return [
-        FoundPassage(built.index.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
+        FoundPassage(built.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
         for hit in hits
     ]
 

@@ -257,7 +257,7 @@ def test_a_server_that_is_down_leaves_scores_at_0_and_says_so(server: Server) ->
     vectors = PassageVectors(EmbeddingEndpoint(server.url, "m"))
     text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert "status 503" in vectors.embedding_error
+    assert "status 503" in str(vectors.embedding_error)
     assert vectors.embed_query([("aaa", 1.0)]) is None
     assert not vectors.has_vectors(text_rows).any()
 
@@ -269,7 +269,7 @@ def test_a_server_that_changes_its_dimension_half_way_keeps_what_was_good(server
     server.change = lambda rows: [{**row, "embedding": [1.0] * 30} for row in rows]
     text_rows = vectors.set_texts(TEXTS, text_rows, fill=False)
     vectors.fill()
-    assert "other lengths" in vectors.embedding_error
+    assert "other lengths" in str(vectors.embedding_error)
     assert vectors.has_vectors(text_rows).sum() == 20
 
 
@@ -281,7 +281,7 @@ def test_after_a_failure_the_work_goes_on(server: Server) -> None:
         time.sleep(0.005)
     server.status = 200
     settled(vectors, text_rows)
-    assert vectors.embedding_error == ""
+    assert vectors.embedding_error is None
     vectors.stop()
 
 

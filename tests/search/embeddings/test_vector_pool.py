@@ -93,7 +93,7 @@ def test_nothing_at_all_scores_nothing() -> None:
 def test_vectors_are_what_they_are_when_read_back() -> None:
     pool = VectorPool()
     added(pool, TEXTS)
-    keys, vectors = pool.get_all()
+    keys, vectors = pool.get_vectors()
     again = VectorPool()
     again.add(keys, vectors.astype(np.float16).astype(np.float32))
-    assert np.array_equal(again.get_all()[1], vectors)
+    assert np.array_equal(again.get_vectors()[1], vectors)
