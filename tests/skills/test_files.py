@@ -72,7 +72,7 @@ def test_an_invalid_file_is_refused_with_its_line(ident: str, text: str, line: i
     with pytest.raises(FabulaError) as refusal:
         parse_skill(ident, text)
     assert refusal.value.code is Code.SKILL_INVALID
-    assert f"Line {line}:" in refusal.value.sentence
+    assert f"line {line}:" in refusal.value.sentence
     assert words in refusal.value.sentence
 
 
@@ -85,7 +85,7 @@ def test_an_invalid_file_in_a_folder_does_not_affect_the_others(tmp_path: Path) 
     assert skills.skills["sing"].origin == "folder"
     assert set(load_built_in().skills) < set(skills.skills)
     assert len(skills.problems) == 2
-    assert any("'bad'" in problem.sentence and "Line 1" in problem.sentence for problem in skills.problems)
+    assert any("'bad'" in problem.sentence and "line 1" in problem.sentence for problem in skills.problems)
     assert read_folder(tmp_path / "nowhere") == []
 
 

@@ -175,5 +175,7 @@ def _find_line(text: str, message: str) -> int:
 
 
 def _invalid_skill(skill_id: str, line: int, why: str | Message) -> FabulaError:
-    sentence = message("The skill {skill!r} is left out. Line {line}: {why}.", skill=skill_id, line=line, why=why)
+    sentence = message(
+        "The skill {skill!r} is left out because of line {line}: {why}.", skill=skill_id, line=line, why=why
+    )
     return FabulaError(Code.SKILL_INVALID, sentence, skill=skill_id, line=line)
