@@ -124,19 +124,17 @@ def _verify_usage(usage: Usage, call: ModelCall, answer: str, tokenizer: Tokeniz
     counts = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
     # Reasoning is used and not seen, but never exceeds what the call allows.
     max_output = max(_MAX_FACTOR * len(answer), call.max_tokens) + _TOLERANCE
+    low, high = sorted((usage.input_tokens, call.input_tokens or 0))
+    is_near = high <= _MAX_FACTOR * low + _TOLERANCE
     is_plausible = (
         usage.reported_by_provider
         and min(counts) >= 0
         and usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens
-        and (not call.input_tokens or _is_near(usage.input_tokens, call.input_tokens))
+        and (not call.input_tokens or is_near)
         and usage.output_tokens <= max_output
         and len(answer) <= _MAX_TOKEN_CHARACTERS * usage.output_tokens + _TOLERANCE
     )
     return usage if is_plausible else estimate_usage(call, answer, tokenizer)
-
-
-def _is_near(count: int, other: int) -> bool:
-    return count <= _MAX_FACTOR * other + _TOLERANCE and other <= _MAX_FACTOR * count + _TOLERANCE
 
 
 def _join_surrogates(text: str) -> tuple[str, str]:
