@@ -78,11 +78,11 @@ def test_however_many_ask_it_is_made_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_waiting_for_it_tells_how_far_it_is() -> None:
-    told: list[tuple[int, int]] = []
-    Corpus("p", book(), immediate_characters=1000).build_index(lambda done, total: told.append((done, total)))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == told[-1][1]
-    assert len(told) == 6
+    reported: list[tuple[int, int]] = []
+    Corpus("p", book(), immediate_characters=1000).build_index(lambda done, total: reported.append((done, total)))
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert reported[-1][0] == reported[-1][1]
+    assert len(reported) == 6
 
 
 def test_an_edit_is_in_the_next_answer_and_the_rest_is_shared() -> None:

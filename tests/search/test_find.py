@@ -15,7 +15,7 @@ from tests.text.strings import prose
 
 CHAPTERS = [DocumentText(f"ch-{n}", f"Chapter {n}", filler(300, f"tide{n}")) for n in (1, 2, 3)]
 ORDER = Timeline([TimelineEntry("ch-1"), TimelineEntry("ch-2", when=0.5), TimelineEntry("ch-3")])
-DESK = (
+MESSAGES = (
     Passage("history:m1", "The astrolabe is under the stairs.", "Mara", known_to=frozenset({"pawn:mara"})),
     Passage("history:m2", "Nobody knows that.", "Will", known_to=frozenset({"pawn:mara", "pawn:will"})),
     Passage("history:m3", "I said it to myself.", "user"),
@@ -24,16 +24,16 @@ DESK = (
 
 def built(texts: list[DocumentText] = CHAPTERS) -> SearchIndex:
     return Corpus(
-        "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}desk", DESK)])
+        "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}chat", MESSAGES)])
     ).build_index()
 
 
 def seen(found: SearchIndex, scope: SearchScope) -> set[str]:
     """The threads something may be told of, and messages by name."""
     numbers = np.flatnonzero(make_search_mask(found, scope)).tolist()
-    documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}desk"}
+    documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}chat"}
     return documents | {
-        found.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}desk"
+        found.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}chat"
     }
 
 
@@ -89,18 +89,21 @@ def test_what_was_said_belongs_to_those_who_were_there() -> None:
         return seen(found, SearchScope(Vantage(eyes, None, character), nowhere, conversation, speaker))
 
     assert messages("pawn:mara", "elsewhere", "pawn:mara") == {"history:m1", "history:m2"}
-    assert messages("pawn:will", "desk", "pawn:will") == {"history:m2"}
-    assert messages(None, "desk") == {"history:m1", "history:m2", "history:m3"}
+    assert messages("pawn:will", "chat", "pawn:will") == {"history:m2"}
+    assert messages(None, "chat") == {"history:m1", "history:m2", "history:m3"}
     assert messages(None, "elsewhere") == set()
 
 
 def test_what_was_said_has_no_place_in_the_story_and_is_not_told_where_places_matter() -> None:
     found = built()
-    scope = SearchScope(at("ch-3"), ORDER, "desk")
+    scope = SearchScope(at("ch-3"), ORDER, "chat")
     assert not [one for one in seen(found, scope) if one.startswith("history:")]
-    assert find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", scope).since == Position(f"{CONVERSATION_PREFIX}desk")
+    assert find_visibility(MESSAGES[0], f"{CONVERSATION_PREFIX}chat", scope).since == Position(
+        f"{CONVERSATION_PREFIX}chat"
+    )
     assert (
-        find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", SearchScope(Vantage(), Timeline(), "desk")).since is None
+        find_visibility(MESSAGES[0], f"{CONVERSATION_PREFIX}chat", SearchScope(Vantage(), Timeline(), "chat")).since
+        is None
     )
 
 

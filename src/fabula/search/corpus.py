@@ -69,7 +69,7 @@ class Corpus:
         builder = self._builder
         latest, known = builder.latest, self._new_characters
         if known is None or known[0] is not latest:
-            known = self._new_characters = latest, self._count_new_characters()
+            known = self._new_characters = latest, self.count_new_characters()
         if known[1] <= self.immediate_characters:
             with builder.lock:
                 return self._build(None)
@@ -102,7 +102,8 @@ class Corpus:
         finally:
             builder.lock.release()
 
-    def _count_new_characters(self) -> int:
+    def count_new_characters(self) -> int:
+        """How many characters the latest index does not know."""
         builder, new = self._builder, 0
         for text in self.texts:
             old = builder.cut_texts.get(text.id)
@@ -138,11 +139,10 @@ class _IndexBuilder:
     def _index(self, corpus: Corpus, documents: Sequence[SearchDocument], progress: Progress | None) -> SearchIndex:
         """The index of documents; only a large amount of new text is worth the cache file."""
         previous = self.latest
+        if corpus.count_new_characters() <= corpus.immediate_characters:
+            return SearchIndex(documents, previous)
         known = previous.by_id if previous is not None else {}
         new = [document for document in documents if known.get(document.id) is not document]
-        size = sum(count_changed_characters(known.get(document.id), document) for document in new)
-        if size <= corpus.immediate_characters:
-            return SearchIndex(documents, previous)
         postings, cache_error = disk_cache.read_postings(corpus.project_id, new)
         missing = [document for document in new if document.id not in postings]
         done, total = 0, sum(map(_measure, missing))
@@ -171,9 +171,3 @@ def _cut(
 
 def _measure(document: SearchDocument) -> int:
     return sum(len(passage.text) for passage in document.passages)
-
-
-def count_changed_characters(old: SearchDocument | None, new: SearchDocument) -> int:
-    """How many characters of a document are in passages that the old one does not have."""
-    known = {passage.text for passage in old.passages} if old is not None else set()
-    return sum(len(passage.text) for passage in new.passages if passage.text not in known)
