@@ -133,14 +133,14 @@ def measure(data: Path | None, language: Language) -> tuple[list[bool], list[boo
     corpus = fabula.view.snapshot(Corpus)
     assert corpus is not None
     built = corpus.build_index()
-    plain = PlainBm25(built.index.passages)
+    plain = PlainBm25(built.passages)
     ours, theirs = [], []
     for plant in sown:
         result, document = assemble_scene(fabula, plant)
         part = plant.sentence[len(plant.sentence) // 3 : len(plant.sentence) // 2]  # a cut may fall elsewhere in it
         last = plant.scene.strip().rsplit("\n", 1)[-1]
         ours.append(any(part in text for text in list_passages(result)))
-        theirs.append(any(part in text for text in plain.find(last, built.index.first_passages[document.id])))
+        theirs.append(any(part in text for text in plain.find(last, built.first_passages[document.id])))
     return ours, theirs, sown
 
 

@@ -21,9 +21,10 @@ from benchmarks.figures import arguments, percentile, report, show
 from benchmarks.novels import chapters
 from fabula.core.story import Perspective, Position, Timeline, Vantage
 from fabula.manuscript.model import Document, Manuscript
-from fabula.search.corpus import BuiltIndex, Corpus
+from fabula.search.corpus import Corpus
 from fabula.search.find import SearchScope, find_passages, make_search_mask
 from fabula.search.index import disk_cache as cache
+from fabula.search.index.index import SearchIndex
 from fabula.search.model import Query
 from fabula.search.query import weigh_text_before
 from fabula.search.source import MAX_PASSAGES
@@ -53,7 +54,7 @@ def make_random_query(story: Manuscript, timeline: Timeline, random: Random) -> 
     return Query(parts=tuple(weigh_text_before(document.text, begin, cursor)), is_page=True), scope
 
 
-def run_query(built: BuiltIndex | None, query: Query, scope: SearchScope) -> None:
+def run_query(built: SearchIndex | None, query: Query, scope: SearchScope) -> None:
     """Search as the engine does."""
     assert built is not None
     find_passages(built, query, make_search_mask(built, scope), MAX_PASSAGES)
@@ -104,7 +105,7 @@ def measure(texts: Sequence[tuple[str, str]]) -> dict[str, float]:
         "query_p95_ms": percentile(times, 0.95),
         "memory_mb": grown,
         "reopened_s": time.perf_counter() - start,
-        "passages": float(len(built.index.passages)),
+        "passages": float(len(built.passages)),
     }
 
 

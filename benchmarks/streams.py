@@ -24,7 +24,7 @@ from benchmarks.figures import arguments, percentile, report, show
 from fabula.context.render import PromptMessage
 from fabula.llm.model import ModelCall, TextChunk
 from fabula.llm.provider_config import ProviderConfig
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.llm.retry import stream_answer
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.writing import Completed, Writer

@@ -44,12 +44,12 @@ def test_a_bad_one_of_a_project_folder_is_told_with_its_line(room: Room) -> None
     (folder / "skills" / "bad.toml").write_text("\nanswer =", "utf-8")
     (folder / "skills" / "continue.toml").write_text("\n\nanswer =", "utf-8")
     assert "sing" in room.run("skills", str(folder))
-    assert "'bad' is left out: line 2" in room.aside
+    assert "'bad' is left out because of line 2" in room.aside
     refused = room.run("write", str(folder), "--provider", "clipboard", "--skill", "bad", code=2)
     assert "SKILL_INVALID" in refused
     assert "line 2" in refused
     room.run("write", str(folder), "--provider", "clipboard")
-    assert "'continue' is left out: line 3" in room.aside
+    assert "'continue' is left out because of line 3" in room.aside
     (folder / "skills" / "continue.toml").write_text(SING, "utf-8")
     room.run("write", str(folder), "--provider", "clipboard")
     assert "'continue' is this project's own" in room.aside

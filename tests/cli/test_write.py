@@ -257,7 +257,7 @@ def test_skills_of_one_s_own_are_listed_and_used(room: Room, monkeypatch: pytest
     monkeypatch.setenv("FABULA_SKILLS", str(room.folder / "mine"))
     listed = room.run("skills")
     assert "sing" in listed
-    assert "'bad' is left out: line 1" in room.aside
+    assert "'bad' is left out because of line 1" in room.aside
     said = room.run("write", "sample:lantern_coast", "--provider", "clipboard", "--skill", "sing", "--window", "4096")
     assert "Sing it, " in said
 

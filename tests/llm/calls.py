@@ -10,7 +10,7 @@ from fabula.context.render import PromptMessage
 from fabula.core.errors import FabulaError
 from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk
 from fabula.llm.provider_config import ProviderConfig, RetryPolicy
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.llm.retry import stream_answer
 from tests.llm.server import ModelServer
 

@@ -171,6 +171,6 @@ def test_a_host_is_checked_before_a_proxy_gets_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_httpx2_is_imported_only_when_a_request_is_made() -> None:
-    modules = "fabula.llm.providers.factory, fabula.llm.runs, fabula.search.embeddings.endpoint, fabula.workspace"
+    modules = "fabula.llm.providers, fabula.llm.runs, fabula.search.embeddings.endpoint, fabula.workspace"
     code = f"import {modules}, sys; sys.exit('httpx2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, ConversationTexts, Corpus
+from fabula.search.corpus import CONVERSATION_PREFIX, ConversationTexts, Corpus
 from fabula.search.index import disk_cache as cache
 from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
@@ -34,13 +34,13 @@ def book(chapters: int = 6, words: int = 400) -> list[DocumentText]:
     ]
 
 
-def best(built: BuiltIndex | None, words: str) -> str:
+def best(built: SearchIndex | None, words: str) -> str:
     assert built is not None
-    hits = built.index.search(Query(parts=((words, 1.0),)), limit=1)
-    return built.index.passages[hits[0].passage_number].text if hits else ""
+    hits = built.search(Query(parts=((words, 1.0),)), limit=1)
+    return built.passages[hits[0].passage_number].text if hits else ""
 
 
-def eventually(project_corpus: Corpus) -> BuiltIndex:
+def eventually(project_corpus: Corpus) -> SearchIndex:
     until = time.monotonic() + 60
     while (built := project_corpus.get_index()) is None:
         assert time.monotonic() < until
@@ -78,11 +78,11 @@ def test_however_many_ask_it_is_made_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_waiting_for_it_tells_how_far_it_is() -> None:
-    told: list[tuple[int, int]] = []
-    Corpus("p", book(), immediate_characters=1000).build_index(lambda done, total: told.append((done, total)))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == told[-1][1]
-    assert len(told) == 6
+    reported: list[tuple[int, int]] = []
+    Corpus("p", book(), immediate_characters=1000).build_index(lambda done, total: reported.append((done, total)))
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert reported[-1][0] == reported[-1][1]
+    assert len(reported) == 6
 
 
 def test_an_edit_is_in_the_next_answer_and_the_rest_is_shared() -> None:
@@ -94,8 +94,8 @@ def test_an_edit_is_in_the_next_answer_and_the_rest_is_shared() -> None:
     assert "astrolabe" in best(after, "astrolabe")
     assert "casket" not in best(after, "casket")
     assert after is not None
-    for name, (_, thread) in before.cut_texts.items():
-        assert (after.cut_texts[name][1] is thread) == (name != "ch-2")
+    for name, document in before.by_id.items():
+        assert (after.by_id[name] is document) == (name != "ch-2")
     assert "casket" in best(before, "casket"), "whoever still holds the view before finds what was there"
 
 
@@ -120,10 +120,8 @@ def test_chapters_come_and_go_and_change_places() -> None:
     assert "sextant" in best(built, "sextant")
     assert best(built, "casket") == ""
     assert built is not None
-    assert [thread.id for thread in built.index.documents] == [text.id for text in texts]
-    assert [built.document_of(number).id for number in built.index.first_passages.values()] == [
-        text.id for text in texts
-    ]
+    assert [thread.id for thread in built.documents] == [text.id for text in texts]
+    assert [built.document_of(number).id for number in built.first_passages.values()] == [text.id for text in texts]
 
 
 def test_a_shelf_of_another_project_shares_nothing() -> None:

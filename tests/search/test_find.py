@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fabula.core.story import Perspective, Position, Timeline, TimelineEntry, Vantage
-from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, ConversationTexts, Corpus
+from fabula.search.corpus import CONVERSATION_PREFIX, ConversationTexts, Corpus
 from fabula.search.find import SearchScope, find_passages, find_visibility, make_search_mask
+from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, Query, SearchDocument
 from tests.manuscript.stories import filler
@@ -14,25 +15,25 @@ from tests.text.strings import prose
 
 CHAPTERS = [DocumentText(f"ch-{n}", f"Chapter {n}", filler(300, f"tide{n}")) for n in (1, 2, 3)]
 ORDER = Timeline([TimelineEntry("ch-1"), TimelineEntry("ch-2", when=0.5), TimelineEntry("ch-3")])
-DESK = (
+MESSAGES = (
     Passage("history:m1", "The astrolabe is under the stairs.", "Mara", known_to=frozenset({"pawn:mara"})),
     Passage("history:m2", "Nobody knows that.", "Will", known_to=frozenset({"pawn:mara", "pawn:will"})),
     Passage("history:m3", "I said it to myself.", "user"),
 )
 
 
-def built(texts: list[DocumentText] = CHAPTERS) -> BuiltIndex:
+def built(texts: list[DocumentText] = CHAPTERS) -> SearchIndex:
     return Corpus(
-        "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}desk", DESK)])
+        "p", texts, ConversationTexts(0, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}chat", MESSAGES)])
     ).build_index()
 
 
-def seen(found: BuiltIndex, scope: SearchScope) -> set[str]:
+def seen(found: SearchIndex, scope: SearchScope) -> set[str]:
     """The threads something may be told of, and messages by name."""
     numbers = np.flatnonzero(make_search_mask(found, scope)).tolist()
-    documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}desk"}
+    documents = {found.document_of(number).id for number in numbers} - {f"{CONVERSATION_PREFIX}chat"}
     return documents | {
-        found.index.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}desk"
+        found.passages[n].source for n in numbers if found.document_of(n).id == f"{CONVERSATION_PREFIX}chat"
     }
 
 
@@ -51,8 +52,8 @@ def test_what_lies_behind_us_in_both_orders_is_searched() -> None:
 
 def test_of_our_own_chapter_only_what_ends_before_us_and_before_the_window() -> None:
     found = built()
-    first = found.index.first_passages["ch-3"]
-    span = slice(first, first + len(found.cut_texts["ch-3"][1].passages))
+    first = found.first_passages["ch-3"]
+    span = slice(first, first + len(found.by_id["ch-3"].passages))
     for offset in (0, 300, 900, 1 << 30):
         for shown in (None, 250, 600):
             scope = SearchScope(
@@ -88,18 +89,21 @@ def test_what_was_said_belongs_to_those_who_were_there() -> None:
         return seen(found, SearchScope(Vantage(eyes, None, character), nowhere, conversation, speaker))
 
     assert messages("pawn:mara", "elsewhere", "pawn:mara") == {"history:m1", "history:m2"}
-    assert messages("pawn:will", "desk", "pawn:will") == {"history:m2"}
-    assert messages(None, "desk") == {"history:m1", "history:m2", "history:m3"}
+    assert messages("pawn:will", "chat", "pawn:will") == {"history:m2"}
+    assert messages(None, "chat") == {"history:m1", "history:m2", "history:m3"}
     assert messages(None, "elsewhere") == set()
 
 
 def test_what_was_said_has_no_place_in_the_story_and_is_not_told_where_places_matter() -> None:
     found = built()
-    scope = SearchScope(at("ch-3"), ORDER, "desk")
+    scope = SearchScope(at("ch-3"), ORDER, "chat")
     assert not [one for one in seen(found, scope) if one.startswith("history:")]
-    assert find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", scope).since == Position(f"{CONVERSATION_PREFIX}desk")
+    assert find_visibility(MESSAGES[0], f"{CONVERSATION_PREFIX}chat", scope).since == Position(
+        f"{CONVERSATION_PREFIX}chat"
+    )
     assert (
-        find_visibility(DESK[0], f"{CONVERSATION_PREFIX}desk", SearchScope(Vantage(), Timeline(), "desk")).since is None
+        find_visibility(MESSAGES[0], f"{CONVERSATION_PREFIX}chat", SearchScope(Vantage(), Timeline(), "chat")).since
+        is None
     )
 
 
@@ -115,7 +119,7 @@ def test_what_is_nearly_alike_is_found_once() -> None:
     told = [
         found.document_of(hit.passage_number).id
         for hit in hits
-        if "brothers" in found.index.passages[hit.passage_number].text
+        if "brothers" in found.passages[hit.passage_number].text
     ]
     assert len({"a", "b"} & set(told)) == 1
     assert "c" in told

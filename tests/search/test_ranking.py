@@ -99,13 +99,6 @@ def test_vectors_nobody_knows_yet_change_nothing() -> None:
     assert index.search(query, limit=1, semantic_scores=np.zeros(3, np.float32))[0].passage_number == 1
 
 
-def test_being_near_draws_a_little() -> None:
-    index = SearchIndex([talk(*("a lamp burns" if n in (0, 99) else f"{FILL} {n}" for n in range(100)))])
-    query = Query(parts=(("lamp", 1.0),))
-    assert index.search(query, limit=1, near_passage=98)[0].passage_number == 99
-    assert index.search(query, limit=1, near_passage=1)[0].passage_number == 0
-
-
 @pytest.mark.parametrize(
     "text", ["", " ", "?!", "x" * 100_000, "lamp " * 20_000, "灯" * 100_000, "\x00\ud800", "the of"]
 )

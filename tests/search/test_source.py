@@ -159,7 +159,7 @@ def test_those_right_beside_the_best_come_along() -> None:
     pages[2] += "astrolabe"
     fabula = story(chapter(1, "\n\n".join(pages)), chapter(2, "She waited."))
     result = ask(fabula, additional_input="the astrolabe", window=32_000)
-    beside = [v for v in result.trace if v.included and v.source.startswith("search:") and "beside" in str(v.detail)]
+    beside = [v for v in result.trace if v.included and v.source.startswith("search:") and "next to" in str(v.detail)]
     assert beside
     best = max((v for v in result.trace if v.source.startswith("search:") and v.included), key=lambda v: v.score)
     assert "astrolabe" in best.text

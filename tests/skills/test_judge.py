@@ -167,7 +167,7 @@ def test_findings_of_the_model_get_their_constraint_and_range() -> None:
 def test_an_unreadable_answer_is_reported_as_a_problem(rubbish: str) -> None:
     verdict = parse_verdict(rubbish, "text", RULES, "en")
     assert (verdict.findings, verdict.model_consulted) == ((), True)
-    assert "did not give a verdict" in verdict.problem
+    assert "gave no verdict" in verdict.problem
 
 
 def test_the_complaint_names_each_violation_once() -> None:

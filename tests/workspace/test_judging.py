@@ -13,7 +13,7 @@ from fabula.constraints.model import BannedWords, Constraint
 from fabula.core.errors import Code
 from fabula.core.story import Position
 from fabula.llm.provider_config import ProviderConfig
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.manuscript import projects
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer
 from fabula.workspace.writing_options import JudgeOptions, WritingOptions

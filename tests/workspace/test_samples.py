@@ -106,7 +106,7 @@ class Oracle:
                 self._note(f"{entry.source}#{n}", entry.since, entry.known_to)
         corpus = open_sample(sample).view.snapshot(Corpus)
         assert corpus is not None
-        for thread in corpus.build_index().index.documents:
+        for thread in corpus.build_index().documents:
             for passage in thread.passages:
                 if thread.id in told:
                     self._note(passage.source, Position(thread.id, passage.end), told[thread.id])

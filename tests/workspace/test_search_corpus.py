@@ -58,7 +58,7 @@ def told(view: View, words: str, who: str | None = None, position: Position | No
     stand = SearchScope(Vantage(eyes, position, who), view.timeline, speaker_id=who or "")
     made = corpus(view).build_index()
     return [
-        made.index.passages[hit.passage_number].source
+        made.passages[hit.passage_number].source
         for hit in find_passages(made, Query(parts=((words, 1.0),)), make_search_mask(made, stand), 9)
     ]
 
@@ -144,7 +144,7 @@ def test_typing_shares_the_threads_of_everything_else(library: ProjectViews) -> 
     with library.store.write(project=P) as tx:
         documents.write(tx, "ch-1", "The astrolabe was gone.")
     after = corpus(library.view(P)).build_index()
-    for old, new in zip(before.index.documents, after.index.documents, strict=True):
+    for old, new in zip(before.documents, after.documents, strict=True):
         assert (old is new) == (old.id != "ch-1")
 
 
@@ -163,7 +163,7 @@ def test_whoever_spoke_is_called_by_name_and_found_by_it(library: ProjectViews) 
 
     def passages() -> dict[str, tuple[str, str]]:
         made = corpus(library.view(P)).build_index()
-        return {p.source: (p.title, p.speaker) for p in made.index.passages if p.source.startswith("history:s")}
+        return {p.source: (p.title, p.speaker) for p in made.passages if p.source.startswith("history:s")}
 
     def said_first(question: str) -> str:
         return next(source for source in told(library.view(P), question, MARA) if source.startswith("history:"))

@@ -18,7 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.llm import runs
 from fabula.llm.provider_config import ProviderConfig, RetryPolicy
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.manuscript import documents as document_service
 from fabula.manuscript.tables import documents, marks, synopses
 from fabula.memory.outcomes import list_outcomes

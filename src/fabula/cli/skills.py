@@ -54,4 +54,4 @@ def list_skills(
         head = f"{skill.id:<12} {skill.title_in('en'):<20} {', '.join(skill.works_on):<28}"
         print(f"{head} {skill.answer_action.value} ({skill.origin})")
     for problem in found.problems:
-        print(problem, file=sys.stderr)
+        print(problem.sentence, file=sys.stderr)

@@ -13,6 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from fabula.context.render import PromptMessage
+from fabula.core.messages import message
+from fabula.core.view import Language
 
 FinishReason = Literal["stop", "length", "filtered", "handed_over"]
 
@@ -28,11 +30,18 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None  # the JSON schema of the answer, if it has one
     input_tokens: int | None = None  # our own count, to check what the provider reports
+    language: Language = "en"  # of the instruction to follow the schema
 
     @property
     def max_answer_characters(self) -> int:
         """The length beyond which an answer cannot be one of `max_tokens` tokens."""
         return 2_000 + 24 * self.max_tokens
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """The sampling parameters that are set, by their usual names."""
+        parameters = {"temperature": self.temperature, "top_p": self.top_p}
+        return {name: value for name, value in parameters.items() if value is not None}
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -61,10 +70,11 @@ class StreamEnd(Struct, frozen=True, kw_only=True):
 StreamEvent = TextChunk | StreamEnd
 
 
-def describe_schema(schema: Mapping[str, Any]) -> str:
-    """The instruction to follow a schema. It ends the prompt, so the prefix stays the same for every skill."""
-    text = msgspec.json.encode(schema, order="deterministic").decode()
-    return f"Answer with one JSON object of this JSON schema and nothing else:\n{text}"
+def describe_schema(call: ModelCall) -> str:
+    """The instruction to follow the schema. It ends the prompt, so the prefix stays the same for every skill."""
+    schema = msgspec.json.encode(call.schema, order="deterministic").decode()
+    instruction = message("Answer with one JSON object of this JSON schema and nothing else:\n{schema}", schema=schema)
+    return instruction.render(call.language)
 
 
 class Provider(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
@@ -15,11 +16,13 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.llm.model import Usage
 
 MICROS_PER_UNIT = 1_000_000
 _DATE = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|latest)$")
 PricePerMillion = Annotated[float, Meta(ge=0, lt=1e6)]
+ModelName = Annotated[str, Meta(pattern=r"\S")]
 
 
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,22 +50,7 @@ class Cost(Struct, frozen=True):
 
 # List prices as published by the vendors in the autumn of 2025; edit them with the setting `llm.prices`.
 PRICES: Mapping[str, Price] = MappingProxyType(
-    {
-        "gpt-5": Price(input=1.25, cache_read=0.125, output=10.0),
-        "gpt-5-mini": Price(input=0.25, cache_read=0.025, output=2.0),
-        "gpt-5-nano": Price(input=0.05, cache_read=0.005, output=0.4),
-        "gpt-4.1": Price(input=2.0, cache_read=0.5, output=8.0),
-        "gpt-4.1-mini": Price(input=0.4, cache_read=0.1, output=1.6),
-        "gpt-4.1-nano": Price(input=0.1, cache_read=0.025, output=0.4),
-        "gpt-4o": Price(input=2.5, cache_read=1.25, output=10.0),
-        "gpt-4o-mini": Price(input=0.15, cache_read=0.075, output=0.6),
-        "claude-opus-4-1": Price(input=15.0, cache_read=1.5, cache_write=18.75, output=75.0),
-        "claude-sonnet-4-5": Price(input=3.0, cache_read=0.3, cache_write=3.75, output=15.0),
-        "claude-sonnet-4": Price(input=3.0, cache_read=0.3, cache_write=3.75, output=15.0),
-        "claude-haiku-4-5": Price(input=1.0, cache_read=0.1, cache_write=1.25, output=5.0),
-        "claude-3-5-haiku": Price(input=0.8, cache_read=0.08, cache_write=1.0, output=4.0),
-        "deepseek-chat": Price(input=0.28, cache_read=0.028, output=0.42),
-    }
+    msgspec.json.decode(Path(__file__).with_name("prices.json").read_bytes(), type=dict[str, Price])
 )
 
 
@@ -94,19 +82,21 @@ def compute_cost(usage: Usage, price: Price | None) -> Cost:
 def parse_prices(table: object, base: Mapping[str, Price] = PRICES) -> Mapping[str, Price]:
     """Parse the user's rows and add them to a price table; refuses an invalid row by name."""
     if not isinstance(table, Mapping):
-        raise _invalid_prices("the price table is not a table of models")
+        raise _invalid_prices(message("the price table is not a table of models"))
     own: dict[str, Price] = {}
     for model, row in table.items():
         try:
-            if not isinstance(model, str) or not model.strip():
-                raise msgspec.ValidationError("a row needs the name of a model")
-            own[model] = msgspec.convert(row, Price)
+            own[msgspec.convert(model, ModelName)] = msgspec.convert(row, Price)
         except msgspec.ValidationError as error:
             raise _invalid_prices(
-                f"the row of {model!r} needs input and output, and may have cached, written and currency"
+                message(
+                    "the row {name!r} needs a model, input and output, and may have cached, written and currency",
+                    name=model,
+                )
             ) from error
     return {**base, **own}
 
 
-def _invalid_prices(why: str) -> FabulaError:
-    return FabulaError(Code.SETTING_INVALID, f"Prices cannot be read: {why}. Nothing was changed.")
+def _invalid_prices(why: Message) -> FabulaError:
+    sentence = message("Prices cannot be read: {why}. Nothing was changed.", why=why)
+    return FabulaError(Code.SETTING_INVALID, sentence)

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 
 KEYRING_SERVICE = "fabula"  # the service name of our keys in the keyring
 
@@ -80,15 +81,23 @@ def find_api_key(config: ProviderConfig) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise FabulaError(
             Code.LLM_NO_KEY,
-            f"The key for {config.name} holds white space or other characters that no key has. Copy it again. "
-            "Nothing was sent.",
+            message(
+                "The key for {provider} contains white space or other characters that no key has. Copy it again. "
+                "Nothing was sent.",
+                provider=config.name,
+            ),
         )
     if not key and config.needs_key:
-        where = f"Set {config.key_variable} in the environment" if config.key_variable else "Name its variable"
+        variable = config.key_variable or message("the variable that `key_variable` names")
         raise FabulaError(
             Code.LLM_NO_KEY,
-            f"There is no key for {config.name}. {where}, or put it into the keyring under "
-            f"{KEYRING_SERVICE!r} / {config.name!r}. Nothing was sent.",
+            message(
+                "There is no key for {provider}. Set {variable} in the environment, or put the key into the keyring "
+                "under {service!r} / {provider!r}. Nothing was sent.",
+                provider=config.name,
+                variable=variable,
+                service=KEYRING_SERVICE,
+            ),
         )
     return key
 

@@ -8,30 +8,83 @@ problem or asks for a wait over 30 s.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite, nan
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 
 RETRYABLE_CODES = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
 MAX_RETRY_DELAY = 30.0  # seconds; a provider that asks for more is not asked again
-_TOO_LONG = ("context_length", "context length", "too long", "maximum context", "too many tokens", "context window")
-_INVALID_ANSWER_KINDS = frozenset(
-    {"APIError", "ValueError", "UnicodeError", "ValidationError", "AttributeError", "TypeError", "LookupError"}
-    | {"RecursionError", "MemoryError"}
+
+Failure = tuple[Code, Message]  # the sentence gets its values when the failure happens
+
+TIMED_OUT = Code.LLM_TIMEOUT, message("{provider} did not answer in time. The text so far is kept. Try again.")
+STOPPED = Code.LLM_GONE, message("{provider} stopped in the middle of its answer. The text so far is kept.")
+FILTERED = Code.LLM_FILTERED, message("{provider} withheld the answer by its content rules. The text so far is kept.")
+_TOO_LONG = (
+    Code.LLM_TOO_LONG,
+    message("The prompt is too long for {provider}. Choose a smaller window or another model."),
 )
+_OVERLOADED = Code.LLM_GONE, message("{provider} is overloaded. Try again in a while.")
+_TROUBLE = Code.LLM_GONE, message("{provider} is having trouble (HTTP {status}). Try again in a while.")
+_BROKE_OFF = Code.LLM_GONE, message("{provider} broke off with an error. The text so far is kept. Try again.")
+_FAILED = Code.LLM_GONE, message("{provider} failed ({kind}). The text so far is kept.")
+_UNREACHABLE = (
+    Code.LLM_GONE,
+    message("{provider} cannot be reached. The text so far is kept. Check the address and that the server runs."),
+)
+_SLOW_DOWN = Code.LLM_RATE_LIMITED, message("{provider} allows no more requests for now. Try again later.")
+_WAIT = Code.LLM_RATE_LIMITED, message("{provider} allows no more requests for now. Try again in {seconds} seconds.")
+_USED_UP = Code.LLM_RATE_LIMITED, message("Your credit at {provider} is used up. Top it up there.")
+_KEY_REFUSED = Code.LLM_REFUSED, message("{provider} refuses the key, or the key may not use this model. Check it.")
+_NOT_FOUND = Code.LLM_REFUSED, message("{provider} has no such model or no such address. Check both.")
+_NOT_ACCEPTED = Code.LLM_REFUSED, message("{provider} did not accept the request (HTTP {status}).")
+_REDIRECTED = Code.LLM_REFUSED, message("{provider} redirects to another address. Give the final base URL.")
+_PROXY_LOGIN = Code.LLM_REFUSED, message("The proxy before {provider} wants name and password; see HTTPS_PROXY.")
+_PROXY_FAILED = (
+    Code.LLM_GONE,
+    message("The proxy before {provider} refuses the connection. Check HTTPS_PROXY, or set `proxy` to `none` for it."),
+)
+
+_BY_STATUS: Mapping[int, Failure] = {
+    **dict.fromkeys((401, 403), _KEY_REFUSED),
+    **dict.fromkeys((408, 504), TIMED_OUT),
+    **dict.fromkeys((409, 425), _TROUBLE),
+    402: _USED_UP,
+    404: _NOT_FOUND,
+    407: _PROXY_LOGIN,
+    413: _TOO_LONG,
+    429: _SLOW_DOWN,
+}
+_BY_PHRASE: Mapping[tuple[str, ...], Failure] = {
+    ("context_length", "context length", "maximum context", "context window", "too long", "too many tokens"): _TOO_LONG,
+    ("content_filter", "content policy", "content management", "safety"): FILTERED,
+    ("overloaded",): _OVERLOADED,
+    ("rate limit", "rate_limit"): _SLOW_DOWN,
+}
 _BILLING = ("insufficient_quota", "credit balance", "billing", "insufficient balance")
 _REJECTED = ("unsupported", "not support", "unrecognized", "unknown", "not permitted", "not allowed", "unavailable")
-_FILTERED = ("content_filter", "content policy", "content management", "safety")
+_INVALID_ANSWER_KINDS = frozenset(
+    ["APIError", "ValueError", "AttributeError", "TypeError", "LookupError", "RecursionError", "MemoryError"]
+)
+_NO_ANSWER = message("something that is no answer of a model")
+
+
+def make_error(failure: Failure, provider: str, **values: object) -> FabulaError:
+    """Make the error of a failed call; values that its sentence does not name are details."""
+    code, sentence = failure
+    return FabulaError(code, Message(sentence.template, {"provider": provider, **values}), **values)
 
 
 def translate_error(error: BaseException, provider: str) -> FabulaError:
     """The FabulaError for any exception of a call; one among its causes is returned as it is."""
-    for cause in _causes(error):
+    causes = list(_causes(error))
+    for cause in causes:
         if isinstance(cause, FabulaError):
             return cause
         if isinstance(cause, AddressRefusedError):
@@ -41,35 +94,29 @@ def translate_error(error: BaseException, provider: str) -> FabulaError:
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 300:
         return _translate_status(status, error, provider)
-    kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
+    kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
     if any("Timeout" in kind for kind in kinds):
-        return FabulaError(Code.LLM_TIMEOUT, f"{provider} did not answer in time. What came before is kept. Try again.")
+        return make_error(TIMED_OUT, provider)
     if "ProxyError" in kinds:
-        return FabulaError(
-            Code.LLM_GONE,
-            f"The proxy on the way to {provider} does not let us pass. See HTTPS_PROXY and NO_PROXY, or set `proxy` "
-            'to "none" for this provider.',
-        )
+        return make_error(_PROXY_FAILED, provider)
     if kinds & {"APIConnectionError", "TransportError", "ConnectionError", "OSError"}:
-        return FabulaError(
-            Code.LLM_GONE,
-            f"{provider} cannot be reached, or the connection broke. What came before is kept. "
-            "See that the address is right and the server runs, then try again.",
-        )
-    if "APIError" in kinds and getattr(error, "body", None):  # the stream itself reported an error
-        return _translate_message(_read_message(error), provider) or FabulaError(
-            Code.LLM_GONE, f"{provider} broke off with an error of its own. What came before is kept. Try again."
-        )
-    if kinds & _INVALID_ANSWER_KINDS:
-        return _translate_message(_read_message(error), provider) or invalid_answer_error(provider)
-    return FabulaError(Code.LLM_GONE, f"{provider} failed ({type(error).__name__}). What came before is kept.")
+        return make_error(_UNREACHABLE, provider)
+    is_report = "APIError" in kinds and getattr(error, "body", None)  # the stream itself reported an error
+    if is_report or kinds & _INVALID_ANSWER_KINDS:
+        failure = _find_failure(_read_message(error)) or (_BROKE_OFF if is_report else None)
+        return invalid_answer_error(provider) if failure is None else make_error(failure, provider)
+    return make_error(_FAILED, provider, kind=type(error).__name__)
 
 
-def invalid_answer_error(provider: str, what: str = "something that is no answer of a model") -> FabulaError:
+def invalid_answer_error(provider: str, what: str | Message = _NO_ANSWER) -> FabulaError:
     """The error for an answer that cannot be read."""
     return FabulaError(
         Code.LLM_ANSWER_INVALID,
-        f"{provider} sent {what}. What came before is kept. See that the base URL is that of an API.",
+        message(
+            "{provider} sent {what}. The text so far is kept. Check that the base URL is that of an API.",
+            provider=provider,
+            what=what,
+        ),
     )
 
 
@@ -90,87 +137,41 @@ def find_rejected_parameter(error: BaseException, names: Sequence[str]) -> str |
     """The request parameter that a server rejects by name, if that is the error."""
     if getattr(error, "status_code", None) not in (400, 422):
         return None
-    message = f"{_read_message(error)} {getattr(error, 'param', None)}"
-    named = [name for name in names if re.search(rf"\b{name}\b", message)]
-    return max(named, key=len) if named and any(phrase in message for phrase in _REJECTED) else None
+    text = f"{_read_message(error)} {getattr(error, 'param', None)}"
+    named = [name for name in names if re.search(rf"\b{name}\b", text)]
+    return max(named, key=len) if named and any(map(text.__contains__, _REJECTED)) else None
 
 
 def _translate_status(status: int, error: BaseException, provider: str) -> FabulaError:
-    message = _read_message(error)
-    by_message = _translate_message(message, provider)
-    if by_message is not None and status in (400, 403, 413, 422):
-        return by_message
-    if status in (401, 403):
-        return FabulaError(
-            Code.LLM_REFUSED, f"{provider} does not accept the key, or the key may not use this model. Check it."
-        )
-    if status == 413:
-        return _too_long_error(provider)
-    if status == 402 or (status in (400, 403, 429) and any(phrase in message for phrase in _BILLING)):
-        return FabulaError(
-            Code.LLM_RATE_LIMITED, f"What was paid for at {provider} is used up. Top it up there.", used_up=True
-        )
-    if status == 429:
-        wait = _read_retry_after(error)
-        when = f"in {round(wait)} seconds" if wait is not None and wait > MAX_RETRY_DELAY else "later"
-        return FabulaError(
-            Code.LLM_RATE_LIMITED, f"{provider} asks us to slow down. Try again {when}.", retry_after=wait
-        )
-    if status in (408, 504):
-        return FabulaError(Code.LLM_TIMEOUT, f"{provider} did not answer in time. Try again.")
-    if status >= 500 or status in (409, 425):
-        return FabulaError(
-            Code.LLM_GONE,
-            f"{provider} is having trouble (HTTP {status}). Try again in a while.",
-            retry_after=_read_retry_after(error),
-        )
-    if status == 407:
-        return FabulaError(
-            Code.LLM_REFUSED,
-            f"The proxy on the way to {provider} wants a name and a password: put them into HTTPS_PROXY.",
-        )
-    if 300 <= status < 400:
-        return FabulaError(
-            Code.LLM_REFUSED, f"{provider} wants to send us elsewhere, which is not followed. Give the final base URL."
-        )
-    if status == 404:
-        return FabulaError(Code.LLM_REFUSED, f"{provider} has no such model or no such address. Check both.")
-    return FabulaError(Code.LLM_REFUSED, f"{provider} did not accept the request (HTTP {status}).")
+    text = _read_message(error)
+    default = _REDIRECTED if status < 400 else _NOT_ACCEPTED if status < 500 else _TROUBLE
+    failure = _BY_STATUS.get(status, default)
+    if status in (400, 429) and any(map(text.__contains__, _BILLING)):
+        failure = _USED_UP
+    if status in (400, 403, 413, 422):
+        failure = _find_failure(text) or failure
+    wait = _read_retry_after(error)
+    if failure is _SLOW_DOWN and wait is not None and wait > MAX_RETRY_DELAY:
+        return make_error(_WAIT, provider, seconds=round(wait), retry_after=wait)
+    return make_error(failure, provider, status=status, retry_after=wait, used_up=failure is _USED_UP)
 
 
-def _translate_message(message: str, provider: str) -> FabulaError | None:
-    if any(phrase in message for phrase in _TOO_LONG):
-        return _too_long_error(provider)
-    if any(phrase in message for phrase in _FILTERED):
-        return filtered_error(provider)
-    if "overloaded" in message:
-        return FabulaError(Code.LLM_GONE, f"{provider} is overloaded. Try again in a while.")
-    if "rate limit" in message or "rate_limit" in message:
-        return FabulaError(Code.LLM_RATE_LIMITED, f"{provider} asks us to slow down. Try again later.")
-    return None
-
-
-def filtered_error(provider: str) -> FabulaError:
-    """The error for an answer that the provider's content filter withheld."""
-    return FabulaError(
-        Code.LLM_FILTERED, f"{provider} withheld the answer by its content rules. What came before is kept."
-    )
+def _find_failure(text: str) -> Failure | None:
+    return next((failure for phrases, failure in _BY_PHRASE.items() if any(map(text.__contains__, phrases))), None)
 
 
 def _address_refused_error(error: AddressRefusedError, provider: str) -> FabulaError:
     if isinstance(error, ProxyRefusedError):
-        return FabulaError(Code.LLM_ADDRESS_REFUSED, f"The address of the proxy before {provider} {error.problem}.")
-    return FabulaError(
-        Code.LLM_ADDRESS_REFUSED,
-        f"The address of this provider {error.problem}. Nothing was sent. If you mean just that address, set "
-        "`allow_any_address` for this provider.",
-    )
-
-
-def _too_long_error(provider: str) -> FabulaError:
-    return FabulaError(
-        Code.LLM_TOO_LONG, f"The prompt is longer than {provider} takes. Choose a smaller window or another model."
-    )
+        sentence = message(
+            "The address of the proxy before {provider} {problem}.", provider=provider, problem=error.problem
+        )
+    else:
+        sentence = message(
+            "The address of this provider {problem}. Nothing was sent. If you mean exactly that address, set "
+            "`allow_any_address` for this provider.",
+            problem=error.problem,
+        )
+    return FabulaError(Code.LLM_ADDRESS_REFUSED, sentence)
 
 
 def _read_message(error: BaseException) -> str:

@@ -15,10 +15,11 @@ from contextlib import aclosing
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
+from fabula.core.messages import message
 from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, StreamEvent, TextChunk, Usage
 from fabula.llm.provider_config import DEFAULT_RETRY_POLICY, RetryPolicy
-from fabula.llm.provider_errors import invalid_answer_error, is_retryable, requested_delay
+from fabula.llm.provider_errors import TIMED_OUT, invalid_answer_error, is_retryable, make_error, requested_delay
 from fabula.text.tokens.tokenizer import Tokenizer
 
 _MAX_FACTOR = 4  # a reported count may differ from ours by this factor,
@@ -103,9 +104,7 @@ async def _stream_once(
             except StopAsyncIteration:
                 return
             except TimeoutError as error:
-                raise FabulaError(
-                    Code.LLM_TIMEOUT, f"{provider.name} fell silent. What came before is kept. Try again."
-                ) from error
+                raise make_error(TIMED_OUT, provider.name) from error
             if isinstance(event, StreamEnd):
                 if surrogate:
                     yield TextChunk("\N{REPLACEMENT CHARACTER}")
@@ -117,7 +116,7 @@ async def _stream_once(
                 length += len(text)
                 yield TextChunk(text)
             if length > call.max_answer_characters:
-                raise invalid_answer_error(provider.name, "more text than was asked for, and did not stop")
+                raise invalid_answer_error(provider.name, message("more text than was asked for, and did not stop"))
 
 
 def _verify_usage(usage: Usage, call: ModelCall, answer: str, tokenizer: Tokenizer | None) -> Usage:
@@ -125,19 +124,17 @@ def _verify_usage(usage: Usage, call: ModelCall, answer: str, tokenizer: Tokeniz
     counts = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
     # Reasoning is used and not seen, but never exceeds what the call allows.
     max_output = max(_MAX_FACTOR * len(answer), call.max_tokens) + _TOLERANCE
+    low, high = sorted((usage.input_tokens, call.input_tokens or 0))
+    is_near = high <= _MAX_FACTOR * low + _TOLERANCE
     is_plausible = (
         usage.reported_by_provider
         and min(counts) >= 0
         and usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens
-        and (not call.input_tokens or _is_near(usage.input_tokens, call.input_tokens))
+        and (not call.input_tokens or is_near)
         and usage.output_tokens <= max_output
         and len(answer) <= _MAX_TOKEN_CHARACTERS * usage.output_tokens + _TOLERANCE
     )
     return usage if is_plausible else estimate_usage(call, answer, tokenizer)
-
-
-def _is_near(count: int, other: int) -> bool:
-    return count <= _MAX_FACTOR * other + _TOLERANCE and other <= _MAX_FACTOR * count + _TOLERANCE
 
 
 def _join_surrogates(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ A record sums up its prompt as token counts, sources and hashes. It contains the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, get_args
@@ -16,6 +17,7 @@ from sqlalchemy import Row
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
+from fabula.core.messages import message
 from fabula.llm.model import Usage
 from fabula.llm.pricing import Cost
 from fabula.llm.tables import runs
@@ -23,6 +25,18 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 RunOutcome = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
 FINAL_OUTCOMES: tuple[RunOutcome, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by a job
+_SAME_NAMES = (
+    "id",
+    "model",
+    "skill_id",
+    "document_id",
+    "conversation_id",
+    "prefix_hash",
+    "prompt",
+    "answer",
+    "outcome",
+)
+_TOKEN_COLUMNS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
 class GenerationRun(Struct, frozen=True, kw_only=True):
@@ -44,7 +58,7 @@ class GenerationRun(Struct, frozen=True, kw_only=True):
     created_at: str = ""
 
 
-class SpendingTotal(Struct, frozen=True, kw_only=True):
+class SpendingTotal(Struct, frozen=True):
     """The usage and cost of all runs of one model or skill."""
 
     name: str
@@ -75,48 +89,31 @@ def summarise_assembly(result: Result) -> dict[str, Any]:
 
 def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
     """Store a run; returns its id."""
-    run_id = run.id or new_id()
-    tx.insert(
-        runs,
-        {
-            "id": run_id,
-            "skill_id": run.skill_id,
-            "model": run.model,
-            "document_id": run.document_id,
-            "conversation_id": run.conversation_id,
-            "at": run.created_at or current_timestamp(),
-            "input_tokens": run.usage.input_tokens,
-            "cached_tokens": run.usage.cached_tokens,
-            "output_tokens": run.usage.output_tokens,
-            "money_micros": run.cost.micros,
-            "currency": run.cost.currency,
-            "prefix_hash": run.prefix_hash,
-            "trace": {
-                **run.assembly_summary,
-                "told": run.usage.reported_by_provider,
-                "priced": run.cost.is_known,
-                "written": run.usage.cache_write_tokens,
-            },
-            "prompt": run.prompt,
-            "answer": run.answer,
-            "outcome": run.outcome,
-            "verdicts": list(run.verdicts),
-        },
-    )
+    run_id, usage = run.id or new_id(), run.usage
+    row = {name: getattr(run, name) for name in _SAME_NAMES} | {name: getattr(usage, name) for name in _TOKEN_COLUMNS}
+    details = {
+        "told": usage.reported_by_provider,
+        "priced": run.cost.is_known,
+        "written": usage.cache_write_tokens,
+    }
+    row |= {
+        "id": run_id,
+        "at": run.created_at or current_timestamp(),
+        "money_micros": run.cost.micros,
+        "currency": run.cost.currency,
+        "trace": {**run.assembly_summary, **details},
+        "verdicts": list(run.verdicts),
+    }
+    tx.insert(runs, row)
     return run_id
 
 
 def set_outcome(tx: WriteTransaction, run_id: str, outcome: RunOutcome) -> None:
     """Set the final outcome of a run. It can be set once: an accepted answer cannot be rejected later."""
-    if outcome not in FINAL_OUTCOMES:
-        raise FabulaError(
-            Code.REQUEST_INVALID, f"A run ends as one of {', '.join(FINAL_OUTCOMES)}. Nothing was changed."
-        )
     run = get_run(tx, run_id)
     if not tx.update_rows(runs, {"outcome": outcome}, runs.c.id == run_id, runs.c.outcome.not_in(FINAL_OUTCOMES)):
-        raise FabulaError(
-            Code.STORE_CONFLICT, f"This answer was {run.outcome} already. Nothing was changed.", run=run_id
-        )
+        sentence = message("This answer has an outcome already: {outcome}. Nothing was changed.", outcome=run.outcome)
+        raise FabulaError(Code.STORE_CONFLICT, sentence, run=run_id)
 
 
 def get_run(reading: ReadTransaction, run_id: str) -> GenerationRun:
@@ -142,46 +139,29 @@ def sum_spending(
         key = (row.model if by == "model" else row.skill_id, row.currency)
         counts = (1, row.input_tokens, row.cached_tokens, row.output_tokens, row.money_micros)
         sums[key] = [old + new for old, new in zip(sums.get(key, [0] * 5), counts, strict=True)]
-    totals = [
-        SpendingTotal(
-            name=name, currency=currency, run_count=n, input_tokens=i, cached_tokens=c, output_tokens=o, micros=m
-        )
-        for (name, currency), (n, i, c, o, m) in sums.items()
-    ]
+    totals = [SpendingTotal(*key, *counts) for key, counts in sums.items()]
     return sorted(totals, key=lambda total: (-total.micros, total.name, total.currency))
 
 
 def total_by_currency(totals: Iterable[SpendingTotal]) -> dict[str, int]:
     """Add up costs by currency, in millionths."""
-    sums: dict[str, int] = {}
+    sums = Counter[str]()
     for total in totals:
-        sums[total.currency] = sums.get(total.currency, 0) + total.micros
-    return sums
+        sums[total.currency] += total.micros
+    return dict(sums)
 
 
 def _read_row(row: Row[Any]) -> GenerationRun:
     summary = dict(row.trace)
-    is_reported, is_priced = summary.pop("told", True), summary.pop("priced", True)
-    outcome: RunOutcome = row.outcome if row.outcome in get_args(RunOutcome) else "open"
+    is_reported, is_priced, written = summary.pop("told", True), summary.pop("priced", True), summary.pop("written", 0)
+    tokens = {name: getattr(row, name) for name in _TOKEN_COLUMNS}
+    fields = {name: getattr(row, name) for name in _SAME_NAMES}
+    fields["outcome"] = row.outcome if row.outcome in get_args(RunOutcome) else "open"
     return GenerationRun(
-        id=row.id,
-        model=row.model,
-        skill_id=row.skill_id,
-        document_id=row.document_id,
-        conversation_id=row.conversation_id,
+        **fields,
         created_at=row.at,
-        usage=Usage(
-            input_tokens=row.input_tokens,
-            cached_tokens=row.cached_tokens,
-            cache_write_tokens=summary.pop("written", 0),
-            output_tokens=row.output_tokens,
-            reported_by_provider=is_reported,
-        ),
+        usage=Usage(**tokens, cache_write_tokens=written, reported_by_provider=is_reported),
         cost=Cost(row.money_micros, row.currency, is_priced),
-        prefix_hash=row.prefix_hash,
         assembly_summary=summary,
-        prompt=row.prompt,
-        answer=row.answer,
-        outcome=outcome,
         verdicts=tuple(row.verdicts),
     )

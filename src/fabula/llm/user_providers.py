@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from platformdirs import user_config_path
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_names, message
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, ProviderConfig
 
 FILE_VARIABLE = "FABULA_MODELS"  # the environment variable that names another file
@@ -53,7 +54,11 @@ class ProviderRegistry(Struct, frozen=True):
         if config is None:
             raise FabulaError(
                 Code.SETTING_INVALID,
-                f"There is no provider called {name!r}. There are: {', '.join(sorted(self.providers))}.",
+                message(
+                    "There is no provider called {name!r}. There are: {names}.",
+                    name=name,
+                    names=join_names(sorted(self.providers)),
+                ),
             )
         return config
 
@@ -71,10 +76,10 @@ def load_providers() -> ProviderRegistry:
         if not file.is_file():
             return ProviderRegistry(BUILT_IN_PROVIDERS)
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise _invalid_file(file, f"it is larger than {MAX_FILE_BYTES // 1000} kB")
+            raise _invalid_file(file, message("it is larger than {limit} kB", limit=MAX_FILE_BYTES // 1000))
         content = msgspec.convert(tomllib.loads(file.read_text("utf-8")), _ProvidersFile)
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise _invalid_file(file, str(error)) from error
+        raise _invalid_file(file, str(error).rstrip(".")) from error
     own = {name: replace(row, name=name) for name, row in content.places.items()}
     registry = ProviderRegistry({**BUILT_IN_PROVIDERS, **own}, content.background)
     if content.background:
@@ -82,5 +87,6 @@ def load_providers() -> ProviderRegistry:
     return registry
 
 
-def _invalid_file(file: Path, why: str) -> FabulaError:
-    return FabulaError(Code.SETTING_INVALID, f"{file.name} cannot be used: {why.rstrip('.')}. Correct it or remove it.")
+def _invalid_file(file: Path, why: str | Message) -> FabulaError:
+    sentence = message("{file} cannot be used: {why}. Correct it or remove it.", file=file.name, why=why)
+    return FabulaError(Code.SETTING_INVALID, sentence)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from fabula.search.index import disk_cache
 from fabula.search.index.index import SearchIndex
@@ -42,27 +39,6 @@ class ConversationTexts(Struct, frozen=True):
 NO_CONVERSATIONS = ConversationTexts(0, tuple)
 
 
-class BuiltIndex(Struct, frozen=True, eq=False):
-    """A finished index with what is needed to search it and to build the next one from it."""
-
-    index: SearchIndex
-    cut_texts: CutTexts
-    conversation_characters: int
-    cache_error: str  # why the cache folder could not be used
-    first_numbers: Sequence[int]  # the number of each document's first passage
-    passage_ends: NDArray[np.int64]  # where each passage ends in its document
-    passage_counts: NDArray[np.int64]  # of each document
-    # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
-    rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
-    passage_words: dict[int, dict[int, str]] = {}
-    signatures: dict[int, NDArray[np.uint64]] = {}
-    masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
-
-    def document_of(self, number: int) -> SearchDocument:
-        """The document of the passage with this number."""
-        return self.index.documents[bisect_right(self.first_numbers, number) - 1]
-
-
 class Corpus:
     """The documents and conversations of a project to be searched."""
 
@@ -79,21 +55,21 @@ class Corpus:
         self.project_id = project_id
         self.texts = tuple(texts)
         self.conversations = conversations
-        self.built: BuiltIndex | None = None
+        self.built: SearchIndex | None = None
         self.immediate_characters = immediate_characters
-        self._new_characters: tuple[BuiltIndex | None, int] | None = None  # relative to an index
+        self._new_characters: tuple[SearchIndex | None, int] | None = None  # relative to an index
         self._builder = _IndexBuilder()
         if previous is not None and previous.project_id == project_id:
             self._builder = previous._builder
 
-    def get_index(self) -> BuiltIndex | None:
+    def get_index(self) -> SearchIndex | None:
         """The index, if it is built or can be built at once; None while it is built in the background."""
         if self.built is not None:
             return self.built
         builder = self._builder
         latest, known = builder.latest, self._new_characters
         if known is None or known[0] is not latest:
-            known = self._new_characters = latest, self._count_new_characters(latest)
+            known = self._new_characters = latest, self.count_new_characters()
         if known[1] <= self.immediate_characters:
             with builder.lock:
                 return self._build(None)
@@ -104,7 +80,7 @@ class Corpus:
             threading.Thread(target=self._build_in_background, name="search-index", daemon=True).start()
         return None
 
-    def build_index(self, progress: Progress | None = None) -> BuiltIndex:
+    def build_index(self, progress: Progress | None = None) -> SearchIndex:
         """The index, however long it takes to build."""
         if self.built is not None:
             return self.built
@@ -126,18 +102,17 @@ class Corpus:
         finally:
             builder.lock.release()
 
-    def _count_new_characters(self, latest: BuiltIndex | None) -> int:
-        known: CutTexts = latest.cut_texts if latest is not None else {}
-        new = 0
+    def count_new_characters(self) -> int:
+        """How many characters the latest index does not know."""
+        builder, new = self._builder, 0
         for text in self.texts:
-            old = known.get(text.id)
+            old = builder.cut_texts.get(text.id)
             new += count_new_characters(old[0].text if old is not None else "", text.text)
-        indexed = latest.conversation_characters if latest is not None else 0
-        return new + max(self.conversations.characters - indexed, 0)
+        return new + max(self.conversations.characters - builder.conversation_characters, 0)
 
-    def _build(self, progress: Progress | None) -> BuiltIndex:
+    def _build(self, progress: Progress | None) -> SearchIndex:
         if self.built is None:
-            self.built = self._builder.latest = self._builder.build(self, progress)
+            self.built = self._builder.build(self, progress)
         return self.built
 
 
@@ -147,50 +122,43 @@ class _IndexBuilder:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.progress = (0, 0)
-        self.latest: BuiltIndex | None = None
+        self.latest: SearchIndex | None = None
+        self.cut_texts: CutTexts = {}  # of the latest index
+        self.conversation_characters = 0
         self.failure: Exception | None = None  # of building in the background, until a request has raised it
 
-    def build(self, corpus: Corpus, progress: Progress | None) -> BuiltIndex:
+    def build(self, corpus: Corpus, progress: Progress | None) -> SearchIndex:
         """The index of a corpus, made from the latest one and from the cache file as far as they go."""
-        known: CutTexts = self.latest.cut_texts if self.latest is not None else {}
-        cut_texts = {text.id: _cut(text, known.get(text.id)) for text in corpus.texts}
+        cut_texts = {text.id: _cut(text, self.cut_texts.get(text.id)) for text in corpus.texts}
         documents = [*(document for _, document in cut_texts.values()), *corpus.conversations.read_documents()]
-        index, cache_error = self._index(corpus, documents, progress)
-        return BuiltIndex(
-            index,
-            cut_texts,
-            corpus.conversations.characters,
-            cache_error,
-            [*index.first_passages.values()],
-            np.fromiter((passage.end for passage in index.passages), np.int64, len(index.passages)),
-            np.array([len(document.passages) for document in documents], np.int64),
-        )
+        index = self._index(corpus, documents, progress)
+        self.cut_texts, self.conversation_characters = cut_texts, corpus.conversations.characters
+        self.latest = index
+        return index
 
-    def _index(
-        self, corpus: Corpus, documents: Sequence[SearchDocument], progress: Progress | None
-    ) -> tuple[SearchIndex, str]:
-        """The index, and an error of the cache file; only a large amount of new text is worth that file."""
-        previous = self.latest.index if self.latest is not None else None
-        known = {document.id: document for document in previous.documents} if previous is not None else {}
+    def _index(self, corpus: Corpus, documents: Sequence[SearchDocument], progress: Progress | None) -> SearchIndex:
+        """The index of documents; only a large amount of new text is worth the cache file."""
+        previous = self.latest
+        if corpus.count_new_characters() <= corpus.immediate_characters:
+            return SearchIndex(documents, previous)
+        known = previous.by_id if previous is not None else {}
         new = [document for document in documents if known.get(document.id) is not document]
-        size = sum(count_changed_characters(known.get(document.id), document) for document in new)
-        if size <= corpus.immediate_characters:
-            return SearchIndex(documents, previous), ""
         postings, cache_error = disk_cache.read_postings(corpus.project_id, new)
         missing = [document for document in new if document.id not in postings]
-        done, total = 0, sum(_measure(document) for document in missing)
+        done, total = 0, sum(map(_measure, missing))
         for document in missing:
             old = known.get(document.id)
-            old_postings = previous.postings[document.id] if previous is not None and old is not None else None
+            old_postings = previous.postings.get(document.id) if previous is not None else None
             postings[document.id] = count_postings(document, old, old_postings)
             done += _measure(document)
             self.progress = (done, total)
             if progress is not None:
                 progress(done, total)
         index = SearchIndex(documents, previous, postings)
-        if total > MIN_NEW_SHARE * sum(_measure(document) for document in documents):
+        if total > MIN_NEW_SHARE * sum(map(_measure, documents)):
             cache_error = disk_cache.write_postings(corpus.project_id, documents, index.postings) or cache_error
-        return index, cache_error
+        index.cache_error = cache_error
+        return index
 
 
 def _cut(
@@ -203,9 +171,3 @@ def _cut(
 
 def _measure(document: SearchDocument) -> int:
     return sum(len(passage.text) for passage in document.passages)
-
-
-def count_changed_characters(old: SearchDocument | None, new: SearchDocument) -> int:
-    """How many characters of a document are in passages that the old one does not have."""
-    known = {passage.text for passage in old.passages} if old is not None else set()
-    return sum(len(passage.text) for passage in new.passages if passage.text not in known)

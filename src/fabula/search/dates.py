@@ -10,57 +10,31 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, timedelta
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            *("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug"),
-            *("september sep sept", "october oct", "november nov", "december dec"),
-        ),
-        1,
-    )
-    for name in names.split()
-}
-_DAYS = {
-    name: number
-    for number, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-}
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
-_NUMBERS = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "couple of": 2,
-    "three": 3,
-    "few": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "两": 2,
-}
-_UNITS = {
-    "day": 1,
-    "week": 7,
-    "month": 30,
-    "year": 365,
-    "天": 1,
-    "周": 7,
-    "星期": 7,
-    "个星期": 7,
-    "个月": 30,
-    "年": 365,
-}
+
+class _DateWords(Struct, frozen=True):
+    """The words of `dates.json`, in both languages."""
+
+    months: list[str]  # names of each month, with spaces between them
+    weekdays: list[str]
+    seasons: dict[str, int]  # the month in which each begins
+    numbers: dict[str, int]
+    unit_days: dict[str, int]
+    day_words: dict[str, int]  # days from today
+    steps: dict[str, int]  # periods from the present one
+    periods: dict[str, str]  # English names
+
+
+_WORDS = msgspec.json.decode(Path(__file__).with_name("dates.json").read_bytes(), type=_DateWords)
+_MONTHS = {name: number for number, names in enumerate(_WORDS.months, 1) for name in names.split()}
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _HAN = "零一二三四五六七八九十"
+_SEASON_DAYS = 92
 
 _ISO = re.compile(rf"(?P<y>{_YEAR})[-/.](?P<m>\d\d?)(?:[-/.](?P<d>\d\d?))?")
 _DAY_FIRST = re.compile(
@@ -79,25 +53,12 @@ _AGO = re.compile(
 )
 _AGO_ZH = re.compile(r"(?P<n>\d{1,3}|[一两二三四五六七八九十])(?P<u>天|周|个?星期|个月|年)(?:以?前|之前)")
 _LAST = re.compile(
-    rf"\b(?P<w>last|this|next) (?P<u>week|weekend|month|year|{'|'.join(_DAYS)}|spring|summer|autumn|fall|winter)\b",
+    r"\b(?P<w>last|this|next) "
+    rf"(?P<u>week|weekend|month|year|{'|'.join(_WORDS.weekdays)}|spring|summer|autumn|fall|winter)\b",
     re.IGNORECASE,
 )
 _LAST_ZH = re.compile(r"(?P<w>上个?|这个?|本|下个?|去|今|明)(?P<u>周末?|星期|月|年)(?P<s>[春夏秋冬])?")
-_DAY_WORDS = {
-    "the day before yesterday": -2,
-    "the day before": -1,
-    "yesterday": -1,
-    "last night": -1,
-    "today": 0,
-    "tonight": 0,
-    "tomorrow": 1,
-    "前天": -2,
-    "昨天": -1,
-    "昨晚": -1,
-    "今天": 0,
-    "明天": 1,
-}
-_DAY_WORD = re.compile("|".join(_DAY_WORDS), re.IGNORECASE)
+_DAY_WORD = re.compile("|".join(_WORDS.day_words), re.IGNORECASE)
 
 
 class DateReference(Struct, frozen=True):
@@ -155,51 +116,41 @@ def _read_parts(match: re.Match[str]) -> DateReference | None:
 def _parse_number(text: str) -> int:
     if text.isdecimal():
         return int(text)
-    if text in _NUMBERS:
-        return _NUMBERS[text]
-    return (
-        sum(_HAN.index(character) for character in text) if text and all(character in _HAN for character in text) else 0
-    )
+    is_han = bool(text) and all(character in _HAN for character in text)
+    return _WORDS.numbers.get(text) or (sum(map(_HAN.index, text)) if is_han else 0)
 
 
 def _find_relative(text: str, now: date) -> Iterator[DateReference]:
     for match in _DAY_WORD.finditer(text):
-        yield _make_span(now + timedelta(days=_DAY_WORDS[match[0].lower()]), 1)
+        yield _make_span(now + timedelta(days=_WORDS.day_words[match[0].lower()]), 1)
     for match in (*_AGO.finditer(text), *_AGO_ZH.finditer(text)):
-        days = _UNITS[match["u"].lower()]
+        days = _WORDS.unit_days[match["u"].lower()]
         yield _make_span(now - timedelta(days=days * _parse_number(match["n"].lower()) + days // 2), days)
-    for match in _LAST.finditer(text):
-        yield _make_period(match["u"].lower(), {"last": -1, "this": 0, "next": 1}[match["w"].lower()], now)
-    for match in _LAST_ZH.finditer(text):
-        step = -1 if match["w"][0] in "上去" else 1 if match["w"][0] in "下明" else 0
-        unit = {"周": "week", "周末": "weekend", "星期": "week", "月": "month", "年": "year"}[match["u"]]
-        if match["s"]:
-            yield _make_season(_SEASONS[match["s"]], now.year + step)
+    for match in (*_LAST.finditer(text), *_LAST_ZH.finditer(text)):
+        step, unit, season = _WORDS.steps[match["w"].lower()], match["u"].lower(), match.groupdict().get("s")
+        if season:
+            yield _make_span(date(now.year + step, _WORDS.seasons[season], 1), _SEASON_DAYS)
         else:
-            yield _make_period(unit, step, now)
+            yield _make_period(_WORDS.periods.get(unit, unit), step, now)
 
 
 def _make_period(unit: str, step: int, now: date) -> DateReference:
     """All days of last week, this summer, next Monday and the like."""
-    monday = now - timedelta(days=now.weekday())
+    monday = now - timedelta(days=now.weekday()) + timedelta(days=7 * step)
     if unit == "week":
-        return _make_span(monday + timedelta(days=7 * step), 7)
+        return _make_span(monday, 7)
     if unit == "weekend":
-        return _make_span(monday + timedelta(days=7 * step + 5), 2)
+        return _make_span(monday + timedelta(days=5), 2)
     if unit == "month":
         months = now.year * 12 + now.month - 1 + step
         return DateReference(months // 12, months % 12 + 1)
     if unit == "year":
         return DateReference(now.year + step)
-    if unit in _DAYS:
-        return _make_span(monday + timedelta(days=_DAYS[unit] + (7 * step if step else 0)), 1)
-    month = _SEASONS[unit]
-    has_ended = now >= date(now.year, month, 1) + timedelta(days=92)
-    return _make_season(month, now.year + (step if not has_ended else step + 1) if step < 0 else now.year + step)
-
-
-def _make_season(month: int, year: int) -> DateReference:
-    return _make_span(date(year, month, 1), 92)
+    if unit in _WORDS.weekdays:
+        return _make_span(monday + timedelta(days=_WORDS.weekdays.index(unit)), 1)
+    month = _WORDS.seasons[unit]
+    has_ended = now >= date(now.year, month, 1) + timedelta(days=_SEASON_DAYS)
+    return _make_span(date(now.year + step + (step < 0 and has_ended), month, 1), _SEASON_DAYS)
 
 
 def _make_span(first: date, days: int) -> DateReference:

@@ -6,7 +6,7 @@ that the prompt shows anyway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from fabula.core.fragment import Visibility
 from fabula.core.story import Perspective, Position, Timeline, Vantage
-from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex
+from fabula.search.corpus import CONVERSATION_PREFIX
+from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
 
 _SIGNATURE_BITS = 1024
@@ -65,7 +66,7 @@ def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> V
     return Visibility(passage.source, since, known_to=known_to)
 
 
-def make_search_mask(built: BuiltIndex, scope: SearchScope) -> Mask:
+def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
     """Which passages are worth ranking: not those that the gate would stop or that the prompt shows anyway."""
     vantage, here = scope.vantage, scope.vantage.position
     key = (
@@ -76,38 +77,38 @@ def make_search_mask(built: BuiltIndex, scope: SearchScope) -> Mask:
         scope.speaker_id,
         scope.timeline.entries,
     )
-    mask = built.masks.get(key)
+    mask = index.masks.get(key)
     if mask is None:
-        if len(built.masks) >= _MAX_MASKS:
-            built.masks.clear()
-        mask = built.masks[key] = _mask_documents(built, scope)
-    firsts = built.index.first_passages
+        if len(index.masks) >= _MAX_MASKS:
+            index.masks.clear()
+        mask = index.masks[key] = _mask_documents(index, scope)
+    firsts = index.first_passages
     conversation = firsts.get(CONVERSATION_PREFIX + scope.conversation_id) if scope.shown_messages else None
     if here is None and conversation is None:
         return mask
     mask = mask.copy()
     if conversation is not None:
-        last = conversation + len(built.document_of(conversation).passages)
+        last = conversation + len(index.document_of(conversation).passages)
         mask[max(last - scope.shown_messages, conversation) : last] = False
     limits = [scope.shown_from] if vantage.perspective is Perspective.AUTHOR else [here, scope.shown_from]
     for position in limits:
         first = firsts.get(position.document) if position is not None else None
         if position is not None and first is not None:
-            last = first + len(built.cut_texts[position.document][1].passages)
-            mask[first:last] &= built.passage_ends[first:last] <= position.offset
+            last = first + len(index.by_id[position.document].passages)
+            mask[first:last] &= index.passage_ends[first:last] <= position.offset
     return mask
 
 
-def _mask_documents(built: BuiltIndex, scope: SearchScope) -> Mask:
+def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     """The mask that all positions in one document share."""
-    documents = built.index.documents
+    documents = index.documents
     if scope.vantage.perspective is Perspective.AUTHOR:
-        return np.ones(len(built.index.passages), np.bool_)
-    mask = np.repeat(np.array([_is_reached(document, scope) for document in documents], np.bool_), built.passage_counts)
+        return np.ones(len(index.passages), np.bool_)
+    mask = np.repeat(np.array([_is_reached(document, scope) for document in documents], np.bool_), index.passage_counts)
     for document in documents:
         if document.id.startswith(CONVERSATION_PREFIX):
             visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
-            first = built.index.first_passages[document.id]
+            first = index.first_passages[document.id]
             mask[first : first + len(visibilities)] = [
                 visibility.since is None and (visibility.known_to is None or scope.viewer in visibility.known_to)
                 for visibility in visibilities
@@ -124,22 +125,22 @@ def _is_reached(document: SearchDocument, scope: SearchScope) -> bool:
 
 
 def find_passages(
-    built: BuiltIndex,
+    index: SearchIndex,
     query: Query,
     mask: Mask | None,
     limit: int,
     semantic_scores: NDArray[np.float32] | None = None,
 ) -> list[SearchHit]:
     """The best passages, best first, without near duplicates; `mask` says which passages are searched."""
-    hits = built.index.search(query, limit=limit + limit // 4, allowed=mask, semantic_scores=semantic_scores)
-    return drop_near_duplicates(built, hits)[:limit]
+    hits = index.search(query, limit=limit + limit // 4, allowed=mask, semantic_scores=semantic_scores)
+    return drop_near_duplicates(index, hits)[:limit]
 
 
-def drop_near_duplicates(built: BuiltIndex, hits: Sequence[SearchHit]) -> list[SearchHit]:
+def drop_near_duplicates(index: SearchIndex, hits: Sequence[SearchHit]) -> list[SearchHit]:
     """The hits without those that are nearly the same as a better one."""
     if len(hits) < 2:
         return list(hits)
-    signatures = np.concatenate([_get_signature(built, hit.passage_number) for hit in hits]).reshape(len(hits), -1)
+    signatures = np.concatenate([_get_signature(index, hit.passage_number) for hit in hits]).reshape(len(hits), -1)
     limits = _MAX_DIFFERENCE * np.bitwise_count(signatures).sum(axis=1)
     # Folded signatures differ in no more bits than whole ones, and mostly in enough.
     folded = np.bitwise_xor.reduce(signatures, axis=1)
@@ -153,19 +154,11 @@ def drop_near_duplicates(built: BuiltIndex, hits: Sequence[SearchHit]) -> list[S
     return [hits[number] for number in kept]
 
 
-def read_passage_words(built: BuiltIndex, number: int) -> Mapping[int, str]:
-    """The words of a passage by the numbers of their terms, cached."""
-    words = built.passage_words.get(number)
-    if words is None:
-        words = built.passage_words[number] = built.index.read_words(number)
-    return words
-
-
-def _get_signature(built: BuiltIndex, number: int) -> NDArray[np.uint64]:
+def _get_signature(index: SearchIndex, number: int) -> NDArray[np.uint64]:
     """A bit set of a passage's words, or of its pairs of characters where it has no spaces, cached."""
-    signature = built.signatures.get(number)
+    signature = index.signatures.get(number)
     if signature is None:
-        text = built.index.passages[number].text.lower()
+        text = index.passages[number].text.lower()
         pieces = text.split()
         if _MAX_WORD * len(pieces) < len(text):
             pieces = [text[at : at + 2] for at in range(len(text))]
@@ -173,5 +166,5 @@ def _get_signature(built: BuiltIndex, number: int) -> NDArray[np.uint64]:
         for piece in pieces:
             bits |= 1 << (crc32(piece.encode()) % _SIGNATURE_BITS)
         data = bits.to_bytes(_SIGNATURE_BITS // 8, "little")
-        signature = built.signatures[number] = np.frombuffer(data, np.uint64)
+        signature = index.signatures[number] = np.frombuffer(data, np.uint64)
     return signature

@@ -17,11 +17,11 @@ import numpy as np
 from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
 from fabula.search.index.passage_table import Numbers, PassageTable
 from fabula.search.model import Query
+from fabula.search.ranking import score_terms
 from fabula.text.terms import count_shared_terms
 
 MAX_WORDS = 24  # of a page that are looked up, and twice as many single characters
 RARITY_POWER = 1.5
-K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a passage's length
 NAME_WEIGHT = 0.5  # of the terms of a name
 _COUNT_WEIGHTS = np.sqrt(np.arange(4, dtype=np.float32))  # of a term that occurs 0 to 3 times in the query
 _NO_TERMS: WeightedNumbers = np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -82,7 +82,4 @@ def _score_terms(index: InvertedIndex, table: PassageTable, numbers: Integers, w
     rarity = np.log(1 + (table.size - passages + 0.5) / (passages + 0.5)) ** RARITY_POWER
     worth = np.where(passages > 0, weights * rarity, 0.0)
     best = np.lexsort((numbers, -worth))[:limit]
-    rows, holders, counts = index.find_postings(numbers[best])
-    norm = K1 * (1 - B + B * table.relative_length[holders])
-    scores = worth[best][rows] * counts / (counts + norm)
-    return np.bincount(holders, scores, table.size).astype(np.float32)
+    return score_terms(index, table, numbers[best], worth[best])

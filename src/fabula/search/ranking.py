@@ -4,19 +4,27 @@ Terms count as in BM25, with three additions. A passage shares in the terms of i
 repeats the words of its question. A document that holds much of the query lifts all its passages. The speaker and the
 date count where the query names a person or a date. Semantic scores, where there are any, are put on the same scale
 and added.
+
+The time of a search depends on how many terms are looked up, so their number is limited: of a long query only the
+rarest terms count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.search.dates import DateReference
-from fabula.search.index.inverted_index import InvertedIndex
+from fabula.search.dates import DateReference, find_date_references
+from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
 from fabula.search.index.passage_table import NEIGHBOUR_SHARES, Numbers, PassageTable, share_with_neighbours
 from fabula.search.model import Query, SearchHit
-from fabula.search.page_query import score_page_query
-from fabula.search.query_terms import QueryTerms, WeightedTerms, make_query_terms
+from fabula.text.terms import EXACT_PREFIX, count_terms, is_shared_term, is_single_character
 
 K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a passage's length
 DOCUMENT_B = 0.75  # the same for a document's length
@@ -28,40 +36,20 @@ DATE_WEIGHT = 1.4
 QUESTION_PENALTY = 0.3  # of a passage that ends with a question, but never more than half of its score
 SEMANTIC_WEIGHT = 0.45
 REPEAT_PENALTY = 0.05  # the power by which further passages of one document count less
-NEAR_WEIGHT, NEAR_REACH = 0.3, 40.0  # of passages beside `near_passage`, and over how many passages that fades
 DAYS_AFTER = 7  # days after a date in which it is still spoken of
+MAX_CHARACTERS = 12_000  # of a query part that are read, half from its beginning and half from its end
+MAX_TERMS = 32  # of one sort that are looked up,
+MAX_CELLS = 1_000_000  # or fewer where there are very many passages
+MAX_DATE_CHARACTERS = 400  # of a query part in which dates are looked for
+MAX_DATES = 4
+NAME_WEIGHT = 0.5  # added to a term that is part of a name
+_SHARED_REACH = 5  # passages among which a shared term is spread
+_MIN_SPEAKER_TERM = 3  # letters of a term by which a speaker is recognised
 
 
-def rank_passages(
-    index: InvertedIndex,
-    table: PassageTable,
-    query: Query,
-    *,
-    limit: int,
-    allowed: NDArray[np.bool_] | None = None,
-    semantic_scores: Numbers | None = None,
-    near_passage: int | None = None,
-) -> list[SearchHit]:
-    """The best of the allowed passages, best first, with scores from 0 to 1."""
-    if not table.size or limit <= 0:
-        return []
-    if query.is_page:
-        scores = score_page_query(index, table, query)
-    else:
-        terms = make_query_terms(index, query, table.slot_count, with_dates=table.has_dates)
-        scores = score_by_words(index, table, terms)
-    if semantic_scores is not None:
-        scores = _add_semantic_scores(table, scores, semantic_scores)
-    if near_passage is not None:
-        distance = np.abs(np.arange(table.size) - near_passage)
-        scores += np.where(scores > 0, NEAR_WEIGHT * np.exp(-distance / NEAR_REACH), 0.0)
-    if allowed is not None:
-        scores = np.where(allowed, scores, 0.0)
-    return _choose_best(table, scores, limit)
-
-
-def score_by_words(index: InvertedIndex, table: PassageTable, terms: QueryTerms) -> Numbers:
+def score_question(index: InvertedIndex, table: PassageTable, query: Query) -> Numbers:
     """The score of each passage by its terms, its speaker and its date; 0 where nothing matches."""
+    terms = _make_query_terms(index, query, table.slot_count, with_dates=table.has_dates)
     scores = _score_shared(index, table, terms.shared)
     scores += EXACT_WEIGHT * _score_own(index, table, terms.exact)
     scores += CHARACTER_WEIGHT * _score_own(index, table, terms.characters)
@@ -81,23 +69,24 @@ def _rarity(passages: NDArray[np.int64] | int, size: int) -> NDArray[np.float32]
     return np.log(1 + (size - passages + 0.5) / (np.asarray(passages) + 0.5)).astype(np.float32)
 
 
-def _score_shared(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+def _score_shared(index: InvertedIndex, table: PassageTable, terms: WeightedNumbers) -> Numbers:
     """The score of the terms that a passage and its neighbours hold together."""
-    if not len(terms.numbers):
+    numbers, weights = terms
+    if not len(numbers):
         return np.zeros(table.size, np.float32)
-    rows, passages, counts = index.find_postings(terms.numbers)
+    rows, passages, counts = index.find_postings(numbers)
     own = rows * table.slot_count + table.slots[passages]
     cells, shares = [own], [counts]
     for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
         cells += [own - distance, own + distance]
         shares += [share * counts, share * counts]
-    cell, count = _sum_cells(np.concatenate(cells), np.concatenate(shares), len(terms.weights) * table.slot_count)
+    cell, count = _sum_cells(np.concatenate(cells), np.concatenate(shares), len(weights) * table.slot_count)
     row, slot = np.divmod(cell, table.slot_count)
     is_passage = table.passage_at_slot[slot] >= 0
     row, passage, count = row[is_passage], table.passage_at_slot[slot[is_passage]], count[is_passage]
-    rarity = _rarity(np.bincount(row, minlength=len(terms.weights)), table.size)
+    rarity = _rarity(np.bincount(row, minlength=len(weights)), table.size)
     norm = _length_norm(table.relative_length[passage], B)
-    scores = ((K1 + 1) * terms.weights * rarity)[row] * count / (count + norm)
+    scores = ((K1 + 1) * weights * rarity)[row] * count / (count + norm)
     return np.bincount(passage, scores, table.size).astype(np.float32)
 
 
@@ -116,28 +105,33 @@ def _length_norm(length: Numbers, b: float) -> Numbers:
     return np.float32(K1) * (np.float32(1 - b) + np.float32(b) * length)
 
 
-def _score_own(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+def _score_own(index: InvertedIndex, table: PassageTable, terms: WeightedNumbers) -> Numbers:
     """The score of the terms that a passage holds itself."""
-    if not len(terms.numbers):
+    numbers, weights = terms
+    if not len(numbers):
         return np.zeros(table.size, np.float32)
-    rows, passages, counts = index.find_postings(terms.numbers)
-    rarity = _rarity(index.count_passages(terms.numbers), table.size)
-    norm = _length_norm(table.relative_length[passages], B)
-    scores = ((K1 + 1) * terms.weights * rarity)[rows] * counts / (counts + norm)
+    rarity = _rarity(index.count_passages(numbers), table.size)
+    return score_terms(index, table, numbers, (K1 + 1) * weights * rarity)
+
+
+def score_terms(index: InvertedIndex, table: PassageTable, numbers: Integers, worth: NDArray[Any]) -> Numbers:
+    """The sum of what the terms of each passage are worth, as in BM25."""
+    rows, passages, counts = index.find_postings(numbers)
+    scores = worth[rows] * counts / (counts + _length_norm(table.relative_length[passages], B))
     return np.bincount(passages, scores, table.size).astype(np.float32)
 
 
-def _score_documents(index: InvertedIndex, table: PassageTable, terms: WeightedTerms) -> Numbers:
+def _score_documents(index: InvertedIndex, table: PassageTable, terms: WeightedNumbers) -> Numbers:
     """The score of whole documents."""
-    size = len(table.document_length)
-    if not len(terms.numbers):
+    (numbers, weights), size = terms, len(table.document_length)
+    if not len(numbers):
         return np.zeros(size, np.float32)
-    rows, passages, counts = index.find_postings(terms.numbers)
-    cells = np.bincount(rows * size + table.documents[passages], counts, len(terms.numbers) * size)
-    count = cells.reshape(len(terms.numbers), size)
+    rows, passages, counts = index.find_postings(numbers)
+    cells = np.bincount(rows * size + table.documents[passages], counts, len(numbers) * size)
+    count = cells.reshape(len(numbers), size)
     rarity = _rarity(np.count_nonzero(count, axis=1), size)
     saturation = count / (count + _length_norm(table.document_length, DOCUMENT_B))
-    return np.asarray(((K1 + 1) * terms.weights * rarity) @ saturation, np.float32)
+    return np.asarray(((K1 + 1) * weights * rarity) @ saturation, np.float32)
 
 
 def _score_date(table: PassageTable, date: DateReference) -> Numbers:
@@ -169,7 +163,7 @@ def _score_mask(mask: NDArray[np.bool_]) -> Numbers:
     return mask * np.float32(_rarity(int(mask.sum()), len(mask)))
 
 
-def _add_semantic_scores(table: PassageTable, scores: Numbers, semantic_scores: Numbers) -> Numbers:
+def add_semantic_scores(table: PassageTable, scores: Numbers, semantic_scores: Numbers) -> Numbers:
     """Both scores on one scale; a passage without a vector counts as neither near nor far."""
     row = np.zeros(table.slot_count, np.float32)
     is_known = semantic_scores != 0
@@ -184,7 +178,7 @@ def _standardise(scores: Numbers) -> Numbers:
     return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
 
 
-def _choose_best(table: PassageTable, scores: Numbers, limit: int) -> list[SearchHit]:
+def choose_best(table: PassageTable, scores: Numbers, limit: int) -> list[SearchHit]:
     """The best passages, where each further passage of one document counts a little less."""
     candidates = min(2 * limit + 20, table.size)
     is_partial = candidates < table.size
@@ -207,3 +201,79 @@ def _count_repeats(documents: NDArray[np.int32]) -> NDArray[np.float64]:
     counts = np.empty(len(documents))
     counts[grouped] = np.arange(1, len(documents) + 1) - first
     return counts
+
+
+class _QueryTerms(Struct, frozen=True, eq=False):
+    """The terms of a query by their sort, and its dates."""
+
+    shared: WeightedNumbers
+    exact: WeightedNumbers
+    characters: WeightedNumbers
+    weights: Mapping[str, float]  # of all shared terms of the query
+    dates: list[DateReference]
+
+    def weigh_speaker(self, name: str) -> float:
+        """How much the query is about the speaker with this name."""
+        return max((self.weights[term] for term in _split_speaker_name(name) if term in self.weights), default=0.0)
+
+
+def _make_query_terms(index: InvertedIndex, query: Query, slot_count: int, *, with_dates: bool = True) -> _QueryTerms:
+    """The terms of a query that are worth looking up in a passage table with so many slots."""
+    top = max((weight for _, weight in query.parts), default=0.0)
+    weights: dict[str, float] = {}
+    dates: list[DateReference] = []
+    for part, weight in query.parts:
+        if weight > 0:
+            text = _cut_middle(part)
+            for term, count in count_terms(text).items():
+                weights[term] = weights.get(term, 0.0) + weight / top * sqrt(min(count, 3))
+            if with_dates and weight == top and not query.is_page:
+                dates.extend(find_date_references(text[:MAX_DATE_CHARACTERS], query.now))
+    for name in query.names:
+        for term in count_terms(name[:200]):
+            weights[term] = weights.get(term, 0.0) + NAME_WEIGHT
+    limit = max(min(MAX_TERMS, MAX_CELLS // max(slot_count, 1)), 4)
+    shared_weights: dict[str, float] = {}
+    shared: list[tuple[int, float]] = []
+    exact: list[tuple[int, float]] = []
+    characters: list[tuple[int, float]] = []
+    for term, weight in weights.items():
+        if term[0] == EXACT_PREFIX:
+            numbers = exact
+        elif is_single_character(term):
+            numbers = characters
+        else:
+            numbers = shared
+            shared_weights[term] = weight
+        if term in index.term_numbers:
+            numbers.append((index.term_numbers[term], weight))
+    return _QueryTerms(
+        _choose_rarest(index, shared, limit, slot_count),
+        _choose_rarest(index, exact, limit, slot_count),
+        _choose_rarest(index, characters, 2 * limit, slot_count),
+        shared_weights,
+        dates[:MAX_DATES],
+    )
+
+
+def _cut_middle(text: str) -> str:
+    half = MAX_CHARACTERS // 2
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:half]}\n{text[-half:]}"
+
+
+def _choose_rarest(
+    index: InvertedIndex, terms: Sequence[tuple[int, float]], limit: int, slot_count: int
+) -> WeightedNumbers:
+    """The most telling terms, by their weight and by how few passages hold them."""
+    numbers = np.array([number for number, _ in terms], np.int32)
+    weights = np.array([weight for _, weight in terms], np.float32)
+    passages = index.count_passages(numbers)
+    worth = np.where(passages, weights * np.log1p(slot_count / np.maximum(_SHARED_REACH * passages, 1)), 0.0)
+    best = np.sort(np.lexsort((numbers, -worth))[: min(limit, int(np.count_nonzero(passages)))])
+    return numbers[best], weights[best]
+
+
+@lru_cache(maxsize=4096)
+def _split_speaker_name(name: str) -> tuple[str, ...]:
+    shared = [term for term in count_terms(name) if is_shared_term(term)]
+    return tuple(term for term in shared if not term.isascii() or len(term) >= _MIN_SPEAKER_TERM)

@@ -11,17 +11,17 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment, Layer, LazyText
+from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import ENGLISH, Message, join_names, message
 from fabula.core.relevance import PASSAGE, score_in_range
-from fabula.core.view import Language, View
-from fabula.search.corpus import CONVERSATION_PREFIX, BuiltIndex, Corpus
+from fabula.core.view import View
+from fabula.search.corpus import CONVERSATION_PREFIX, Corpus
 from fabula.search.dates import parse_day
 from fabula.search.embeddings.choice import EmbeddingChoice, EmbeddingStatus
 from fabula.search.find import (
@@ -30,8 +30,8 @@ from fabula.search.find import (
     find_passages,
     find_visibility,
     make_search_mask,
-    read_passage_words,
 )
+from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
 from fabula.search.query import make_query
 
@@ -49,28 +49,10 @@ _MAX_WORDS = 4  # named as the reason
 _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
 
-FindNames = Callable[[SourceRequest, View], Sequence[str]]
+_BESIDE = message("is next to a passage that was found")
+_ONLY_WORDS = message("passages could not be compared by meaning; search goes by words alone")
 
-_PHRASES: dict[Language, dict[str, str]] = {
-    "en": {
-        "document": "[From {title}] ",
-        "talk": "[Said before, {title}] ",
-        "making": "the search index is being made ({percent} % done); until then no passages are found",
-        "cache": "the search cache could not be used ({why}); the index was made without it",
-        "dense": "passages could not be compared by meaning; search goes by words alone",
-        "because": "shares {words} with what is near",
-        "beside": "stands beside a passage that was found",
-    },
-    "zh": {
-        "document": "[{title}·原文] ",
-        "talk": "[先前的对话·{title}] ",
-        "making": "检索索引正在建立（已完成 {percent}%），在此之前没有检索结果",
-        "cache": "检索缓存无法使用（{why}），索引已另行建立",
-        "dense": "无法按语义比较原文，目前只按字词检索",
-        "because": "与此处同有 {words}",
-        "beside": "紧邻一段检索到的原文",
-    },
-}
+FindNames = Callable[[SourceRequest, View], Sequence[str]]
 
 
 def find_no_names(source_request: SourceRequest, view: View) -> Sequence[str]:
@@ -93,91 +75,95 @@ class SearchSource:
 
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """The best passages; between two selections, those of the last prompt and a clearly better one."""
-        built = self._get_index(source_request, view)
-        return () if built is None else self._select(built, source_request, view)
+        index = self._get_index(source_request, view)
+        return () if index is None else self._select(index, source_request, view)
 
-    def _select(self, built: BuiltIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
-        query, scope = self._make_query(built, source_request, view), make_search_scope(built, source_request, view)
+    def _select(self, index: SearchIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        query, scope = self._make_query(index, source_request, view), make_search_scope(index, source_request, view)
         if not query.parts:
             return
-        mask, tokens = make_search_mask(built, scope), int(source_request.token_shares[Layer.RETRIEVED] * LAYER_SHARE)
+        mask, tokens = make_search_mask(index, scope), int(source_request.token_shares[Layer.RETRIEVED] * LAYER_SHARE)
         limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
-        hits = find_passages(built, query, mask, limit, self._score_by_meaning(built, query, source_request, view))
-        for number, score, is_neighbour in _order_passages(built, hits, source_request, mask):
-            passage = built.index.passages[number]
+        hits = find_passages(index, query, mask, limit, self._score_by_meaning(index, query, source_request, view))
+        for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):
+            passage = index.passages[number]
             cost = source_request.tokenizer.count(passage.text)
             if cost <= tokens and not _is_in_window(passage, source_request):
                 tokens -= cost
-                reason = (
-                    _PHRASES[source_request.language]["beside"]
-                    if is_neighbour
-                    else _SharedWords(built, number, query, source_request.language)
-                )
-                yield _make_fragment(built, number, score, reason, source_request, scope)
+                reason = _BESIDE if is_neighbour else SharedWords(index=index, number=number, query=query)
+                yield _make_fragment(index, number, score, reason, source_request, scope)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
         """Near passages that were not offered, and why; messages of the own conversation are its source's business."""
         corpus = view.snapshot(Corpus)
-        built = corpus.get_index() if corpus is not None else None
-        if built is None:
+        index = corpus.get_index() if corpus is not None else None
+        if index is None:
             return
-        query = self._make_query(built, source_request, view)
+        query = self._make_query(index, source_request, view)
         if not query.parts:
             return
-        scope = make_search_scope(built, source_request, view)
+        scope = make_search_scope(index, source_request, view)
         offered = {fragment.source for fragment in self.fragments(source_request, view)}
-        mask, own = make_search_mask(built, scope), CONVERSATION_PREFIX + source_request.request.conversation_id
-        for hit in find_passages(built, query, None, MAX_OMITTED + len(offered)):
+        mask, own = make_search_mask(index, scope), CONVERSATION_PREFIX + source_request.request.conversation_id
+        for hit in find_passages(index, query, None, MAX_OMITTED + len(offered)):
             number = hit.passage_number
-            fragment = _make_fragment(built, number, hit.score, "", source_request, scope)
-            if fragment.source not in offered and built.document_of(number).id != own:
+            fragment = _make_fragment(index, number, hit.score, "", source_request, scope)
+            if fragment.source not in offered and index.document_of(number).id != own:
                 reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), ""
                 if reason in (None, Reason.NOT_REVEALED) and not mask[number]:
                     reason, detail = Reason.DUPLICATE, "editor:cursor-window"
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
                 yield Verdict(fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail)
 
-    def _make_query(self, built: BuiltIndex, source_request: SourceRequest, view: View) -> Query:
+    def _make_query(self, index: SearchIndex, source_request: SourceRequest, view: View) -> Query:
         """The query of a request; a failure to find names does not prevent the search."""
         try:
             names = self._find_names(source_request, view)
         except Exception as error:
             log.warning("names near the cursor could not be found: %s", type(error).__name__)
             names = ()
-        return make_query(source_request, names, _find_date(built, source_request))
+        return make_query(source_request, names, _find_date(index, source_request))
 
     def _score_by_meaning(
-        self, built: BuiltIndex, query: Query, source_request: SourceRequest, view: View
+        self, index: SearchIndex, query: Query, source_request: SourceRequest, view: View
     ) -> NDArray[np.float32] | None:
         """The semantic score of each passage; None where there are no vectors."""
         status = EmbeddingStatus() if self._embedding is None else self._embedding.resolve(view)
-        if status.warning:
-            source_request.warnings.append(status.warning)
+        if status.error is not None:
+            _warn(source_request, status.error.code, status.error.message)
         if status.search is None:
             return None
-        result = status.search.score_passages(source_request.request.project_id, built, query)
+        result = status.search.score_passages(source_request.request.project_id, index, query)
         if result.error:
-            sentence = _PHRASES[source_request.language]["dense"]
-            source_request.warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {sentence}")
+            _warn(source_request, Code.EMBEDDING_UNAVAILABLE, _ONLY_WORDS)
         return result.scores
 
     @staticmethod
-    def _get_index(source_request: SourceRequest, view: View) -> BuiltIndex | None:
+    def _get_index(source_request: SourceRequest, view: View) -> SearchIndex | None:
         corpus = view.snapshot(Corpus)
         if corpus is None or not (source_request.nearby or source_request.text_before_cursor):
             return None
-        built, phrases = corpus.get_index(), _PHRASES[source_request.language]
-        if built is None:
+        index = corpus.get_index()
+        if index is None:
             done, total = corpus.progress
-            sentence = phrases["making"].format(percent=100 * done // max(total, 1))
-            source_request.warnings.append(f"{Code.RETRIEVAL_NOT_READY.value}: {sentence}")
-        elif built.cache_error:
-            sentence = phrases["cache"].format(why=built.cache_error)
-            source_request.warnings.append(f"{Code.RETRIEVAL_CACHE.value}: {sentence}")
-        return built
+            sentence = message(
+                "the search index is being built ({percent} % done); until then no passages are found",
+                percent=100 * done // max(total, 1),
+            )
+            _warn(source_request, Code.RETRIEVAL_NOT_READY, sentence)
+        elif index.cache_error:
+            sentence = message(
+                "the search cache could not be used ({why}); the index was built without it", why=index.cache_error
+            )
+            _warn(source_request, Code.RETRIEVAL_CACHE, sentence)
+        return index
 
 
-def make_search_scope(built: BuiltIndex, source_request: SourceRequest, view: View) -> SearchScope:
+def _warn(source_request: SourceRequest, code: Code, sentence: Message) -> None:
+    source_request.warnings.append(f"{code.value}: {sentence.render(source_request.language)}")
+
+
+def make_search_scope(index: SearchIndex, source_request: SourceRequest, view: View) -> SearchScope:
     """The scope of a request."""
     request = source_request.request
     return SearchScope(
@@ -186,22 +172,22 @@ def make_search_scope(built: BuiltIndex, source_request: SourceRequest, view: Vi
         request.conversation_id,
         request.speaker_id,
         source_request.earliest_shown_position(),
-        _count_shown_messages(built, source_request),
+        _count_shown_messages(index, source_request),
     )
 
 
-def _find_conversation(built: BuiltIndex, conversation_id: str) -> int | None:
+def _find_conversation(index: SearchIndex, conversation_id: str) -> int | None:
     """The number of the first passage of a conversation."""
-    return built.index.first_passages.get(CONVERSATION_PREFIX + conversation_id) if conversation_id else None
+    return index.first_passages.get(CONVERSATION_PREFIX + conversation_id) if conversation_id else None
 
 
-def _count_shown_messages(built: BuiltIndex, source_request: SourceRequest) -> int:
+def _count_shown_messages(index: SearchIndex, source_request: SourceRequest) -> int:
     """How many of the latest messages the prompt shows, or could show where that is not decided yet."""
-    first, window = _find_conversation(built, source_request.request.conversation_id), source_request.history_window
+    first, window = _find_conversation(index, source_request.request.conversation_id), source_request.history_window
     if first is None or window.first_shown == "":
         return 0
-    passages = built.document_of(first).passages
-    first_shown = built.index.by_source.get(window.first_shown) if window.first_shown else None
+    passages = index.document_of(first).passages
+    first_shown = index.by_source.get(window.first_shown) if window.first_shown else None
     if first_shown is not None:
         return max(first + len(passages) - first_shown, 0)
     available = source_request.available_tokens
@@ -222,11 +208,11 @@ OrderedPassage = tuple[int, float, bool]
 
 
 def _order_passages(
-    built: BuiltIndex, hits: Sequence[SearchHit], source_request: SourceRequest, mask: NDArray[np.bool_]
+    index: SearchIndex, hits: Sequence[SearchHit], source_request: SourceRequest, mask: NDArray[np.bool_]
 ) -> list[OrderedPassage]:
     """Passages in the order in which they are offered."""
     scores = {hit.passage_number: hit.score for hit in hits}
-    by_source = built.index.by_source
+    by_source = index.by_source
     previous = [
         number
         for source in source_request.previously_included
@@ -236,32 +222,32 @@ def _order_passages(
         minimum = MIN_IMPROVEMENT * max(scores.get(number, 0.0) for number in previous)
         new = [hit.passage_number for hit in hits[:1] if hit.passage_number not in previous and hit.score > minimum]
         kept = [SearchHit(number, scores.get(number, 0.0)) for number in (*previous, *new)]
-        return [(hit.passage_number, hit.score, False) for hit in drop_near_duplicates(built, kept)]
+        return [(hit.passage_number, hit.score, False) for hit in drop_near_duplicates(index, kept)]
     rank = dict(scores)
     lowest = hits[-1].score if hits else 0.0  # a passage that was not found scores at most as much
     for number in previous:
         rank[number] = scores.get(number, lowest) * PREVIOUS_BONUS
     neighbours: set[int] = set()
     for hit in hits[:WITH_NEIGHBOURS]:
-        for number in built.index.find_neighbours(hit.passage_number):
+        for number in index.find_neighbours(hit.passage_number):
             if mask[number] and number not in rank:
                 neighbours.add(number)
                 rank[number] = scores[number] = NEIGHBOUR_SCORE * hit.score
     place = {number: at for at, number in enumerate(previous)}  # of equal ones, the latest included is dropped first
     ordered = sorted(rank, key=lambda number: (-rank[number], place.get(number, len(place)), number))
     selected = [SearchHit(number, scores.get(number, 0.0)) for number in ordered]
-    selected = drop_near_duplicates(built, selected) if previous else selected
+    selected = drop_near_duplicates(index, selected) if previous else selected
     return [(hit.passage_number, hit.score, hit.passage_number in neighbours) for hit in selected]
 
 
-def _find_date(built: BuiltIndex, source_request: SourceRequest) -> str:
+def _find_date(index: SearchIndex, source_request: SourceRequest) -> str:
     """The date of the request, from which "last summer" counts: that of the session, else of the latest message."""
     request = source_request.request
     date = next((value for _, value in sorted(request.session.items()) if parse_day(value)), "")
-    first = _find_conversation(built, request.conversation_id)
+    first = _find_conversation(index, request.conversation_id)
     if date or first is None:
         return date
-    return next((passage.at for passage in reversed(built.document_of(first).passages) if passage.at), "")
+    return next((passage.at for passage in reversed(index.document_of(first).passages) if passage.at), "")
 
 
 def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
@@ -270,40 +256,44 @@ def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
     return window is not None and window.paragraphs.text.find(passage.text, window.begin, window.end) >= 0
 
 
-class _SharedWords(Struct, frozen=True, eq=False):
-    """The reason why a passage was found: the names and words it shares with the query."""
+class SharedWords(Message, frozen=True, kw_only=True, eq=False):
+    """The reason why a passage was found: the names and words it shares with the query, looked up when it is shown."""
 
-    built: BuiltIndex
+    template: str = ""
+    index: SearchIndex
     number: int
     query: Query
-    language: Language
 
-    def __str__(self) -> str:
-        index, words = self.built.index, read_passage_words(self.built, self.number)
+    def render(self, language: str = ENGLISH) -> str:
+        """Return the sentence; empty where no word is shared."""
+        index, words = self.index, self.index.read_words(self.number)
         text, query_words = index.passages[self.number].text, index.find_query_words(self.query)
         common = sorted([words[number] for number in query_words.intersection(words)])
         shared = [name for name in self.query.names if name in text] + sorted(common, key=len, reverse=True)
         shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_MAX_WORDS]
-        return _PHRASES[self.language]["because"].format(words=", ".join(shown)) if shown else ""
+        return message("shares {words} with the text nearby", words=join_names(shown)).render(language) if shown else ""
 
 
 def _make_fragment(
-    built: BuiltIndex,
+    index: SearchIndex,
     number: int,
     score: float,
-    reason: str | LazyText,
+    reason: str | Message,
     source_request: SourceRequest,
     scope: SearchScope,
 ) -> Fragment:
-    passage, document_id = built.index.passages[number], built.document_of(number).id
+    passage, document_id = index.passages[number], index.document_of(number).id
     visibility, language = find_visibility(passage, document_id, scope), source_request.language
-    rendered = built.rendered_passages.get((number, language))
+    rendered = index.rendered_passages.get((number, language))
     if rendered is None:
-        kind = "talk" if document_id.startswith(CONVERSATION_PREFIX) else "document"
         title = passage.title or document_id
-        text = _PHRASES[language][kind].format(title=title) + passage.text
+        if document_id.startswith(CONVERSATION_PREFIX):
+            mark = message("[Said before, {title}] ", title=title)
+        else:
+            mark = message("[From {title}] ", title=title)
+        text = mark.render(language) + passage.text
         rendered = text, f"{title}: {passage.text[:_TITLE_CHARACTERS].strip()}…"
-        built.rendered_passages[number, language] = rendered
+        index.rendered_passages[number, language] = rendered
     return Fragment(
         source=passage.source,
         layer=Layer.RETRIEVED,

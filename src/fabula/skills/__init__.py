@@ -1,18 +1,43 @@
 """Skills: tasks for the model, read from files and rendered into prompts, and the judge of their answers."""
 
-from fabula.skills.files import Skills, load_built_in, parse_skill
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fabula.skills.files import Skills, load_built_in, parse_skill, read_folder
 from fabula.skills.model import AnswerAction, GenerationSettings, JudgeFinding, Skill, resolve_target
+from fabula.skills.project_skills import load_folder_skills, load_project_skills, load_user_skills
 from fabula.skills.source import SkillSource, find_skill
+
+if TYPE_CHECKING:
+    from fabula.skills.judge import JudgePolicy, JudgeVerdict, check_by_program, find_violations, format_complaint
 
 __all__ = [
     "AnswerAction",
     "GenerationSettings",
     "JudgeFinding",
+    "JudgePolicy",
+    "JudgeVerdict",
     "Skill",
     "SkillSource",
     "Skills",
+    "check_by_program",
     "find_skill",
+    "find_violations",
+    "format_complaint",
     "load_built_in",
+    "load_folder_skills",
+    "load_project_skills",
+    "load_user_skills",
     "parse_skill",
+    "read_folder",
     "resolve_target",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the judge when it is first used: its patterns take time to compile."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("fabula.skills.judge"), name)

@@ -11,69 +11,41 @@ believed, and one in the future do not count. The last statement wins.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from fabula.codex import Codex, Entry
+from fabula.core.messages import Message, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language, View
 from fabula.skills.model import JudgeFinding
 from fabula.text.names.unknown import find_unknown_names
 
-_SPEECH_EN = (
-    r"says?|said|asks?|asked|answers?|answered|replie[sd]|whispers?|whispered|shouts?|shouted|cries|cried|murmurs?|"
-    r"murmured|calls?|called|adds?|added|begins?|began|mutters?|muttered|laughs?|laughed"
-)
-_SPEECH_ZH = (
-    r"(?:低声|轻声|高声|大声|冷冷地|笑着|忽然|又|便|也|接着)?"
-    r"(?:说道|问道|答道|喊道|叫道|笑道|说(?![服法明])|道(?![理路德具歉士观教家别])|问(?![题候世号])|答(?![案卷])|喊)"
-)
 
-_CLAUSE_ENDS: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"[.!?;\n]+"),
-    "zh": re.compile(r"[。！？；，、,.!?;\n]+"),
-}
+class _Patterns(Struct, frozen=True):
+    """Parts of regular expressions for one language, as `continuity.toml` has them."""
 
-_DOUBT: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:believ\w*|thought|thinks?|presum\w*|suppos\w*|pretend\w*|feign\w*|faked?|rumou?r\w*|said to|dream\w*|"
-        r"fears?|feared|if|unless|as though|would|will|shall|may|might|could|wish\w*|hopes?|nearly|almost|not|never|"
-        r"nobody|no one)\b|n['’]t\b",
-        re.IGNORECASE,
-    ),
-    "zh": re.compile(
-        r"以为|据说|传说|谎称|假装|诈死|如果|要是|倘若|假如|若是|梦见|梦到|险些|差点|几乎|没|未|不|怕|将会|会"
-    ),
-}
-_ALIVE: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:alive|survived?|came back|returned from the dead|was not dead|had not died)\b", re.IGNORECASE
-    ),
-    "zh": re.compile(r"还活着|没有死|没死|并未死|未死|生还|复活"),
-}
+    speech: str
+    clause_end: str
+    doubt: str
+    alive: str
+    dead: str
+    adverbs: str = ""
+    circumstance: str = ""
+    pronouns: str = ""
+    relatives: str = ""
+    opening: str = ""
 
-_ADVERBS_EN = r"(?:(?:has|had|have|later|then|finally|long|now|already|also|eventually|soon|once|since|both)\s+)*"
-_DEAD_EN = (
-    r"killed|murdered|hanged|drowned|executed|beheaded|slain|shot dead|dead(?!\s+(?:tired|set|sure|certain|calm))"
-)
-_CIRCUMSTANCE_EN = r"(?=\s*(?:$|[,:)—–-]|(?:in|at|off|on|during|when|while|with|near|that|last|there)\b))"
-_PRONOUNS_ZH = r"他|她|它|其"
-_RELATIVES_ZH = "的父母妻夫儿女兄弟姐妹叔伯爷奶师友狗马人主王帝君敌们"
-_OPENING_ZH = (
-    r"(?:后来|最后|最终|终于|不久|随后|此后|已经|早已|已|早|于是)*(?:(?:在|于|因|被|当|那)[^{relatives}]{{0,10}})?"
-)
-_DEAD_ZH = r"死了|已死|死去|死于|去世|身亡|病逝|病死|被杀(?!手)|遇害|自尽|战死|溺亡|淹死|咽气|逝世|丧生|死亡|亡故"
 
-_MESSAGES: dict[Language, dict[str, str]] = {
-    "en": {
-        "dead_speaks": "{name} speaks here, and is dead at this point of the story.",
-        "unknown_name": "“{name}” is named here, and no entry of the codex goes by that name.",
-    },
-    "zh": {
-        "dead_speaks": "{name}在此说话，而故事此刻其人已死。",
-        "unknown_name": "此处出现“{name}”，而设定集中没有叫这个名字的条目。",
-    },
-}
+@lru_cache(maxsize=1)
+def _load_patterns() -> dict[Language, _Patterns]:
+    text = Path(__file__).with_name("continuity.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[Language, _Patterns])
 
 
 def find_continuity_problems(
@@ -106,10 +78,11 @@ def states_death(
 ) -> bool:
     """Whether a person is dead after a text about them; the present tense counts only if the text is narration."""
     dead, pattern = was_dead, _death_pattern(tuple(names), language, is_narration)
-    for clause in _CLAUSE_ENDS[language].split(text):
-        if pattern.search(clause) and not _DOUBT[language].search(clause):
+    parts = _load_patterns()[language]
+    for clause in re.split(parts.clause_end, text):
+        if pattern.search(clause) and not re.search(parts.doubt, clause, re.IGNORECASE):
             dead = True
-        elif _ALIVE[language].search(clause):
+        elif re.search(parts.alive, clause, re.IGNORECASE):
             dead = False
     return dead
 
@@ -117,8 +90,9 @@ def states_death(
 def _find_dead_speakers(
     text: str, codex: Codex, timeline: Timeline, position: Position | None, language: Language
 ) -> Iterator[JudgeFinding]:
-    verb_after = re.compile(_SPEECH_ZH if language == "zh" else rf"\s+(?:{_SPEECH_EN})\b")
-    verb_before = re.compile(rf"\b(?:{_SPEECH_EN})\s+$") if language == "en" else None
+    speech = _load_patterns()[language].speech
+    verb_after = re.compile(speech if language == "zh" else rf"\s+(?:{speech})\b")
+    verb_before = re.compile(rf"\b(?:{speech})\s+$") if language == "en" else None
     for hit in codex.name_matcher.find(text):
         entry = codex.by_id[hit.owner]
         if entry.type != "character":
@@ -127,24 +101,28 @@ def _find_dead_speakers(
             verb_before is not None and verb_before.search(text, max(0, hit.start - 20), hit.start) is not None
         )
         if speaks and is_dead_at(entry, timeline, position, language):
-            yield _make_finding("dead_speaks", entry.name, hit.start, hit.end, text, language)
+            sentence = message("{name} speaks here, but is dead at this point of the story.", name=entry.name)
+            yield _make_finding(sentence, hit.start, hit.end, text, language)
 
 
 def _find_unknown_names(text: str, codex: Codex, language: Language, known_text: str) -> Iterator[JudgeFinding]:
     mentions = [(hit.start, hit.end) for hit in codex.name_matcher.find(text)]
     for start, end in find_unknown_names(text, language, mentions, known_text):
-        yield _make_finding("unknown_name", text[start:end], start, end, text, language)
+        sentence = message("The codex has no entry named “{name}”.", name=text[start:end])
+        yield _make_finding(sentence, start, end, text, language, is_hint=True)
 
 
-def _make_finding(kind: str, name: str, start: int, end: int, text: str, language: Language) -> JudgeFinding:
+def _make_finding(
+    sentence: Message, start: int, end: int, text: str, language: Language, *, is_hint: bool = False
+) -> JudgeFinding:
     return JudgeFinding(
         rule_id="continuity",
         start=start,
         end=end,
         quote=text[start:end],
-        reason=_MESSAGES[language][kind].format(name=name),
+        reason=sentence.render(language),
         checked_by="program",
-        is_hint=kind == "unknown_name",
+        is_hint=is_hint,
     )
 
 
@@ -152,14 +130,16 @@ def _make_finding(kind: str, name: str, start: int, end: int, text: str, languag
 def _death_pattern(names: tuple[str, ...], language: Language, is_narration: bool) -> re.Pattern[str]:
     """The pattern of a clause that says that a person of these names is dead."""
     name = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if name.strip()) or r"(?!)"
+    parts = _load_patterns()[language]
     if language == "zh":
-        relatives, opening = _RELATIVES_ZH, _OPENING_ZH.format(relatives=_RELATIVES_ZH)
-        return re.compile(
-            rf"^(?:\s*{opening}|[^{relatives}]{{0,20}}?(?:{name}|{_PRONOUNS_ZH})[^{relatives}]{{0,10}}?)(?:{_DEAD_ZH})"
-        )
+        relatives, opening = parts.relatives, parts.opening.format(relatives=parts.relatives)
+        person = rf"[^{relatives}]{{0,20}}?(?:{name}|{parts.pronouns})[^{relatives}]{{0,10}}?"
+        return re.compile(rf"^(?:\s*{opening}|{person})(?:{parts.dead})")
     person = rf"(?:^\W*|\b(?:{name}|he|she|they)\b,?\s+|^\W*(?:an?|the)\s+(?:(?!of\b)[\w-]+\s+){{1,4}}who\s+)"
-    dies = rf"died\b|perished\b|drowned\b{_CIRCUMSTANCE_EN}"
+    dies = rf"died\b|perished\b|drowned\b{parts.circumstance}"
     if is_narration:
-        dies += rf"|dies\b|perishes\b|drowns\b{_CIRCUMSTANCE_EN}"
-    is_dead = rf"(?:is|was|were|are|been|lies|lay|gets|got)\s+{_ADVERBS_EN}(?:found\s+)?(?:{_DEAD_EN})\b"
-    return re.compile(rf"{person}{_ADVERBS_EN}(?:{dies}|{is_dead})|^\W*(?:found\s+)?(?:{_DEAD_EN})\b", re.IGNORECASE)
+        dies += rf"|dies\b|perishes\b|drowns\b{parts.circumstance}"
+    is_dead = rf"(?:is|was|were|are|been|lies|lay|gets|got)\s+{parts.adverbs}(?:found\s+)?(?:{parts.dead})\b"
+    return re.compile(
+        rf"{person}{parts.adverbs}(?:{dies}|{is_dead})|^\W*(?:found\s+)?(?:{parts.dead})\b", re.IGNORECASE
+    )

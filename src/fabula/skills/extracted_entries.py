@@ -11,6 +11,7 @@ from typing import Any
 
 from fabula.codex import Entry
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.skills.structured_answer import STRING, STRINGS, make_list_schema, parse_rows
 from fabula.text.word_boundaries import contains_word, find_word
@@ -37,7 +38,7 @@ def parse_entries(answer: str, text: str, document_id: str, known: Iterable[str]
     if rows is None:
         raise FabulaError(
             Code.LLM_ANSWER_INVALID,
-            "The model did not answer with a list of entries that can be read. Nothing was changed; ask again.",
+            message("The model did not answer with a readable list of entries. Nothing was changed. Try again."),
         )
     names = {name.casefold() for name in known}
     entries: list[Entry] = []

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from fabula.context.recipes import RECIPES
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import Language
 from fabula.skills.model import AnswerAction, GenerationSettings, Skill, SkillOrigin, SkillTarget
@@ -27,7 +28,6 @@ from fabula.text.toml import find_deep_key
 
 MAX_FILE_BYTES = 100_000
 MAX_FILES = 200  # of one folder or project
-MAX_ANSWER_TOKENS = 32_000
 _ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _LANGUAGES: tuple[Language, ...] = get_args(Language)
 
@@ -48,11 +48,11 @@ class Skills(Struct, frozen=True):
     """All available skills by id, and the problems of invalid files."""
 
     skills: Mapping[str, Skill]
-    problems: tuple[str, ...] = ()
+    problems: tuple[FabulaError, ...] = ()
 
-    def problems_of(self, skill_id: str) -> list[str]:
+    def problems_of(self, skill_id: str) -> list[FabulaError]:
         """The problems of the files of this skill."""
-        return [problem for problem in self.problems if problem.startswith(f"The skill {skill_id!r} ")]
+        return [problem for problem in self.problems if problem.details["skill"] == skill_id]
 
     def with_files(self, texts: Iterable[tuple[str, str]], origin: SkillOrigin) -> Skills:
         """Add skills from pairs of file name and text; a skill replaces an older one of the same id."""
@@ -61,7 +61,7 @@ class Skills(Struct, frozen=True):
             try:
                 skill = parse_skill(name.removesuffix(".toml"), text, origin=origin)
             except FabulaError as error:
-                problems.append(error.sentence)
+                problems.append(error)
             else:
                 skills[skill.id] = skill
         return Skills(skills, tuple(problems))
@@ -70,21 +70,21 @@ class Skills(Struct, frozen=True):
 def parse_skill(skill_id: str, text: str, *, origin: SkillOrigin = "folder") -> Skill:
     """Parse the file of a skill; the error for an invalid one names its line."""
     if not _ID.fullmatch(skill_id):
-        raise _invalid_skill(skill_id, 1, "its name must be small letters, digits and hyphens, at most 40")
+        raise _invalid_skill(skill_id, 1, message("its name must be small letters, digits and hyphens, at most 40"))
     if len(text.encode("utf-8", "replace")) > MAX_FILE_BYTES:
-        raise _invalid_skill(skill_id, 1, f"it is larger than {MAX_FILE_BYTES // 1000} kB")
+        raise _invalid_skill(skill_id, 1, message("it is larger than {limit} kB", limit=MAX_FILE_BYTES // 1000))
     if (line := find_deep_key(text)) is not None:
-        raise _invalid_skill(skill_id, line, "a name has too many parts")
+        raise _invalid_skill(skill_id, line, message("a name has too many parts"))
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         number = re.search(r"line (\d+)", str(error))
         line = int(number[1]) if number else len(text.rstrip().splitlines()) or 1  # the file ends too early
-        raise _invalid_skill(skill_id, line, f"it is not TOML: {error}") from error
+        raise _invalid_skill(skill_id, line, message("it is not TOML: {error}", error=error)) from error
     try:
         content = msgspec.convert(data, _SkillFile)
     except msgspec.ValidationError as error:
-        raise _invalid_skill(skill_id, _find_line(text, str(error)), str(error)) from error
+        raise _invalid_skill(skill_id, _find_line(text, str(error)), str(error).rstrip(".")) from error
     _validate(skill_id, text, content)
     templates = dict(content.template)
     for language in _LANGUAGES:  # a template in one language serves for the other too
@@ -108,8 +108,8 @@ def load_built_in() -> Skills:
     folder = files("fabula") / "skills" / "builtin"
     texts = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".toml"))
     skills = Skills({}).with_files(texts, "built in")
-    if skills.problems:
-        raise FabulaError(Code.SKILL_INVALID, " ".join(skills.problems))
+    for problem in skills.problems:
+        raise problem
     return skills
 
 
@@ -135,32 +135,26 @@ def read_skill_file(path: Path) -> str:
             data = file.read(MAX_FILE_BYTES + 1)
         return data.decode("utf-8-sig") if len(data) <= MAX_FILE_BYTES else " " * len(data)
     except (OSError, UnicodeDecodeError) as error:
-        raise FabulaError(Code.SKILL_INVALID, f"{path.name} cannot be read: {error}. Nothing was changed.") from error
+        sentence = message("{file} cannot be read: {error}. Nothing was changed.", file=path.name, error=error)
+        raise FabulaError(Code.SKILL_INVALID, sentence) from error
 
 
 def _validate(skill_id: str, text: str, content: _SkillFile) -> None:
     if not content.template:
-        raise _invalid_skill(skill_id, 1, "it has no [template]")
+        raise _invalid_skill(skill_id, 1, message("it has no [template]"))
     if content.recipe not in RECIPES:
-        raise _invalid_skill(
-            skill_id, _find_line(text, "recipe"), f"there is no recipe {content.recipe!r}: {', '.join(RECIPES)}"
+        problem = message(
+            "there is no recipe {recipe!r}. There are: {names}", recipe=content.recipe, names=join_names(list(RECIPES))
         )
-    settings = content.model
-    checks = {
-        "temperature": settings.temperature is None or 0 <= settings.temperature <= 2,
-        "top_p": settings.top_p is None or 0 < settings.top_p <= 1,
-        "max_tokens": 1 <= settings.max_tokens <= MAX_ANSWER_TOKENS,
-        "stop": len(settings.stop) <= 4,
-    }
-    for name in (name for name, is_valid in checks.items() if not is_valid):
-        raise _invalid_skill(skill_id, _find_line(text, name), f"{name} is out of bounds")
+        raise _invalid_skill(skill_id, _find_line(text, "recipe"), problem)
     for template in content.template.values():
         try:
             validate_template(template)
         except FabulaError as error:
             inner_line = error.details.get("line")
             line = _find_template_line(text, template) + (inner_line if isinstance(inner_line, int) else 1) - 1
-            raise _invalid_skill(skill_id, line, error.sentence) from error
+            problem = message("its template cannot be used: {why}", why=error.details["why"])
+            raise _invalid_skill(skill_id, line, problem) from error
 
 
 def _find_template_line(text: str, template: str) -> int:
@@ -180,10 +174,8 @@ def _find_line(text: str, message: str) -> int:
     return next((n for n, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
-def _invalid_skill(skill_id: str, line: int, why: str) -> FabulaError:
-    return FabulaError(
-        Code.SKILL_INVALID,
-        f"The skill {skill_id!r} is left out: line {line}: {why.rstrip('.')}.",
-        skill=skill_id,
-        line=line,
+def _invalid_skill(skill_id: str, line: int, why: str | Message) -> FabulaError:
+    sentence = message(
+        "The skill {skill!r} is left out because of line {line}: {why}.", skill=skill_id, line=line, why=why
     )
+    return FabulaError(Code.SKILL_INVALID, sentence, skill=skill_id, line=line)

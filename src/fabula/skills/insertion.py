@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
 from fabula.core.view import View
 from fabula.manuscript.model import hash_text
@@ -73,7 +74,8 @@ def read_insertion_point(assembly_summary: Mapping[str, Any]) -> InsertionPoint:
         return msgspec.convert(assembly_summary.get("place", {}), InsertionPoint)
     except msgspec.ValidationError as error:
         raise FabulaError(
-            Code.TEXT_INVALID, f"The record of this answer makes no sense ({error}). Nothing was changed."
+            Code.TEXT_INVALID,
+            message("The record of this answer makes no sense ({error}). Nothing was changed.", error=error),
         ) from error
 
 

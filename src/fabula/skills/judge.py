@@ -19,6 +19,7 @@ from fabula.codex import Codex
 from fabula.constraints import Constraint, ConstraintOrigin, Constraints
 from fabula.constraints.checks import Violation, check_text, is_in_force
 from fabula.context.result import Result
+from fabula.core.messages import message, plural
 from fabula.core.story import Position
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction
@@ -30,6 +31,11 @@ JudgePolicy = Literal["off", "flag", "regenerate"]
 MAX_FINDINGS = 50
 MAX_REASON_CHARACTERS = 400
 _MARKS = "\"“”'‘’"
+
+_UNREADABLE = message("The model gave no verdict that can be read. Only the checks by program were made.")
+_AGAIN = message(
+    "This breaks what was agreed. Write it again from the same place, without that, and answer with the new text only:"
+)
 
 VERDICT_SCHEMA: Mapping[str, Any] = make_list_schema(
     "violations", {"constraint": STRING, "quote": STRING, "reason": STRING}
@@ -113,46 +119,34 @@ def parse_verdict(
     """
     rows = parse_rows(answer, "violations")
     if rows is None:
-        return JudgeVerdict(model_consulted=True, problem=_MESSAGES[language]["unreadable"])
+        return JudgeVerdict(model_consulted=True, problem=_UNREADABLE.render(language))
     in_force = constraints if in_force is None else in_force
     binding = {"continuity", *(constraint.id for constraint in in_force)}
     parsed = [finding for row in rows[:MAX_FINDINGS] if (finding := _parse_finding(row, text, constraints)) is not None]
     findings = tuple(one if one.rule_id in binding else replace(one, is_hint=True) for one in parsed)
     judged = {constraint.text.strip() for constraint in constraints}
     missing = sum(constraint.text.strip() not in judged for constraint in in_force)
-    problem = _MESSAGES[language]["missing"].format(count=missing) if missing else ""
-    return JudgeVerdict(findings=findings, model_consulted=True, problem=problem)
+    problem = plural(
+        missing,
+        "The model did not judge one of the constraints: it had no room in its prompt.",
+        "The model did not judge {count} of the constraints: they had no room in its prompt.",
+    )
+    return JudgeVerdict(findings=findings, model_consulted=True, problem=problem.render(language) if missing else "")
 
 
 def format_complaint(findings: Iterable[JudgeFinding], constraints: Sequence[Constraint], language: Language) -> str:
     """Format the message that asks the model to write again without these violations."""
-    messages, texts = _MESSAGES[language], {constraint.id: constraint.text for constraint in constraints}
+    texts = {constraint.id: constraint.text for constraint in constraints}
     lines = [
-        messages["line"].format(
+        message(
+            "- “{quote}”: {rule} {reason}",
             quote=finding.quote[:120],
             rule=texts.get(finding.rule_id, ""),
             reason=finding.reason[:MAX_REASON_CHARACTERS],
         )
         for finding in findings
     ]
-    return "\n".join([messages["again"], *dict.fromkeys(lines)])
-
-
-_MESSAGES: dict[Language, dict[str, str]] = {
-    "en": {
-        "again": "This breaks what was agreed. Write it again from the same place, without that, and answer with the "
-        "new text only:",
-        "line": "- “{quote}”: {rule} {reason}",
-        "unreadable": "The model did not give a verdict that can be read; only what a program checks was checked.",
-        "missing": "The model did not judge {count} of the constraints: they had no room in its prompt.",
-    },
-    "zh": {
-        "again": "这段文字违反了约定。请从同一处重写，避免下列问题，只给出新的正文：",
-        "line": "- “{quote}”：{rule} {reason}",
-        "unreadable": "模型没有给出可读的判断；只完成了程序能做的检查。",
-        "missing": "有{count}条约束未放进模型的提示，模型没有判断。",
-    },
-}
+    return "\n".join(dict.fromkeys(line.render(language) for line in (_AGAIN, *lines)))
 
 
 def _all_constraints(view: View) -> Sequence[Constraint]:

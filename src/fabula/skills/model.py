@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Perspective
 from fabula.core.view import Language
+
+MAX_ANSWER_TOKENS = 32_000
 
 SkillTarget = Literal["cursor", "selection", "document"]
 SkillOrigin = Literal["built in", "folder", "project"]
@@ -41,10 +44,10 @@ class AnswerAction(StrEnum):
 class GenerationSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Sampling parameters and length of the answer."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int = 1024
-    stop: tuple[str, ...] = ()
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=MAX_ANSWER_TOKENS)] = 1024
+    stop: Annotated[tuple[str, ...], Meta(max_length=4)] = ()
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -98,6 +101,9 @@ def resolve_target(request: Request, skill: Skill) -> Request:
         return replace(request, cursor=None)
     raise FabulaError(
         Code.REQUEST_INVALID,
-        f"The skill {skill.id!r} works on selected text: select some (--selection START:END). Nothing was sent.",
+        message(
+            "The skill {skill!r} works on selected text. Select some (--selection START:END). Nothing was sent.",
+            skill=skill.id,
+        ),
         skill=skill.id,
     )

@@ -10,7 +10,8 @@ from fabula.context.request import Request, SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.view import Language, View
+from fabula.core.messages import join_names, message
+from fabula.core.view import View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.skills.files import Skills, load_built_in
 from fabula.skills.model import Skill
@@ -33,7 +34,8 @@ class SkillSource:
         project = request.project_id
         if request.session:
             details = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
-            yield _make_fragment("session", _SESSION[language].format(details=details), project)
+            text = message("[This session; it may not be relevant] {details}", details=details).render(language)
+            yield _make_fragment("session", text, project)
         includes_input = False
         if request.skill_id:
             skill = find_skill(view, request.skill_id)
@@ -66,16 +68,11 @@ def find_skill(view: View, skill_id: str) -> Skill:
     skill = available.skills.get(skill_id)
     if skill is None:
         for problem in available.problems_of(skill_id):
-            raise FabulaError(Code.SKILL_INVALID, problem)
-        names = ", ".join(sorted(available.skills))
-        raise FabulaError(Code.SKILL_UNKNOWN, f"There is no skill called {skill_id!r}. There are: {names}.")
+            raise FabulaError(problem.code, problem.message)
+        names = join_names(sorted(available.skills))
+        sentence = message("There is no skill called {name!r}. There are: {names}.", name=skill_id, names=names)
+        raise FabulaError(Code.SKILL_UNKNOWN, sentence)
     return skill
-
-
-_SESSION: dict[Language, str] = {
-    "en": "[This session; it may not be relevant] {details}",
-    "zh": "[本次会话，未必相关] {details}",
-}
 
 
 def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any]:

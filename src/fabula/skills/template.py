@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_names, message
 
 if TYPE_CHECKING:
     from jinja2 import Template, nodes
@@ -52,13 +53,16 @@ def find_variables(template: str) -> frozenset[str]:
 def validate_template(template: str) -> None:
     """Refuse an invalid template; `line` in the details of the error counts from its beginning."""
     if len(template) > MAX_CHARACTERS:
-        raise _invalid_template(f"it is longer than {MAX_CHARACTERS} characters", 1)
+        raise _invalid_template(message("it is longer than {limit:,} characters", limit=MAX_CHARACTERS), 1)
     if has_placeholders(template):
         unknown = sorted(_parse_variables(template) - set(VARIABLES))
         if unknown:
             lines = enumerate(template.splitlines(), 1)
             line = next((number for number, text in lines if any(name in text for name in unknown)), 1)
-            raise _invalid_template(f"it asks for {', '.join(unknown)}. There are: {', '.join(VARIABLES)}", line)
+            problem = message(
+                "it uses {unknown}. There are: {names}", unknown=join_names(unknown), names=join_names(list(VARIABLES))
+            )
+            raise _invalid_template(problem, line)
         _compile(template)
 
 
@@ -76,11 +80,10 @@ def render_template(template: str, values: Mapping[str, Any]) -> str:
             pieces.append(piece)
             remaining -= len(piece)
             if remaining < 0:
-                raise _invalid_template("it makes a text without end", 1)
+                raise _invalid_template(message("it makes a text without end"), 1)
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise _invalid_template(
-            f"it fails: {error or type(error).__name__}", getattr(error, "lineno", None) or 1
-        ) from error
+        problem = message("it fails: {error}", error=error or type(error).__name__)
+        raise _invalid_template(problem, getattr(error, "lineno", None) or 1) from error
     return "".join(pieces).strip("\n")
 
 
@@ -108,7 +111,8 @@ def _refusing_errors() -> Iterator[None]:
         yield
     except (TemplateError, SyntaxError, ValueError, RecursionError, MemoryError, AssertionError) as error:
         line = getattr(error, "lineno", None) if isinstance(error, TemplateError) else None
-        raise _invalid_template(f"it cannot be read: {error or type(error).__name__}", line or 1) from error
+        problem = message("it cannot be read: {error}", error=error or type(error).__name__)
+        raise _invalid_template(problem, line or 1) from error
 
 
 @lru_cache(maxsize=1)
@@ -147,32 +151,40 @@ def _parse(template: str) -> nodes.Template:
 
     def walk(node: nodes.Node, depth: int) -> None:
         nonlocal loops
-        if not isinstance(node, allowed):
-            raise _invalid_template(f"it may not hold {type(node).__name__.lower()}", node.lineno)
-        if isinstance(node, nodes.Filter) and node.name not in FILTERS:
-            raise _invalid_template(f"the filter {node.name} is not among {', '.join(sorted(FILTERS))}", node.lineno)
-        if isinstance(node, nodes.Name) and node.name == "self":
-            raise _invalid_template("it may not speak of itself", node.lineno)
-        if isinstance(node, nodes.Getattr) and not (
-            isinstance(node.node, nodes.Name) and node.node.name == "loop" and node.attr in LOOP_ATTRIBUTES
-        ):
-            raise _invalid_template(
-                f"nothing has parts such as {node.attr}; loop has {', '.join(LOOP_ATTRIBUTES)}", node.lineno
-            )
-        if isinstance(node, nodes.Getitem) and not _is_number(node.arg):
-            raise _invalid_template("things in a row are asked for by number", node.lineno)
+        problem = _find_problem(node, allowed)
         if isinstance(node, nodes.For):
             loops += 1
             depth += 1
             if depth > MAX_LOOP_DEPTH or loops > MAX_LOOPS or node.recursive:
-                raise _invalid_template("its loops go too deep, or there are too many", node.lineno)
-            if not _is_beats(node.iter):
-                raise _invalid_template("a loop goes over beats and nothing else", node.lineno)
+                problem = message("its loops go too deep, or there are too many")
+        if problem is not None:
+            raise _invalid_template(problem, node.lineno)
         for child in node.iter_child_nodes():
             walk(child, depth)
 
     walk(parsed, 0)
     return parsed
+
+
+def _find_problem(node: nodes.Node, allowed: tuple[type[nodes.Node], ...]) -> Message | None:
+    """Why a node may not be in a template."""
+    from jinja2 import nodes
+
+    if not isinstance(node, allowed) or (isinstance(node, nodes.Name) and node.name == "self"):
+        return message("it may not contain {name}", name=getattr(node, "name", type(node).__name__.lower()))
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        names = join_names(sorted(FILTERS))
+        return message("there is no filter {name}. There are: {names}", name=node.name, names=names)
+    if isinstance(node, nodes.Getattr) and not (
+        isinstance(node.node, nodes.Name) and node.node.name == "loop" and node.attr in LOOP_ATTRIBUTES
+    ):
+        names = join_names(LOOP_ATTRIBUTES)
+        return message("nothing has the attribute {name}. A loop has: {names}", name=node.attr, names=names)
+    if isinstance(node, nodes.Getitem) and not _is_number(node.arg):
+        return message("an index must be a number")
+    if isinstance(node, nodes.For) and not _is_beats(node.iter):
+        return message("a loop can only go over beats")
+    return None
 
 
 def _is_number(index: nodes.Expr) -> bool:
@@ -193,5 +205,5 @@ def _is_beats(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Name) and node.name == "beats"
 
 
-def _invalid_template(why: str, line: int) -> FabulaError:
-    return FabulaError(Code.SKILL_INVALID, f"A template is not used: {why}.", line=line)
+def _invalid_template(why: Message, line: int) -> FabulaError:
+    return FabulaError(Code.SKILL_INVALID, message("A template cannot be used: {why}.", why=why), why=why, line=line)

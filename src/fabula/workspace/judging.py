@@ -67,6 +67,7 @@ async def judge_answer(
             temperature=generation.temperature,
             schema=VERDICT_SCHEMA,
             input_tokens=result.token_count,
+            language=view.project.language,
         )
         tokenizer = result.model.tokenizer()
         response = await fetch_response(provider, call, retry_policy=options.retry_policy, tokenizer=tokenizer)

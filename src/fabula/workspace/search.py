@@ -14,7 +14,7 @@ from typing import TypedDict
 from fabula.codex import Codex
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code
-from fabula.core.messages import message, show
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -70,8 +70,8 @@ def search_project(
     status = EmbeddingStatus()
     if by_meaning is not False:
         status = embedding.resolve(view, AUTO if by_meaning else OFF)
-    if status.warning:
-        warnings.append(show(status.warning, language))
+    if status.error is not None:
+        warnings.append(f"{status.error.code.value}: {status.error.message.render(language)}")
     corpus = view.snapshot(Corpus)
     if corpus is None or not words.strip():
         return []
@@ -94,12 +94,12 @@ def search_project(
             status.search.fill(corpus.project_id, built, progress)
         scored = status.search.score_passages(corpus.project_id, built, query)
         if scored.error:
-            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {show(scored.error, language)}")
+            warnings.append(f"{Code.EMBEDDING_UNAVAILABLE.value}: {scored.error.render(language)}")
         similarity = scored.scores
     mask = None if scope is None else make_search_mask(built, scope)
     hits = find_passages(built, query, mask, limit, similarity)
     return [
-        FoundPassage(built.index.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
+        FoundPassage(built.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
         for hit in hits
     ]
 

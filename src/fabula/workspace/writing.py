@@ -98,7 +98,7 @@ async def write_answers(
     project: ProjectHandle, request: Request, choice: ModelChoice, *, variants: int = 1
 ) -> AsyncGenerator[WritingEvent, None]:
     """Write answers with the chosen model and yield them as they come; the provider is closed at the end."""
-    from fabula.llm.providers.factory import make_provider
+    from fabula.llm.providers import make_provider
 
     provider = make_provider(choice.provider)
     writer = Writer(project, provider, options=choice.options)
@@ -307,6 +307,7 @@ class _Variant:
             stop=generation.stop,
             schema=ANSWER_SCHEMAS.get(self._skill.answer_action),
             input_tokens=self._result.model.window - free_tokens,
+            language=self._view.project.language,
         )
 
     def _count_free_tokens(self, messages: tuple[PromptMessage, ...]) -> int:

@@ -13,7 +13,7 @@ from fabula.context.render import PromptMessage
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.model import ModelCall, Provider
 from fabula.llm.provider_config import ProviderConfig, RetryPolicy
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.llm.retry import stream_answer
 from tests.llm.calls import (
     CALL,

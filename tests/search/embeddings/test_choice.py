@@ -45,7 +45,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nobody_having_said_anything_it_goes_by_words_alone(at_hand: None) -> None:
     assert EmbeddingChoice(environ={}).resolve(view()).search is None
-    assert EmbeddingChoice(environ={}).resolve(view("off")).warning == ""
+    assert EmbeddingChoice(environ={}).resolve(view("off")).error is None
     assert EmbeddingChoice(environ={}).resolve(view(), AUTO).search is not None, (
         "whoever asks for it gets what is there"
     )
@@ -72,7 +72,8 @@ def test_a_setting_goes_before_the_environment(at_hand: None) -> None:
 def test_a_choice_that_cannot_be_followed_is_a_warning(bare: None, choice: Any, code: Code) -> None:
     way = EmbeddingChoice(environ={}).resolve(view(choice))
     assert way.search is None
-    assert way.warning.startswith(f"{code.value}: ")
+    assert way.error is not None
+    assert way.error.code is code
 
 
 def test_what_an_application_hands_over_goes_before_everything() -> None:

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from fabula.core.errors import Code, FabulaError
-from fabula.search.embeddings.choice import EMBEDDING_SETTING
 from fabula.search.embeddings.embedder import URL_VARIABLE, WEIGHTS_PACKAGE, load_local_model, make_embedder
 from fabula.search.embeddings.endpoint import EmbeddingEndpoint
 from fabula.search.embeddings.minilm import MiniLM
@@ -15,34 +14,24 @@ SERVER = {"FABULA_EMBEDDING_URL": "http://127.0.0.1:9/v1", "FABULA_EMBEDDING_MOD
 
 
 def test_with_the_weights_installed_they_are_used() -> None:
-    assert isinstance(make_embedder({}, {}), MiniLM)
-    assert isinstance(make_embedder({EMBEDDING_SETTING: "auto"}, {}), MiniLM)
-    assert isinstance(make_embedder({EMBEDDING_SETTING: "local"}, SERVER), MiniLM)
+    assert isinstance(make_embedder("auto", {}), MiniLM)
+    assert isinstance(make_embedder("local", SERVER), MiniLM)
 
 
 def test_a_server_that_is_named_is_used_instead() -> None:
     for choice in ("auto", "endpoint"):
-        found = make_embedder({EMBEDDING_SETTING: choice}, SERVER)
+        found = make_embedder(choice, SERVER)
         assert isinstance(found, EmbeddingEndpoint)
         assert not found.is_local
-
-
-def test_off_is_off() -> None:
-    assert make_embedder({EMBEDDING_SETTING: "off"}, SERVER) is None
-
-
-def test_the_environment_can_choose_where_no_setting_does() -> None:
-    assert make_embedder({}, {"FABULA_EMBEDDING": "off"}) is None
-    assert isinstance(make_embedder({EMBEDDING_SETTING: "local"}, {"FABULA_EMBEDDING": "off"}), MiniLM)
 
 
 def test_without_the_weights_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.search.embeddings.embedder.WEIGHTS_PACKAGE", "no_such_package_here")
     assert load_local_model() is None
-    assert make_embedder({}, {}) is None
-    with pytest.raises(FabulaError, match="semantic") as caught:
-        make_embedder({EMBEDDING_SETTING: "local"}, {})
-    assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
+    for choice in ("auto", "local"):
+        with pytest.raises(FabulaError, match="semantic") as caught:
+            make_embedder(choice, {})
+        assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
 
 
 def test_weights_that_cannot_be_read_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,22 +54,22 @@ def test_weights_without_a_library_they_need_say_which(library: str, monkeypatch
 )
 def test_a_server_that_is_not_named_rightly_is_unavailable(environ: dict[str, str]) -> None:
     with pytest.raises(FabulaError) as caught:
-        make_embedder({EMBEDDING_SETTING: "endpoint"}, environ)
+        make_embedder("endpoint", environ)
     assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
 
 
 @pytest.mark.parametrize("choice", ["remote", 1, ["local"]])
 def test_another_choice_is_refused(choice: object) -> None:
     with pytest.raises(FabulaError) as caught:
-        make_embedder({EMBEDDING_SETTING: choice}, SERVER)
+        make_embedder(choice, SERVER)
     assert caught.value.code is Code.SETTING_INVALID
 
 
 def test_an_address_in_a_setting_is_never_used() -> None:
-    settings = {
-        f"search.{name}": "http://somebody.invalid/v1" for name in ("embeddingUrl", "embedding.url", URL_VARIABLE)
-    }
-    assert isinstance(make_embedder(settings, {}), MiniLM)
+    for choice in ("http://somebody.invalid/v1", {"url": "http://somebody.invalid/v1"}):
+        with pytest.raises(FabulaError) as caught:
+            make_embedder(choice, {})
+        assert caught.value.code is Code.SETTING_INVALID
 
 
 def test_the_package_of_the_weights_is_not_run_and_neither_http_nor_tls_is_loaded() -> None:

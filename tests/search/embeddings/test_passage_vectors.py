@@ -26,7 +26,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def settled(vectors: PassageVectors, text_rows: TextRows) -> None:
+def wait_for_vectors(vectors: PassageVectors, text_rows: TextRows) -> None:
     """Wait until the work in the background is done."""
     until = time.monotonic() + 20
     while vectors.progress[0] < vectors.progress[1] and time.monotonic() < until:
@@ -49,7 +49,7 @@ def test_vectors_come_by_and_by_and_nobody_waits_for_them() -> None:
     assert vectors.progress == (0, 60)
     assert not vectors.has_vectors(text_rows).any()
     letters.go.set()
-    settled(vectors, text_rows)
+    wait_for_vectors(vectors, text_rows)
     assert vectors.progress == (60, 60)
     assert int(np.argmax(scores(vectors, text_rows, "cccc"))) % 26 == 2
 
@@ -61,7 +61,7 @@ def test_the_real_model_finds_what_is_meant() -> None:
     text_rows = vectors.set_texts(
         ["He owed the ferryman nine silver coins.", "She painted the door blue.", "The dog slept.", "她把门漆成蓝色。"]
     )
-    settled(vectors, text_rows)
+    wait_for_vectors(vectors, text_rows)
     found = scores(vectors, text_rows, "money that somebody must pay back")
     assert found.index(max(found)) == 0
     assert found[3] == 0
@@ -72,9 +72,9 @@ def test_an_edit_costs_the_edited_text_alone() -> None:
     letters = Letters()
     vectors = PassageVectors(letters)
     text_rows = vectors.set_texts(TEXTS)
-    settled(vectors, text_rows)
+    wait_for_vectors(vectors, text_rows)
     after = vectors.set_texts([*TEXTS[:7], "zzzz anew", *TEXTS[8:]], text_rows)
-    settled(vectors, after)
+    wait_for_vectors(vectors, after)
     assert letters.texts[60:] == ["zzzz anew"]
     assert int(np.argmax(scores(vectors, after, "zzzz anew"))) == 7
 
@@ -101,10 +101,10 @@ def test_two_sets_of_texts_can_be_laid_at_once() -> None:
 def test_filling_at_once_tells_how_far_it_is() -> None:
     vectors = PassageVectors(Letters())
     text_rows = vectors.set_texts(TEXTS, fill=False)
-    told: list[tuple[int, int]] = []
-    vectors.fill(lambda done, total: told.append((done, total)))
-    assert told[-1] == (60, 60)
-    assert told == sorted(told)
+    reported: list[tuple[int, int]] = []
+    vectors.fill(lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (60, 60)
+    assert reported == sorted(reported)
     assert vectors.has_vectors(text_rows).all()
 
 
@@ -130,7 +130,7 @@ def test_beyond_the_most_texts_are_found_by_words_alone(monkeypatch: pytest.Monk
 def test_vectors_are_kept_and_not_made_again(tmp_path: Path) -> None:
     first = PassageVectors(Letters(), tmp_path)
     text_rows = first.set_texts(TEXTS)
-    settled(first, text_rows)
+    wait_for_vectors(first, text_rows)
     first.stop()
     letters = Letters()
     second = PassageVectors(letters, tmp_path)
@@ -168,10 +168,10 @@ def test_stopping_keeps_what_was_made(tmp_path: Path) -> None:
     assert reader.has_vectors(reader.set_texts(TEXTS, fill=False)).sum() == built
 
 
-def test_after_many_sittings_there_are_few_files(tmp_path: Path) -> None:
+def test_after_many_sessions_there_are_few_files(tmp_path: Path) -> None:
     for number in range(25):
         vectors = PassageVectors(Letters(), tmp_path)
-        text_rows = vectors.set_texts([*TEXTS, f"sitting {number}"], fill=False)
+        text_rows = vectors.set_texts([*TEXTS, f"session {number}"], fill=False)
         vectors.fill()
         assert vectors.has_vectors(text_rows).all()
     assert len(list(tmp_path.iterdir())) <= 10
@@ -257,7 +257,7 @@ def test_a_server_that_is_down_leaves_scores_at_0_and_says_so(server: Server) ->
     vectors = PassageVectors(EmbeddingEndpoint(server.url, "m"))
     text_rows = vectors.set_texts(TEXTS, fill=False)
     vectors.fill()
-    assert "status 503" in vectors.embedding_error
+    assert "status 503" in str(vectors.embedding_error)
     assert vectors.embed_query([("aaa", 1.0)]) is None
     assert not vectors.has_vectors(text_rows).any()
 
@@ -269,7 +269,7 @@ def test_a_server_that_changes_its_dimension_half_way_keeps_what_was_good(server
     server.change = lambda rows: [{**row, "embedding": [1.0] * 30} for row in rows]
     text_rows = vectors.set_texts(TEXTS, text_rows, fill=False)
     vectors.fill()
-    assert "other lengths" in vectors.embedding_error
+    assert "other lengths" in str(vectors.embedding_error)
     assert vectors.has_vectors(text_rows).sum() == 20
 
 
@@ -280,8 +280,8 @@ def test_after_a_failure_the_work_goes_on(server: Server) -> None:
     while len(server.asked) < 3:
         time.sleep(0.005)
     server.status = 200
-    settled(vectors, text_rows)
-    assert vectors.embedding_error == ""
+    wait_for_vectors(vectors, text_rows)
+    assert vectors.embedding_error is None
     vectors.stop()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
 from fabula.search.corpus import Corpus
-from fabula.search.embeddings.semantic_search import MAX_PROJECTS, SemanticSearch, make_semantic_search
+from fabula.search.embeddings.semantic_search import MAX_PROJECTS, SemanticSearch
 from fabula.search.index import disk_cache as cache
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Query
@@ -134,7 +134,7 @@ def test_vectors_are_made_once_and_kept_between_processes(meaning: SemanticSearc
 def test_projects_nobody_asked_for_lately_are_let_go(meaning: SemanticSearch) -> None:
     for number in range(MAX_PROJECTS + 3):
         built = Corpus(f"p{number}", [DocumentText("a", "A", "A gull cried.")]).build_index()
-        assert meaning.score_passages(f"p{number}", built, Query(parts=(("bird", 1.0),))).error == ""
+        assert meaning.score_passages(f"p{number}", built, Query(parts=(("bird", 1.0),))).error is None
     assert len(meaning._projects) == MAX_PROJECTS
 
 
@@ -143,7 +143,3 @@ def test_looking_something_up_by_meaning_says_when_it_cannot_and_goes_by_words()
     (found,) = fabula.search("astrolabe", make_vectors=True, notes=notes)
     assert found.passage.text == SEXTANT
     assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]
-
-
-def test_it_is_off_where_the_settings_say_so() -> None:
-    assert make_semantic_search({"search.embedding": "off"}) is None

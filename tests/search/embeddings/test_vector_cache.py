@@ -18,8 +18,8 @@ def vectors(texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32
     return Letters().embed(texts)
 
 
-def everything(kept: VectorCache) -> dict[bytes, list[float]]:
-    return {one: row.tolist() for keys, rows in kept.read() for one, row in zip(keys, rows, strict=True)}
+def everything(cache: VectorCache) -> dict[bytes, list[float]]:
+    return {one: row.tolist() for keys, rows in cache.read() for one, row in zip(keys, rows, strict=True)}
 
 
 def files(folder: Path) -> list[Path]:
@@ -44,13 +44,13 @@ def test_no_folder_is_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_many_files_become_one(tmp_path: Path) -> None:
-    kept = VectorCache(tmp_path, "m")
+    cache = VectorCache(tmp_path, "m")
     for _ in range(MAX_FILES + 1):
-        kept.write(KEYS, vectors(TEXTS))
-        many = kept.has_many_files
+        cache.write(KEYS, vectors(TEXTS))
+        many = cache.has_many_files
     assert many
-    kept.replace(KEYS, vectors(TEXTS))
-    assert not kept.has_many_files
+    cache.replace(KEYS, vectors(TEXTS))
+    assert not cache.has_many_files
     assert len(files(tmp_path)) == 1
     assert list(everything(VectorCache(tmp_path, "m"))) == KEYS
 
@@ -65,8 +65,8 @@ def test_two_who_write_into_one_folder_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 9, 13, 17, 25, 60, -1])
 def test_a_damaged_file_is_thrown_away(tmp_path: Path, at: int) -> None:
-    kept = VectorCache(tmp_path, "m")
-    kept.write(KEYS, vectors(TEXTS))
+    cache = VectorCache(tmp_path, "m")
+    cache.write(KEYS, vectors(TEXTS))
     (path,) = files(tmp_path)
     data = bytearray(path.read_bytes())
     data[at] ^= 0x55

@@ -14,8 +14,9 @@ import pytest
 
 from fabula.core.errors import Code
 from fabula.core.view import View
-from fabula.search.corpus import BuiltIndex, Corpus
+from fabula.search.corpus import Corpus
 from fabula.search.index import disk_cache as cache
+from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Query
 from fabula.workspace.read_only import open_view
@@ -33,16 +34,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def built(texts: list[DocumentText] = TEXTS) -> tuple[BuiltIndex, int]:
+def built(texts: list[DocumentText] = TEXTS) -> tuple[SearchIndex, int]:
     """An index as a large project would get it, and how many times something was counted for it."""
     counted: list[int] = []
     found = Corpus("p", texts, immediate_characters=100).build_index(lambda done, total: counted.append(done))
     return found, len(counted)
 
 
-def answers(found: BuiltIndex) -> list[tuple[str, float]]:
-    hits = found.index.search(Query(parts=(("relic3 tide stones", 1.0),)), limit=5)
-    return [(found.index.passages[hit.passage_number].source, hit.score) for hit in hits]
+def answers(found: SearchIndex) -> list[tuple[str, float]]:
+    hits = found.search(Query(parts=(("relic3 tide stones", 1.0),)), limit=5)
+    return [(found.passages[hit.passage_number].source, hit.score) for hit in hits]
 
 
 def test_what_was_counted_once_is_not_counted_again(folder: Path) -> None:
@@ -114,8 +115,8 @@ def _lying_head(data: bytes) -> bytes:
 
 
 def _huge_head(data: bytes) -> bytes:
-    at = len(b"FABULA-INDEX-1\n")
-    return _signed(data[:at] + b"\xff" * 8 + data[at + 8 : -32])
+    at = len(b"FABULA-INDEX-2\n")
+    return _signed(data[:at] + b"\xdd\xff\xff\xff\xff" + data[at + 5 : -32])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ from fabula.search.corpus import Corpus
 for round in range(6):
     texts = [DocumentText(f"ch-{n}", "A", f"Round {round} of {sys.argv[1]}, line {n}. " * 60) for n in range(5)]
     found = Corpus("p", texts, immediate_characters=100).build_index()
-    assert len(found.index.passages) > 5 and found.cache_error == "", found.cache_error
+    assert len(found.passages) > 5 and found.cache_error == "", found.cache_error
 """
 
 

@@ -62,7 +62,7 @@ def build_request(call: ModelCall) -> dict[str, Any]:
     """The body of a request, without model and length."""
     system, turns = _split_system(split_blocks(call.messages))
     if call.schema is not None:  # as a tool it would precede the prompt and invalidate the cached prefix
-        _append_part(turns, "user", {"type": "text", "text": describe_schema(call.schema)})
+        _append_part(turns, "user", {"type": "text", "text": describe_schema(call)})
     if turns[-1]["role"] == "assistant" and "text" in turns[-1]["content"][-1]:
         turns[-1]["content"][-1]["text"] = turns[-1]["content"][-1]["text"].rstrip()  # the API refuses white space here
     request: dict[str, Any] = {"messages": turns}

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from fabula.context.request import Attachment
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, message
 
 MAX_BYTES = 20_000_000
 MAX_TEXT_CHARACTERS = 2_000_000  # of a text file that is quoted
@@ -64,7 +65,7 @@ def load_attachment(reference: str) -> AttachmentContent:
         return AttachmentContent(kind, media_type, name, data=base64.b64encode(content).decode())
     if is_data:
         return AttachmentContent("text", "text/plain", f"{name}.txt", text=_decode_text(content))
-    raise _invalid_attachment("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF document")
+    raise _invalid_attachment(message("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF document"))
 
 
 def make_attachment(path: Path) -> Attachment:
@@ -89,24 +90,24 @@ def _decode_text(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _invalid_attachment("it is neither an image, nor a PDF document, nor text in UTF-8") from error
+        raise _invalid_attachment(message("it is neither an image, nor a PDF document, nor text in UTF-8")) from error
     if "\0" in text or not text.strip():
-        raise _invalid_attachment("it holds no text")
+        raise _invalid_attachment(message("it contains no text"))
     if len(text) > MAX_TEXT_CHARACTERS:
-        raise _invalid_attachment(f"it is longer than {MAX_TEXT_CHARACTERS:,} characters")
+        raise _invalid_attachment(message("it is longer than {limit:,} characters", limit=MAX_TEXT_CHARACTERS))
     return text
 
 
 def _decode_data(reference: str) -> bytes:
     head, _, body = reference.partition(",")
     if not head.endswith(";base64"):
-        raise _invalid_attachment("its data is not base64")
+        raise _invalid_attachment(message("its data is not base64"))
     if len(body) > MAX_BYTES * 4 // 3 + 4:
         raise _too_large()
     try:
         return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _invalid_attachment("its data is not base64") from error
+        raise _invalid_attachment(message("its data is not base64")) from error
 
 
 def _parse_path(reference: str) -> Path:
@@ -120,18 +121,19 @@ def _read_file(path: Path) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise _invalid_attachment("it is no file")
+                raise _invalid_attachment(message("it is no file"))
             content = b"" if status.st_size > MAX_BYTES else file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise _invalid_attachment("its file cannot be read") from error
+        raise _invalid_attachment(message("its file cannot be read")) from error
     if status.st_size > MAX_BYTES or len(content) > MAX_BYTES:
         raise _too_large()
     return content
 
 
 def _too_large() -> FabulaError:
-    return _invalid_attachment(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+    return _invalid_attachment(message("it is larger than {limit} MB", limit=MAX_BYTES // 1_000_000))
 
 
-def _invalid_attachment(why: str) -> FabulaError:
-    return FabulaError(Code.LLM_ATTACHMENT_INVALID, f"An attachment cannot be sent: {why}. Nothing was sent.")
+def _invalid_attachment(why: Message) -> FabulaError:
+    sentence = message("An attachment cannot be sent: {why}. Nothing was sent.", why=why)
+    return FabulaError(Code.LLM_ATTACHMENT_INVALID, sentence)

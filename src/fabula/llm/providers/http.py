@@ -16,9 +16,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.llm.model import FinishReason, ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 from fabula.llm.provider_config import ProviderConfig, find_api_key
-from fabula.llm.provider_errors import filtered_error, translate_error
+from fabula.llm.provider_errors import FILTERED, STOPPED, make_error, translate_error
 
 MAX_LINE_BYTES = 2_000_000  # of a stream
 MAX_ANSWER_BYTES = 64_000_000
@@ -87,12 +88,8 @@ class SdkProvider(ABC, Generic[ClientT]):
             raise
         except Exception as error:
             raise translate_error(error, self.name) from error
-        if finish_reason == "filtered":
-            raise filtered_error(self.name)
-        if finish_reason is None:
-            raise FabulaError(
-                Code.LLM_GONE, f"{self.name} stopped in the middle of its answer. What came before is kept."
-            )
+        if finish_reason in ("filtered", None):
+            raise make_error(FILTERED if finish_reason else STOPPED, self.name)
         yield StreamEnd(finish_reason=finish_reason, usage=usage)
 
     async def aclose(self) -> None:
@@ -121,8 +118,11 @@ class SdkProvider(ABC, Generic[ClientT]):
         except ImportError as error:
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
-                f"To speak with {self.name}, install Fabula with its models: pip install 'fabula[models]'. "
-                "Without, `--provider clipboard` hands you the prompt.",
+                message(
+                    "To use {provider}, install Fabula with its models: pip install 'fabula[models]'. Without them, "
+                    "`--provider clipboard` hands you the prompt.",
+                    provider=self.name,
+                ),
             ) from error
         return sdk(**_make_arguments(self._config))
 
@@ -150,7 +150,8 @@ def _make_arguments(config: ProviderConfig) -> dict[str, Any]:
         client = make_client(policy)
     except ImportError as error:
         raise FabulaError(
-            Code.LLM_NOT_INSTALLED, f"The proxy before {config.name} speaks SOCKS: pip install socksio."
+            Code.LLM_NOT_INSTALLED,
+            message("The proxy before {provider} speaks SOCKS. Run: pip install socksio", provider=config.name),
         ) from error
     # `retry.py` retries for all providers, so the SDKs do not.
     return {"api_key": key or "none", "base_url": config.base_url, "max_retries": 0, "http_client": client}

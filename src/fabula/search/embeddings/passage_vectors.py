@@ -1,8 +1,9 @@
 """The vectors of a project's passages: made in the background, stored in the cache folder, compared at once (sav-1).
 
-`set_texts` says which texts there are. A text without a vector gets one in the background and scores 0 until then. A
-request waits only for the vector of its query (`query_embedding.py`). `embedding_error` says why no vectors are made,
-`cache_error` why they are not stored; search then goes by words alone.
+`set_texts` says which texts there are. A text without a vector gets one in the background, batch by batch, and scores
+0 until then. There is a thread only while texts are waiting; after a failure it waits, longer each time, and tries
+again. A request waits only for the vector of its query (`query_embedding.py`). `embedding_error` says why no vectors
+are made, `cache_error` why they are not stored; search then goes by words alone.
 
     rows = vectors.set_texts(texts, previous)      # once for every index, with the rows of the previous one
     direction = vectors.embed_query(query.parts)   # None where there is no vector
@@ -11,27 +12,32 @@ request waits only for the vector of its query (`query_embedding.py`). `embeddin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.search.embeddings.background_embedding import FIRST_WAIT, BackgroundEmbedding, Progress
+from fabula.core.messages import Message
 from fabula.search.embeddings.embedder import Embedder
 from fabula.search.embeddings.query_embedding import QueryEmbedder
 from fabula.search.embeddings.vector_cache import VectorCache, text_key
 from fabula.search.embeddings.vector_pool import MAX_VECTORS, TextRows, VectorPool
 from fabula.search.index import disk_cache
 
+BATCH_SIZE = 16  # texts
+PAUSE = 0.002  # seconds between two batches, for other threads
+FIRST_WAIT, MAX_WAIT = 15.0, 600.0  # seconds after a failure
 WRITE_EVERY = 1024  # vectors
 MAX_UNUSED = 1024  # vectors, besides as many as are used, before the pool drops unused ones
 
 Array = NDArray[np.float32]
+Progress = Callable[[int, int], None]  # texts done, texts in all
 
 
 def vector_folder(project_id: str) -> Path:
@@ -47,20 +53,22 @@ class PassageVectors:
         self.embedder = embedder
         self.cache_error = ""
         self._queries = QueryEmbedder(embedder)
-        self._background = BackgroundEmbedding(self._embed_batch, self._write, first_wait=first_wait)
         self._pool = VectorPool()
+        self.embed_query, self.scores, self.has_vectors = self._queries.embed, self._pool.scores, self._pool.has_vectors
         self._cache = VectorCache(folder, embedder.name) if folder is not None else None
+        self._first_wait = first_wait
+        self._stop = Event()
         self._lock = Lock()  # of what follows
+        self._thread: Thread | None = None
         self._is_loaded = False
         self._text_rows: WeakSet[TextRows] = WeakSet()
+        self._waiting: dict[bytes, str] = {}  # texts that wait for their vectors, by hash
         self._unwritten: list[bytes] = []  # hashes of vectors that are in no file yet
-        self._batch_error = ""
+        self._batch_error: Message | None = None
 
     def set_texts(self, texts: Sequence[str], previous: TextRows | None = None, *, fill: bool = True) -> TextRows:
         """Set which texts there are; missing vectors are made in the background, unless `fill` is false."""
-        known: Mapping[str, bytes] = (
-            dict(zip(previous.texts, previous.keys, strict=True)) if previous is not None else {}
-        )
+        known = dict(zip(previous.texts, previous.keys, strict=True)) if previous is not None else {}
         keys = [known[text] if text in known else self._make_key(text) for text in texts]
         rows = TextRows(texts, keys)
         with self._lock:
@@ -69,39 +77,37 @@ class PassageVectors:
             used = self._used_texts()
             if len(self._pool) > 2 * len(used) + MAX_UNUSED:
                 self._pool.keep_only(used.keys())
-        missing = [(key, text) for key, text in used.items() if key not in self._pool]
-        self._background.set_texts(dict(missing[: MAX_VECTORS - len(self._pool)]), start=fill)
+            missing = ((key, text) for key, text in used.items() if key not in self._pool)
+            self._waiting = dict(islice(missing, MAX_VECTORS - len(self._pool)))
+            if fill and self._waiting and self._thread is None and not self._stop.is_set():
+                self._thread = Thread(target=self._run, name="search-vectors", daemon=True)
+                self._thread.start()
         return rows
-
-    def embed_query(self, parts: Sequence[tuple[str, float]]) -> Array | None:
-        """The vector of texts with their weights; None where there is none, with a reason in `embedding_error`."""
-        return self._queries.embed(parts)
-
-    def scores(self, query: Array, texts: TextRows) -> Array:
-        """The cosine similarity of each text with a query, from -1 to 1; 0 for texts without a vector."""
-        return self._pool.scores(query, texts)
-
-    def has_vectors(self, texts: TextRows) -> NDArray[np.bool_]:
-        """Which of these texts have a vector."""
-        return self._pool.has_vectors(texts)
 
     def fill(self, progress: Progress | None = None) -> None:
         """Make all missing vectors while the caller waits; stops at the first failure."""
-        self._background.run_now(progress)
+        total = len(self._waiting)
+        while (batch := self._next_batch()) and self._embed(batch):
+            if progress is not None:
+                progress(total - len(self._waiting), total)
+        self._write()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Stop the background work; finished vectors stay in the cache folder."""
-        self._background.stop(seconds)
+        """Begin no further batch, and wait for the one that has begun; finished vectors stay in the cache folder."""
+        self._stop.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
 
     @property
     def progress(self) -> tuple[int, int]:
         """How many of the needed vectors exist, and how many are needed."""
         with self._lock:
             total = len(self._used_texts())
-        return total - len(self._background), total
+            return total - len(self._waiting), total
 
     @property
-    def embedding_error(self) -> str:
+    def embedding_error(self) -> Message | None:
         """Why the last attempt to make vectors failed."""
         return self._queries.error or self._batch_error
 
@@ -122,16 +128,41 @@ class PassageVectors:
         except OSError as error:
             self.cache_error = error.strerror or type(error).__name__
 
-    def _embed_batch(self, batch: Mapping[bytes, str]) -> bool:
-        """Embed a batch of the background work; returns whether it succeeded."""
+    def _run(self) -> None:
+        wait = self._first_wait
+        while not self._stop.is_set():
+            batch = self._next_batch()
+            if not batch:
+                self._write()
+                with self._lock:
+                    if not self._waiting:  # still nothing to do; the next `set_texts` starts another thread
+                        self._thread = None
+                        return
+            elif self._embed(batch):
+                wait = self._first_wait
+                self._stop.wait(PAUSE)
+            else:
+                self._write()
+                self._stop.wait(wait)
+                wait = min(2 * wait, MAX_WAIT)
+        self._write()
+
+    def _next_batch(self) -> dict[bytes, str]:
+        with self._lock:
+            return dict(islice(self._waiting.items(), BATCH_SIZE))
+
+    def _embed(self, batch: Mapping[bytes, str]) -> bool:
+        """Embed a batch of texts; returns whether that succeeded."""
         try:
             vectors = self.embedder.embed(list(batch.values()))
         except FabulaError as error:
-            self._batch_error = error.sentence
+            self._batch_error = error.message
             return False
-        self._batch_error = ""
+        self._batch_error = None
         self._pool.add(list(batch), vectors)
         with self._lock:
+            for key in batch:
+                self._waiting.pop(key, None)
             self._unwritten += batch
             is_full = len(self._unwritten) >= WRITE_EVERY
         if is_full:
@@ -146,8 +177,8 @@ class PassageVectors:
                 return
             try:
                 if self._cache.has_many_files:
-                    self._cache.replace(*self._pool.get_all())
+                    self._cache.replace(*self._pool.get_vectors())
                 else:
-                    self._cache.write(*self._pool.get_some(new))
+                    self._cache.write(*self._pool.get_vectors(new))
             except OSError as error:
                 self.cache_error = error.strerror or type(error).__name__

@@ -11,13 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from itertools import pairwise
+from itertools import chain, pairwise
 from threading import Lock, Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
+from fabula.core.messages import Message, message
 from fabula.search.embeddings.embedder import Embedder
 from fabula.text.sentences import find_sentence_starts
 
@@ -35,7 +36,7 @@ class QueryEmbedder:
 
     def __init__(self, embedder: Embedder, *, deadline: float = DEADLINE, retry_after: float = RETRY_AFTER) -> None:
         """With an empty cache."""
-        self.error = ""
+        self.error: Message | None = None
         self._embedder = embedder
         self._deadline = deadline
         self._retry_after = retry_after
@@ -71,23 +72,20 @@ class QueryEmbedder:
 
     def _embed_texts(self, texts: Sequence[str]) -> dict[str, Array] | None:
         try:
-            vectors = dict(zip(texts, self._call_embedder(texts), strict=True))
+            # The local model embeds each text by itself: in a batch its last bits would depend on the other texts.
+            batches = [[text] for text in texts] if self._embedder.is_local else [texts]
+            rows = chain.from_iterable(self._embedder.embed(batch) for batch in batches)
+            vectors = dict(zip(texts, rows, strict=True))
         except FabulaError as error:
-            self.error = error.sentence
+            self.error = error.message
             self._not_before = time.monotonic() + self._retry_after
             return None
-        self.error = ""
+        self.error = None
         with self._lock:
             self._cache.update(vectors)
             for text in list(self._cache)[:-CACHED_TEXTS]:
                 del self._cache[text]
         return vectors
-
-    def _call_embedder(self, texts: Sequence[str]) -> Array:
-        """The local model embeds each text by itself: in a batch its last bits would depend on the other texts."""
-        if self._embedder.is_local:
-            return np.concatenate([self._embedder.embed([text]) for text in texts])
-        return self._embedder.embed(texts)
 
     def _embed_in_time(self, texts: Sequence[str]) -> dict[str, Array] | None:
         """The answer of a server before the deadline; one request at a time, and none soon after a failure."""
@@ -98,7 +96,10 @@ class QueryEmbedder:
         try:
             return answer.result(self._deadline)
         except TimeoutError:
-            self.error = f"The embeddings server takes longer than {self._deadline:g} s. Search goes by words alone."
+            self.error = message(
+                "The embeddings server takes longer than {seconds:g} s. Search goes by words alone.",
+                seconds=self._deadline,
+            )
             return None
 
 

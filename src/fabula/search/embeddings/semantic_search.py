@@ -7,20 +7,19 @@ warning.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.search.corpus import BuiltIndex
-from fabula.search.embeddings.embedder import Embedder, make_embedder
+from fabula.core.messages import Message
+from fabula.search.embeddings.embedder import Embedder
 from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
 from fabula.search.embeddings.vector_pool import TextRows
+from fabula.search.index.index import SearchIndex
 from fabula.search.model import Query
 
 MAX_PROJECTS = 16
@@ -30,14 +29,14 @@ class SemanticScores(Struct, frozen=True):
     """The score of each passage; None with an error where there are no scores."""
 
     scores: NDArray[np.float32] | None
-    error: str = ""
+    error: Message | None = None
 
 
 class _ProjectVectors(Struct):
     """The vectors of one project, and the index for whose passages their rows were last found."""
 
     vectors: PassageVectors
-    built: BuiltIndex | None = None
+    index: SearchIndex | None = None
     rows: TextRows | None = None
 
 
@@ -49,15 +48,15 @@ class SemanticSearch:
         self._lock = threading.Lock()
         self._projects: OrderedDict[str, _ProjectVectors] = OrderedDict()
 
-    def score_passages(self, project_id: str, built: BuiltIndex, query: Query) -> SemanticScores:
+    def score_passages(self, project_id: str, index: SearchIndex, query: Query) -> SemanticScores:
         """The score of each passage of an index for a query."""
-        vectors, rows = self._find_rows(project_id, built)
+        vectors, rows = self._find_rows(project_id, index)
         direction = vectors.embed_query(query.parts)
         return SemanticScores(None if direction is None else vectors.scores(direction, rows), vectors.embedding_error)
 
-    def fill(self, project_id: str, built: BuiltIndex, progress: Callable[[int, int], None] | None = None) -> None:
+    def fill(self, project_id: str, index: SearchIndex, progress: Callable[[int, int], None] | None = None) -> None:
         """Make all missing vectors while the caller waits."""
-        vectors, _ = self._find_rows(project_id, built, fill=False)
+        vectors, _ = self._find_rows(project_id, index, fill=False)
         vectors.fill(progress)
 
     def close(self) -> None:
@@ -67,7 +66,7 @@ class SemanticSearch:
                 project.vectors.stop()
             self._projects.clear()
 
-    def _find_rows(self, project_id: str, built: BuiltIndex, *, fill: bool = True) -> tuple[PassageVectors, TextRows]:
+    def _find_rows(self, project_id: str, index: SearchIndex, *, fill: bool = True) -> tuple[PassageVectors, TextRows]:
         with self._lock:
             project = self._projects.get(project_id)
             if project is None:
@@ -77,13 +76,7 @@ class SemanticSearch:
             self._projects.move_to_end(project_id)
             while len(self._projects) > MAX_PROJECTS:
                 self._projects.popitem(last=False)[1].vectors.stop()
-            if project.built is not built or project.rows is None:
-                project.rows = project.vectors.set_texts(built.index.embedding_texts, project.rows, fill=fill)
-                project.built = built
+            if project.index is not index or project.rows is None:
+                project.rows = project.vectors.set_texts(index.embedding_texts, project.rows, fill=fill)
+                project.index = index
             return project.vectors, project.rows
-
-
-def make_semantic_search(settings: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> SemanticSearch | None:
-    """Semantic search as the settings and the environment choose it; None where it is off or not available."""
-    embedder = make_embedder(settings, environ)
-    return None if embedder is None else SemanticSearch(embedder)

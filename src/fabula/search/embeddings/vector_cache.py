@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.search.index.disk_cache import MAX_FILE_BYTES, delete_old_files
+from fabula.search.index.disk_cache import MAX_FILE_BYTES, delete_old_files, replace_file
 
 KEY_BYTES = 16  # of a text's hash
 MAX_FILES = 8  # before they are merged into one
@@ -62,14 +62,8 @@ class VectorCache:
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         """Store more vectors; OSError where that fails."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self._prefix}-{time.time_ns():020}-{uuid4().hex[:8]}.vec"
-        temporary = path.with_suffix(".part")
-        try:
-            temporary.write_bytes(_pack(keys, vectors))
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_file(path, _pack(keys, vectors))
         self._files.append(path)
 
     @property

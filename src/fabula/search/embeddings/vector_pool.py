@@ -53,10 +53,13 @@ class VectorPool:
         rounded = vectors.astype(np.float16).astype(np.float32)
         with self._lock:
             if self._matrix.shape[1] != vectors.shape[1]:
-                self._clear(vectors.shape[1])
+                self._row_of, self._matrix = {}, np.zeros((0, vectors.shape[1]), np.float32)
+                self._generation += 1
             last = {key: number for number, key in enumerate(keys)}
             new = [key for key in last if key not in self._row_of][: MAX_VECTORS - len(self._row_of)]
-            self._grow(len(self._row_of) + len(new))
+            if len(self._row_of) + len(new) > len(self._matrix):
+                rows = max(2 * len(self._matrix), len(self._row_of) + len(new), 256)
+                self._matrix = np.pad(self._matrix, ((0, rows - len(self._matrix)), (0, 0)))
             self._row_of.update((key, row) for row, key in enumerate(new, start=len(self._row_of)))
             present = [key for key in last if key in self._row_of]
             self._matrix[[self._row_of[key] for key in present]] = rounded[[last[key] for key in present]]
@@ -69,15 +72,10 @@ class VectorPool:
             self._row_of = {key: row for row, key in enumerate(kept)}
             self._generation += 1
 
-    def get_all(self) -> tuple[list[bytes], Vectors]:
-        """Every hash and its vector."""
+    def get_vectors(self, keys: Sequence[bytes] | None = None) -> tuple[list[bytes], Vectors]:
+        """The hashes in the pool and their vectors: of these hashes, or of all."""
         with self._lock:
-            return list(self._row_of), self._matrix[: len(self._row_of)].copy()
-
-    def get_some(self, keys: Sequence[bytes]) -> tuple[list[bytes], Vectors]:
-        """Those of these hashes that are in the pool, and their vectors."""
-        with self._lock:
-            present = [key for key in keys if key in self._row_of]
+            present = [key for key in (self._row_of if keys is None else keys) if key in self._row_of]
             return present, self._matrix[[self._row_of[key] for key in present]]
 
     def has_vectors(self, texts: TextRows) -> NDArray[np.bool_]:
@@ -102,14 +100,3 @@ class VectorPool:
                     rows[number] = self._row_of.get(texts.keys[number], _NO_ROW)
                 texts._rows, texts._version = rows, version
             return texts._rows, self._matrix[: len(self._row_of)]
-
-    def _clear(self, dimension: int) -> None:
-        self._row_of = {}
-        self._matrix = np.zeros((0, dimension), np.float32)
-        self._generation += 1
-
-    def _grow(self, rows: int) -> None:
-        if rows > len(self._matrix):
-            larger = np.zeros((max(2 * len(self._matrix), rows, 256), self._matrix.shape[1]), np.float32)
-            larger[: len(self._matrix)] = self._matrix
-            self._matrix = larger

@@ -6,12 +6,14 @@ same, and inside a changed document the counts of the passages that did.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.messages import Message
 from fabula.search.index.inverted_index import (
     Integers,
     InvertedIndex,
@@ -23,8 +25,8 @@ from fabula.search.index.inverted_index import (
 )
 from fabula.search.index.passage_table import DocumentTraits, build_passage_table, read_traits
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
-from fabula.search.page_query import find_query_words
-from fabula.search.ranking import rank_passages
+from fabula.search.page_query import find_query_words, score_page_query
+from fabula.search.ranking import add_semantic_scores, choose_best, score_question
 from fabula.text.terms import map_shared_terms
 
 _MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
@@ -42,14 +44,23 @@ class SearchIndex:
         """Index documents; `cached` are postings read from the cache folder, by document id."""
         self.documents = tuple(documents)
         self.passages: Sequence[Passage] = tuple(chain.from_iterable(document.passages for document in documents))
+        self.by_id = {document.id: document for document in documents}
         self.by_source: Mapping[str, int] = {passage.source: number for number, passage in enumerate(self.passages)}
-        self.first_passages: Mapping[str, int] = _number_first_passages(documents)
-        self._places = {document.id: place for place, document in enumerate(documents)}
-        self.postings: Mapping[str, Postings] = {}
+        self.passage_counts = np.array([len(document.passages) for document in documents], np.int64)
+        self.passage_ends = np.fromiter((passage.end for passage in self.passages), np.int64, len(self.passages))
+        self._firsts = [0, *accumulate(self.passage_counts.tolist())][:-1]
+        self.first_passages: Mapping[str, int] = dict(zip(self.by_id, self._firsts, strict=True))
+        self.cache_error: str | Message = ""  # why the cache folder could not be used
+        self.postings: dict[str, Postings] = {}
         self._traits: dict[str, DocumentTraits] = {}
         unchanged = self._count(previous, cached or {})
         self._inverted = self._merge(previous, unchanged)
         self._table = build_passage_table([self._traits[document.id] for document in documents])
+        # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
+        self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
+        self.passage_words: dict[int, Mapping[int, str]] = {}
+        self.signatures: dict[int, NDArray[np.uint64]] = {}
+        self.masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def search(
         self,
@@ -58,31 +69,35 @@ class SearchIndex:
         limit: int,
         allowed: NDArray[np.bool_] | None = None,
         semantic_scores: NDArray[np.float32] | None = None,
-        near_passage: int | None = None,
     ) -> list[SearchHit]:
-        """The best passages, best first, with scores from 0 to 1.
+        """The best of the allowed passages, best first, with scores from 0 to 1.
 
-        `semantic_scores` says how near in meaning each passage is, 0 where that is unknown. Passages beside the one
-        with the number `near_passage` score a little higher.
+        `semantic_scores` says how near in meaning each passage is, 0 where that is unknown.
         """
-        return rank_passages(
-            self._inverted,
-            self._table,
-            query,
-            limit=limit,
-            allowed=allowed,
-            semantic_scores=semantic_scores,
-            near_passage=near_passage,
-        )
+        if not self.passages or limit <= 0:
+            return []
+        score = score_page_query if query.is_page else score_question
+        scores = score(self._inverted, self._table, query)
+        if semantic_scores is not None:
+            scores = add_semantic_scores(self._table, scores, semantic_scores)
+        if allowed is not None:
+            scores = np.where(allowed, scores, 0.0)
+        return choose_best(self._table, scores, limit)
+
+    def document_of(self, number: int) -> SearchDocument:
+        """The document of the passage with this number."""
+        return self.documents[bisect_right(self._firsts, number) - 1]
 
     def find_query_words(self, query: Query) -> frozenset[int]:
         """The numbers of the terms in the heaviest part of a query."""
         return find_query_words(self._inverted, query)
 
-    def read_words(self, number: int) -> dict[int, str]:
-        """The words of a passage as it has them, by the numbers of their terms."""
-        numbers, terms = self._inverted.term_numbers, map_shared_terms(self.passages[number].text)
-        return {numbers[term]: word for term, word in terms.items() if term in numbers}
+    def read_words(self, number: int) -> Mapping[int, str]:
+        """The words of a passage as it has them, by the numbers of their terms; cached."""
+        if number not in self.passage_words:
+            numbers, terms = self._inverted.term_numbers, map_shared_terms(self.passages[number].text)
+            self.passage_words[number] = {numbers[term]: word for term, word in terms.items() if term in numbers}
+        return self.passage_words[number]
 
     @property
     def embedding_texts(self) -> list[str]:
@@ -101,44 +116,26 @@ class SearchIndex:
     def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> set[str]:
         """Set the postings and traits of every document; returns the ids of those taken from the previous index."""
         unchanged: set[str] = set()
-        postings: dict[str, Postings] = {}
         for document in self.documents:
-            place = previous._places.get(document.id) if previous is not None else None
-            old = previous.documents[place] if previous is not None and place is not None else None
+            key = document.id
+            old = previous.by_id.get(key) if previous is not None else None
+            known = previous.postings.get(key) if previous is not None else None
             if previous is not None and old is not None and (old is document or old.passages == document.passages):
-                postings[document.id] = previous.postings[document.id]
-                self._traits[document.id] = previous._traits[document.id]
-                unchanged.add(document.id)
-                continue
-            known = previous.postings[document.id] if previous is not None and old is not None else None
-            counted = cached[document.id] if document.id in cached else count_postings(document, old, known)
-            postings[document.id] = counted
-            self._traits[document.id] = read_traits(document, counted)
-        self.postings = postings
+                self.postings[key], self._traits[key] = previous.postings[key], previous._traits[key]
+                unchanged.add(key)
+            else:
+                counted = self.postings[key] = cached.get(key) or count_postings(document, old, known)
+                self._traits[key] = read_traits(document, counted)
         return unchanged
 
     def _merge(self, previous: SearchIndex | None, unchanged: set[str]) -> InvertedIndex:
-        new = sum(len(document.passages) for document in self.documents if document.id not in unchanged)
+        changed = [document for document in self.documents if document.id not in unchanged]
+        new = sum(len(document.passages) for document in changed)
         if previous is None or new > _MAX_UPDATED_SHARE * len(self.passages) or is_stale(previous._inverted):
             return build_inverted_index([self.postings[document.id] for document in self.documents])
         moved: Integers = np.full(len(previous.passages), -1, np.int32)
-        for document in self.documents:
-            if document.id in unchanged:
-                first, size = self.first_passages[document.id], len(document.passages)
-                old = previous.first_passages[document.id]
-                moved[old : old + size] = np.arange(first, first + size)
-        added = [
-            (self.postings[document.id], self.first_passages[document.id])
-            for document in self.documents
-            if document.id not in unchanged
-        ]
+        for key in unchanged:
+            first, old, size = self.first_passages[key], previous.first_passages[key], len(self.by_id[key].passages)
+            moved[old : old + size] = np.arange(first, first + size)
+        added = [(self.postings[document.id], self.first_passages[document.id]) for document in changed]
         return update_inverted_index(previous._inverted, moved, added)
-
-
-def _number_first_passages(documents: Sequence[SearchDocument]) -> dict[str, int]:
-    """The number of each document's first passage."""
-    firsts, number = {}, 0
-    for document in documents:
-        firsts[document.id] = number
-        number += len(document.passages)
-    return firsts

@@ -42,13 +42,9 @@ def count_postings(
     document: SearchDocument, previous: SearchDocument | None = None, known: Postings | None = None
 ) -> Postings:
     """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows."""
-    known_rows: Mapping[str, int] = {}
-    if previous is None or known is None:
-        known = None
-    else:
-        known_rows = {passage.text: row for row, passage in enumerate(previous.passages)}
-    places: dict[str, int] = {term: place for place, term in enumerate(known.terms if known is not None else ())}
-    lengths: list[int] = []
+    passages = previous.passages if previous is not None and known is not None else ()
+    known_rows = {passage.text: row for row, passage in enumerate(passages)}
+    places = {term: place for place, term in enumerate(known.terms if known is not None else ())}
     rows: list[Integers] = []
     counts: list[Integers] = []
     for passage in document.passages:
@@ -61,9 +57,8 @@ def count_postings(
             terms = count_terms(parse_message_header(passage).text)
             rows.append(np.array([places.setdefault(intern(term), len(places)) for term in terms], np.int32))
             counts.append(np.fromiter(terms.values(), np.int32, len(terms)))
-        lengths.append(len(rows[-1]))
     empty = np.zeros(0, np.int32)
-    starts = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int32)
     postings = Postings(tuple(places), starts, np.concatenate([empty, *rows]), np.concatenate([empty, *counts]))
     return _drop_unused_terms(postings) if known is not None else postings
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.search.model import Passage, SearchDocument
-from fabula.text.offsets import TextEdit, find_edit
+from fabula.text.offsets import find_edit
 from fabula.text.sentences import find_sentence_starts
 
 PASSAGE_CHARACTERS = 120  # the size a passage aims at,
@@ -27,7 +27,6 @@ MIN_SCENE_CHARACTERS = 1500  # blank lines are scene breaks where there are so m
 _DIGEST_LETTERS = 8  # of the digest in a passage's id
 _REPEAT_MARK = "~"  # before the number of a passage whose words occurred before
 _SAMPLE = 4000  # characters that decide the script of a text
-_BLOCK = 10_000  # characters compared at a time
 _MAX_BREAK = 80  # characters of a line that marks a scene break
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 _SCENE_BREAK = re.compile(r"[\s*#\-\u2013\u2014_~=·•⁂※◇◆○●☆★§+]+")
@@ -142,6 +141,13 @@ def _join_short_end(spans: list[Span], scene: int, size: int) -> None:
 
 def _split_units(text: str, start: int, style: CutStyle) -> Iterator[tuple[int, int, bool]]:
     """Units that are never cut: paragraphs, or sentences of long ones; and whether a scene begins with each."""
+    for begin, end, begins_scene in _find_paragraphs(text, start, style.scene_gap):
+        for first, last in _split_paragraph(text[begin:end], style.passage_size):
+            yield begin + first, begin + last, begins_scene and not first
+
+
+def _find_paragraphs(text: str, start: int, scene_gap: int) -> Iterator[tuple[int, int, bool]]:
+    """The paragraphs from `start` on, without the space around them, and whether a scene begins with each."""
     blank_lines, has_break = 0, False
     while start < len(text):
         line_end = text.find("\n", start)
@@ -150,40 +156,20 @@ def _split_units(text: str, start: int, style: CutStyle) -> Iterator[tuple[int, 
         body = line.strip()
         if not body:
             blank_lines += 1
-        elif _is_scene_break(body):
+        elif len(body) <= _MAX_BREAK and _SCENE_BREAK.fullmatch(body):
             has_break = True
         else:
             begin = start + len(line) - len(line.lstrip())
-            begins_scene = has_break or bool(style.scene_gap and blank_lines >= style.scene_gap)
-            for first, last in _split_paragraph(body, style.passage_size):
-                yield begin + first, begin + last, begins_scene and not first
+            yield begin, begin + len(body), has_break or bool(scene_gap and blank_lines >= scene_gap)
             blank_lines, has_break = 0, False
         start = end + 1
-
-
-def _is_scene_break(line: str) -> bool:
-    return len(line) <= _MAX_BREAK and _SCENE_BREAK.fullmatch(line) is not None
 
 
 def iterate_paragraphs_back(text: str, begin: int, end: int) -> Iterator[tuple[str, int, bool]]:
     """The paragraphs before `end`, the nearest first: the text, its distance, and whether a scene begins with it."""
     part = text[begin:end]
-    scene_gap = _find_style(part).scene_gap
-    pending: tuple[str, int] | None = None
-    blank_lines, last = 0, len(part)
-    while last > 0:
-        first = part.rfind("\n", 0, last) + 1
-        body = part[first:last].strip()
-        is_break = bool(body) and _is_scene_break(body)
-        if pending is not None and body:
-            yield (*pending, is_break or bool(scene_gap and blank_lines >= scene_gap))
-            pending = None
-        if body and not is_break:
-            pending = body, len(part) - last
-        blank_lines = 0 if body else blank_lines + 1
-        last = first - 1
-    if pending is not None:
-        yield (*pending, False)
+    for first, last, begins_scene in reversed([*_find_paragraphs(part, 0, _find_style(part).scene_gap)]):
+        yield part[first:last], len(part) - last, begins_scene
 
 
 def _split_paragraph(paragraph: str, size: int) -> Iterator[Span]:
@@ -217,7 +203,7 @@ def _cut_edited(text: str, style: CutStyle, old: str, known: list[Span]) -> tupl
     Returns how many passages before the edit stay, the new spans, from which old passage on all only move, and by how
     many characters.
     """
-    edit = _find_edit(old, text)
+    edit = find_edit(old, text)
     starts = [start for start, _ in known]
     # Two whole passages before the edit nothing can have changed, nor two after it once a cut falls where one fell.
     first = max(bisect_right([end for _, end in known], edit.start) - 2, 0)
@@ -235,23 +221,8 @@ def count_new_characters(old: str, new: str) -> int:
     """How many characters of a text are not in the old one."""
     if old is new:
         return 0
-    edit = _find_edit(old, new)
+    edit = find_edit(old, new)
     return edit.new_end - edit.start
-
-
-def _find_edit(old: str, new: str) -> TextEdit:
-    """The edit between two texts; equal parts are skipped block by block, which is faster in a long text."""
-    shortest = min(len(old), len(new))
-    head = 0
-    while head + _BLOCK <= shortest and old[head : head + _BLOCK] == new[head : head + _BLOCK]:
-        head += _BLOCK
-    tail = 0
-    while head + tail + _BLOCK <= shortest and old.endswith(
-        new[len(new) - tail - _BLOCK : len(new) - tail], 0, len(old) - tail
-    ):
-        tail += _BLOCK
-    edit = find_edit(old[head : len(old) - tail], new[head : len(new) - tail])
-    return TextEdit(edit.start + head, edit.old_end + head, edit.new_end + head)
 
 
 def _begins_line(text: str, start: int) -> bool:

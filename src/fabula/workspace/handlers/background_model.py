@@ -18,7 +18,7 @@ from fabula.core.view import Language
 from fabula.jobs import guards
 from fabula.jobs.cancellation import CancellationToken
 from fabula.llm.pricing import find_price
-from fabula.llm.providers.factory import make_provider
+from fabula.llm.providers import make_provider
 from fabula.store.store import Store
 from fabula.text.tokens.models import find_model
 from fabula.text.truncation import split_into_chunks

@@ -48,4 +48,11 @@ def describe_skill(skill: Skill) -> SkillInfo:
 
 def describe_skills(skills: Skills, language: str = ENGLISH) -> SkillList:
     """Describe every skill and every problem."""
-    return describe(SkillList, skills, language, skills=[describe_skill(skill) for skill in skills.skills.values()])
+    problems = [problem.message for problem in skills.problems]
+    return describe(
+        SkillList,
+        skills,
+        language,
+        skills=[describe_skill(skill) for skill in skills.skills.values()],
+        problems=problems,
+    )
