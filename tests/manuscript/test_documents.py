@@ -17,7 +17,7 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 from fabula.manuscript.tables import documents as rows
 from fabula.manuscript.tables import marks
-from fabula.manuscript.tree import sort_in_reading_order
+from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import Message
 
 
 class Reason(StrEnum):
@@ -89,7 +90,7 @@ class Verdict(Struct, frozen=True):
     reason: Reason
     tokens: int
     score: float
-    detail: str = ""
+    detail: str | Message = ""
     text: str = ""
 
     @property

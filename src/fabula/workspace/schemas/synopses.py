@@ -51,6 +51,6 @@ def describe_refresh(refresh: SynopsisRefresh) -> SynopsisRefreshReport:
         created=tuple(map(describe_synopsis, refresh.created)),
         stale_by_hand=tuple(refresh.stale_by_hand),
         changed_meanwhile=tuple(refresh.changed_meanwhile),
-        failed=refresh.failed,
+        failed={document: str(reason) for document, reason in refresh.failed.items()},
         missing_characters=refresh.missing_characters,
     )
