@@ -32,39 +32,43 @@ _OTHER_DIRECTION = {LESS: MORE, MORE: LESS, "first": "third", "third": "first", 
 CountFeature = Callable[[StyleMetrics], int]
 
 
-class Vote(Struct, frozen=True):
-    """The vote of one outcome for or against a topic."""
-
-    outcome_index: int
-    is_for: bool
-    chance: float
-    quote: str = ""
-
-
 class AnalysedOutcome(Struct, frozen=True):
     """An outcome with the metrics of the suggestion and of the final text, and the size of the change."""
 
-    index: int
-    decision: Decision
+    outcome: SuggestionOutcome
     before: StyleMetrics
     after: StyleMetrics
     removed_share: float  # share of the suggestion's words that were removed
     added_words: int
     prompted_subjects: frozenset[str]  # the subjects of memories in the prompt
 
+    @property
+    def decision(self) -> Decision:
+        """What the writer did with the suggestion."""
+        return self.outcome.decision
+
+
+class Vote(Struct, frozen=True):
+    """The vote of one outcome for or against a topic."""
+
+    outcome: AnalysedOutcome
+    is_for: bool
+    chance: float
+    quote: str = ""
+
 
 def analyse_outcome(
-    index: int, outcome: SuggestionOutcome, language: Language, prompted_subjects: frozenset[str]
+    outcome: SuggestionOutcome, language: Language, prompted_subjects: frozenset[str]
 ) -> AnalysedOutcome:
     """Compute the metrics of an outcome."""
     before = StyleMetrics(outcome.suggestion, language)
     if outcome.decision is not Decision.REWRITTEN:
-        return AnalysedOutcome(index, outcome.decision, before, before, 0.0, 0, prompted_subjects)
+        return AnalysedOutcome(outcome, before, before, 0.0, 0, prompted_subjects)
     after = StyleMetrics(outcome.rewritten_text, language)
     old_pairs, new_pairs = before.count_word_pairs(), after.count_word_pairs()
     common = (old_pairs & new_pairs).total()
     removed_share, added_words = 1 - common / old_pairs.total(), max(new_pairs.total() - common, 0)
-    return AnalysedOutcome(index, outcome.decision, before, after, removed_share, added_words, prompted_subjects)
+    return AnalysedOutcome(outcome, before, after, removed_share, added_words, prompted_subjects)
 
 
 def find_removal_votes(
@@ -82,12 +86,12 @@ def find_removal_votes(
             after = count(outcome.after)
             if 0 < after < before or (after == before and subject in outcome.prompted_subjects):
                 continue  # some were removed and some were kept; or the memory asked for it and the writer kept it
-            yield Vote(outcome.index, not after, _estimate_removal_chance(outcome, before, frequency))
+            yield Vote(outcome, not after, _estimate_removal_chance(outcome, before, frequency))
         elif subject not in outcome.prompted_subjects:
             if outcome.decision is Decision.ACCEPTED:
-                yield Vote(outcome.index, False, MIN_CHANCE)
+                yield Vote(outcome, False, MIN_CHANCE)
             elif rejection_chance is not None:
-                yield Vote(outcome.index, True, rejection_chance)
+                yield Vote(outcome, True, rejection_chance)
 
 
 def find_addition_votes(subject: str, count: CountFeature, outcomes: Sequence[AnalysedOutcome]) -> Iterator[Vote]:
@@ -96,9 +100,9 @@ def find_addition_votes(subject: str, count: CountFeature, outcomes: Sequence[An
         before, after = count(outcome.before), count(outcome.after)
         if outcome.decision is Decision.REWRITTEN and after >= max(before + 2, 2 * before):
             words = max(len(outcome.before.tokens), 1)
-            yield Vote(outcome.index, True, _clamp(outcome.added_words / words, MIN_CHANCE, 0.5))
+            yield Vote(outcome, True, _clamp(outcome.added_words / words, MIN_CHANCE, 0.5))
         elif outcome.decision is not Decision.REJECTED and subject not in outcome.prompted_subjects:
-            yield Vote(outcome.index, False, MIN_CHANCE)
+            yield Vote(outcome, False, MIN_CHANCE)
 
 
 def find_length_votes(
@@ -134,7 +138,7 @@ def find_length_votes(
             if not lengths or subject in outcome.prompted_subjects:
                 continue
             if sign * before >= sign * (sum(lengths) / len(lengths)):
-                yield direction, Vote(outcome.index, False, MIN_CHANCE)
+                yield direction, Vote(outcome, False, MIN_CHANCE)
 
 
 def find_dialogue_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[str, Vote]]:
@@ -149,9 +153,9 @@ def find_dialogue_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[s
             yield from _vote_for_direction(outcome, direction, _estimate_change_chance(outcome), quote)
         elif "dialogue" not in outcome.prompted_subjects:
             if before >= DIALOGUE_CHANGE:
-                yield LESS, Vote(outcome.index, False, MIN_CHANCE)
+                yield LESS, Vote(outcome, False, MIN_CHANCE)
             if before <= 1 - DIALOGUE_CHANGE:
-                yield MORE, Vote(outcome.index, False, MIN_CHANCE)
+                yield MORE, Vote(outcome, False, MIN_CHANCE)
 
 
 def find_choice_votes(
@@ -165,12 +169,7 @@ def find_choice_votes(
         if before != after:
             yield from _vote_for_direction(outcome, after, 2 * MIN_CHANCE, f"{before} → {after}")
         elif subject not in outcome.prompted_subjects:
-            yield _OTHER_DIRECTION[before], Vote(outcome.index, False, MIN_CHANCE)
-
-
-def count_mark(mark: str) -> CountFeature:
-    """Return a function that counts a punctuation mark."""
-    return lambda metrics: metrics.marks[mark]
+            yield _OTHER_DIRECTION[before], Vote(outcome, False, MIN_CHANCE)
 
 
 def quote_suggestion(outcome: AnalysedOutcome, words: str) -> str:
@@ -186,8 +185,8 @@ def _vote_for_direction(
     outcome: AnalysedOutcome, direction: str, chance: float, quote: str
 ) -> Iterator[tuple[str, Vote]]:
     """Vote for a direction and against the other one."""
-    yield direction, Vote(outcome.index, True, chance, quote)
-    yield _OTHER_DIRECTION[direction], Vote(outcome.index, False, chance)
+    yield direction, Vote(outcome, True, chance, quote)
+    yield _OTHER_DIRECTION[direction], Vote(outcome, False, chance)
 
 
 def _estimate_rejection_chance(count: CountFeature, outcomes: Sequence[AnalysedOutcome]) -> float | None:

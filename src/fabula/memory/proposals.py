@@ -4,16 +4,14 @@ The votes on a topic are combined into odds: how much better they are explained 
 and follows it nine times in ten" than by chance. A habit is proposed if at least four outcomes and four in
 five support it, and the odds are 1,000 to 1. For single words and phrases the odds must be 20,000 to 1,
 because among so many words some will always look like a habit.
-
-`Learner` is the interface for other implementations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import log
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -24,7 +22,6 @@ from fabula.memory.evidence import (
     AnalysedOutcome,
     Vote,
     analyse_outcome,
-    count_mark,
     find_addition_votes,
     find_choice_votes,
     find_dialogue_votes,
@@ -43,7 +40,6 @@ MIN_LOG_ODDS, MIN_WORD_LOG_ODDS = log(1_000), log(20_000)
 MAX_QUOTES = 8  # the newest, kept as evidence
 MIN_ADVERBS = 3  # different adverbs that must have been removed before adverbs as such are meant
 _WORD_TOPICS = ("word:", "phrase:")
-_NO_SUBJECTS: Mapping[str, frozenset[str]] = {}
 _COUNTS: Mapping[str, Callable[[StyleMetrics], Counter[str]]] = {
     "word": lambda metrics: metrics.words,
     "phrase": lambda metrics: metrics.phrases,
@@ -62,53 +58,36 @@ class MemoryProposal(Struct, frozen=True, kw_only=True):
     is_supported: bool = True  # False: there are votes, but not enough
 
 
-class Learner(Protocol):
-    """Finds proposals in outcomes."""
+def find_proposals(
+    outcomes: Sequence[SuggestionOutcome],
+    language: Language,
+    prompted_subjects: Mapping[str, frozenset[str]] | None = None,
+    known_topics: Collection[str] = (),
+) -> list[MemoryProposal]:
+    """Return what the outcomes show, and their votes on the known topics, the best supported first.
 
-    def find_proposals(
-        self,
-        outcomes: Sequence[SuggestionOutcome],
-        language: Language,
-        prompted_subjects: Mapping[str, frozenset[str]] = ...,
-        known_topics: Collection[str] = ...,
-    ) -> list[MemoryProposal]:
-        """Return what the outcomes show, and their votes on the known topics.
-
-        `prompted_subjects` are the subjects of the memories in each outcome's prompt, by the outcome's id.
-        """
-        ...
-
-
-class HeuristicLearner:
-    """A learner that counts punctuation, lengths, persons, tenses and words; it needs no model."""
-
-    def find_proposals(
-        self,
-        outcomes: Sequence[SuggestionOutcome],
-        language: Language,
-        prompted_subjects: Mapping[str, frozenset[str]] = _NO_SUBJECTS,
-        known_topics: Collection[str] = (),
-    ) -> list[MemoryProposal]:
-        """Return a proposal for every topic with votes, the best supported first."""
-        count = _VoteCount(outcomes, language, prompted_subjects)
-        proposals = [count.make_proposal(topic, votes) for topic, votes in _find_votes(count.analysed)]
-        proposals += _find_word_proposals(count, frozenset(one.topic for one in proposals if one.is_supported))
-        found = {one.topic for one in proposals}
-        proposals += [
-            count.make_word_proposal(topic)
-            for topic in known_topics
-            if topic not in found and topic.startswith(_WORD_TOPICS)
-        ]
-        voted = (one for one in proposals if one.votes_for or (one.votes_against and one.topic in known_topics))
-        return sorted(voted, key=lambda one: (-one.votes_for, one.topic))
+    `prompted_subjects` are the subjects of the memories in each outcome's prompt, by the outcome's id.
+    """
+    analysed = _analyse(outcomes, language, prompted_subjects)
+    proposals = [_make_proposal(topic, votes, language) for topic, votes in _find_votes(analysed)]
+    supported = frozenset(one.topic for one in proposals if one.is_supported)
+    proposals += _find_word_proposals(analysed, supported, language)
+    found = {one.topic for one in proposals}
+    proposals += [
+        _make_word_proposal(topic, analysed, language)
+        for topic in known_topics
+        if topic not in found and topic.startswith(_WORD_TOPICS)
+    ]
+    voted = (one for one in proposals if one.votes_for or (one.votes_against and one.topic in known_topics))
+    return sorted(voted, key=lambda one: (-one.votes_for, one.topic))
 
 
 def find_supporting_outcomes(topic: str, outcomes: Sequence[SuggestionOutcome], language: Language) -> list[str]:
     """Return the ids of the outcomes that support a topic."""
-    analysed = _VoteCount(outcomes, language).analysed
+    analysed = _analyse(outcomes, language)
     is_word = topic.startswith(_WORD_TOPICS)
     votes = _find_word_votes(topic, analysed) if is_word else dict(_find_votes(analysed)).get(topic, [])
-    return [outcomes[vote.outcome_index].id for vote in votes if vote.is_for]
+    return [vote.outcome.outcome.id for vote in votes if vote.is_for]
 
 
 def compute_log_odds(votes: Iterable[Vote]) -> float:
@@ -118,52 +97,49 @@ def compute_log_odds(votes: Iterable[Vote]) -> float:
     )
 
 
-class _VoteCount:
-    """The analysed outcomes, and the proposals that their votes make."""
+def _analyse(
+    outcomes: Sequence[SuggestionOutcome],
+    language: Language,
+    prompted_subjects: Mapping[str, frozenset[str]] | None = None,
+) -> list[AnalysedOutcome]:
+    subjects = prompted_subjects or {}
+    return [analyse_outcome(outcome, language, subjects.get(outcome.id, frozenset())) for outcome in outcomes]
 
-    def __init__(
-        self,
-        outcomes: Sequence[SuggestionOutcome],
-        language: Language,
-        prompted_subjects: Mapping[str, frozenset[str]] = _NO_SUBJECTS,
-    ) -> None:
-        self._outcomes, self._language = outcomes, language
-        self.analysed = [
-            analyse_outcome(index, outcome, language, prompted_subjects.get(outcome.id, frozenset()))
-            for index, outcome in enumerate(outcomes)
-        ]
 
-    def make_word_proposal(self, topic: str) -> MemoryProposal:
-        return self.make_proposal(topic, _find_word_votes(topic, self.analysed), MIN_WORD_LOG_ODDS)
+def _make_word_proposal(topic: str, outcomes: Sequence[AnalysedOutcome], language: Language) -> MemoryProposal:
+    return _make_proposal(topic, _find_word_votes(topic, outcomes), language, MIN_WORD_LOG_ODDS)
 
-    def make_proposal(self, topic: str, votes: Sequence[Vote], min_log_odds: float = MIN_LOG_ODDS) -> MemoryProposal:
-        votes_for = [vote for vote in votes if vote.is_for]
-        words = get_subject(topic).partition(":")[2]
-        evidence = []
-        for vote in votes_for[-MAX_QUOTES:]:
-            quote = vote.quote or (quote_suggestion(self.analysed[vote.outcome_index], words) if words else "")
-            evidence.append(f"{self._outcomes[vote.outcome_index].id}: {quote}".rstrip(": "))
-        has_votes = len(votes_for) >= max(MIN_VOTES_FOR, MIN_SHARE_FOR * len(votes))
-        return MemoryProposal(
-            topic=topic,
-            text=format_topic(topic, self._language),
-            votes_for=len(votes_for),
-            votes_against=len(votes) - len(votes_for),
-            last_vote_at=max((self._outcomes[vote.outcome_index].created_at for vote in votes_for), default=""),
-            evidence=tuple(evidence),
-            is_supported=has_votes and compute_log_odds(votes) >= min_log_odds,
-        )
+
+def _make_proposal(
+    topic: str, votes: Sequence[Vote], language: Language, min_log_odds: float = MIN_LOG_ODDS
+) -> MemoryProposal:
+    votes_for = [vote for vote in votes if vote.is_for]
+    words = get_subject(topic).partition(":")[2]
+    evidence = []
+    for vote in votes_for[-MAX_QUOTES:]:
+        quote = vote.quote or (quote_suggestion(vote.outcome, words) if words else "")
+        evidence.append(f"{vote.outcome.outcome.id}: {quote}".rstrip(": "))
+    has_votes = len(votes_for) >= max(MIN_VOTES_FOR, MIN_SHARE_FOR * len(votes))
+    return MemoryProposal(
+        topic=topic,
+        text=format_topic(topic, language),
+        votes_for=len(votes_for),
+        votes_against=len(votes) - len(votes_for),
+        last_vote_at=max((vote.outcome.outcome.created_at for vote in votes_for), default=""),
+        evidence=tuple(evidence),
+        is_supported=has_votes and compute_log_odds(votes) >= min_log_odds,
+    )
 
 
 def _find_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[str, list[Vote]]]:
     """Find the votes on every topic except words and phrases."""
     for mark in MARKS:
-        count, subject = count_mark(mark), f"mark:{mark}"
+        count, subject = partial(_count_mark, mark), f"mark:{mark}"
         yield f"{subject}={LESS}", list(find_removal_votes(subject, count, outcomes))
         yield f"{subject}={MORE}", list(find_addition_votes(subject, count, outcomes))
     yield f"simile={LESS}", list(find_removal_votes("simile", lambda metrics: metrics.similes, outcomes))
     adverb_votes = list(find_removal_votes("adverb", lambda metrics: len(metrics.adverbs), outcomes))
-    removed = {word for vote in adverb_votes if vote.is_for for word in outcomes[vote.outcome_index].before.adverbs}
+    removed = {word for vote in adverb_votes if vote.is_for for word in vote.outcome.before.adverbs}
     if len(removed) >= MIN_ADVERBS:
         yield f"adverb={LESS}", adverb_votes
     by_topic: dict[str, list[Vote]] = {}
@@ -179,18 +155,24 @@ def _find_votes(outcomes: Sequence[AnalysedOutcome]) -> Iterator[tuple[str, list
     yield from by_topic.items()
 
 
-def _find_word_proposals(count: _VoteCount, supported_topics: frozenset[str]) -> list[MemoryProposal]:
+def _count_mark(mark: str, metrics: StyleMetrics) -> int:
+    return metrics.marks[mark]
+
+
+def _find_word_proposals(
+    outcomes: Sequence[AnalysedOutcome], supported_topics: frozenset[str], language: Language
+) -> list[MemoryProposal]:
     """Find words and phrases that the writer often removes; a phrase only if none of its words is proposed."""
     proposals: list[MemoryProposal] = []
-    rewritten = [outcome for outcome in count.analysed if outcome.decision is Decision.REWRITTEN]
+    rewritten = [outcome for outcome in outcomes if outcome.decision is Decision.REWRITTEN]
     adverbs: set[str] = set()
     if f"adverb={LESS}" in supported_topics:
-        adverbs = {word for outcome in count.analysed for word in outcome.before.adverbs}
+        adverbs = {word for outcome in outcomes for word in outcome.before.adverbs}
     for kind, list_counts in _COUNTS.items():
         for word in _find_removed_words(rewritten, list_counts):
             if word in adverbs or any(_covers(one.topic, word) for one in proposals):
                 continue
-            proposal = count.make_word_proposal(f"{kind}:{word}={LESS}")
+            proposal = _make_word_proposal(f"{kind}:{word}={LESS}", outcomes, language)
             if proposal.is_supported:
                 proposals.append(proposal)
     return proposals

@@ -6,10 +6,10 @@ end. A prompt contains a few samples. If there are more, those are chosen whose 
 
 from __future__ import annotations
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.memory.edits import remember
-from fabula.memory.model import MemoryItem, MemoryKind, MemoryScope
+from fabula.memory.model import MemoryItem, MemoryKind, MemoryScope, refuse
 from fabula.store.transaction import WriteTransaction
 
 MIN_CHARS, MAX_CHARS = 20, 1_200
@@ -21,10 +21,14 @@ def add_style_sample(
     """Add a passage as an example of the writer's style; `end` is where it ends in the manuscript."""
     text = text.strip()
     if not MIN_CHARS <= len(text) <= MAX_CHARS:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            f"A style sample has {MIN_CHARS} to {MAX_CHARS:,} characters, and this has {len(text):,}. "
-            "Choose a passage of a paragraph or two. Nothing was changed.",
+        raise refuse(
+            message(
+                "A style sample has {minimum} to {maximum:,} characters, and this one has {length:,}. Choose a "
+                "passage of a paragraph or two.",
+                minimum=MIN_CHARS,
+                maximum=MAX_CHARS,
+                length=len(text),
+            )
         )
     return remember(tx, text, kind=MemoryKind.STYLE_SAMPLE, scope=scope, since=end)
 
@@ -34,9 +38,12 @@ def find_passage(text: str, first: str, last: str) -> tuple[int, int]:
     start = text.find(first)
     end = text.find(last, max(start, 0)) + len(last)
     if not first.strip() or text.count(first) != 1 or end < len(last) or end <= start:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            f"No one passage of this document goes from {first!r} to {last!r}. Copy the words as they stand, and "
-            "enough of them to be there once. Nothing was changed.",
+        raise refuse(
+            message(
+                "This document has no single passage from {first!r} to {last!r}. Copy the words exactly, and enough of "
+                "them that they occur once.",
+                first=first,
+                last=last,
+            )
         )
     return start, end

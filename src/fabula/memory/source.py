@@ -13,6 +13,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.model import Memory, SceneType, omit_fragment
@@ -23,10 +24,6 @@ ListConstraints = Callable[[View], FragmentGroup]
 _CACHE_SIZE = 64
 
 
-def _list_no_constraints(view: View) -> FragmentGroup:
-    return ()
-
-
 class MemorySource:
     """A source of preferences, by descending confidence, and style samples."""
 
@@ -35,7 +32,7 @@ class MemorySource:
     blocking = False
     runs_first = False
 
-    def __init__(self, list_constraints: ListConstraints = _list_no_constraints) -> None:
+    def __init__(self, list_constraints: ListConstraints = lambda view: ()) -> None:
         """`list_constraints` returns the constraints of a view, the same tuple for the same snapshot."""
         self._list_constraints = list_constraints
         self._cache: dict[tuple[int, int], tuple[FragmentGroup, FragmentGroup, FragmentGroup, list[Verdict]]] = {}
@@ -60,7 +57,7 @@ class MemorySource:
             *(verdict for verdict in memory.omitted if verdict.layer is Layer.SETTINGS),
             *self._remove_duplicates(offered, self._list_constraints(view))[3],
             *(
-                omit_fragment(fragment, Reason.NOT_CHOSEN, "other samples fit this scene better")
+                omit_fragment(fragment, Reason.NOT_CHOSEN, message("other samples fit this scene better"))
                 for fragment in memory.fragments
                 if fragment.source.startswith("style:") and fragment.source not in shown
             ),

@@ -134,8 +134,7 @@ class MemoryVerbs(ProjectVerbs):
         with self._write() as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
-            edits.edit_memory(tx, memory, values, scope=scope)
-            return _make_record(edits.get_memory(tx, memory, scope=scope), scope)
+            return _make_record(edits.edit_memory(tx, memory, values, scope=scope), scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> None:
         """Forget a memory for good, with its evidence."""

@@ -158,7 +158,7 @@ def _describe_preview_item(item: MemoryPreviewItem) -> MemoryPreviewItemInfo:
         layer=item.layer,
         included=item.included,
         reason=item.reason,
-        sentence=item.sentence,
+        sentence=str(item.sentence),
         tokens=item.tokens,
         score=item.score,
         text=item.text,
