@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fabula.conversation.model import ConversationState
 from fabula.conversation.recaps.model import (
     RecapEntry,
     RecapFailure,
@@ -31,11 +32,11 @@ from fabula.conversation.recaps.schedule import (
     load_version,
     plan_tasks,
 )
-from fabula.conversation.snapshot import read_state
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.core.errors import FabulaError
 from fabula.core.ids import new_id
 from fabula.core.view import Language
+from fabula.store.rows import read_struct
 from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 
@@ -54,7 +55,7 @@ def refresh_recaps(
     language: Language = "en",
     rules: RecapRules | None = None,
     rebuild_before: str = "",
-    check: Callable[[], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> RecapRefreshResult:
     """Write what is due, with at most ten calls; texts made before the time `rebuild_before` are written again.
 
@@ -73,8 +74,7 @@ def refresh_recaps(
         if calls >= MAX_CALLS:
             result.has_more = True
             return result
-        if check is not None:
-            check()
+        check()
         loaded = refresh.load_input(schedule, task)
         entry = None
         if loaded is not None:
@@ -85,10 +85,9 @@ def refresh_recaps(
                 if recap_input.lines:
                     text = check_answer(write_recap(recap_input), rules.max_chars, sources=sources)
             except FabulaError as error:
-                if check is not None:
-                    check()
+                check()
                 skipped.add(task)
-                result.failures.append(RecapFailure(task.kind, task.rounds, error.code, error.sentence))
+                result.failures.append(RecapFailure(task.kind, task.rounds, error.code, error.message))
                 schedule = refresh.load_schedule()
                 continue
             entry = refresh.store_text(schedule, task, text)
@@ -168,7 +167,7 @@ class _Refresh(Struct, frozen=True):
             return
         with self.store.write(project=self.project_id) as tx:
             row = tx.row(conversations, id=self.conversation_id)
-            if row is None or read_state(row) != schedule.history.state:
+            if row is None or read_struct(ConversationState, row) != schedule.history.state:
                 return
             for table, ident in removed:
                 tx.delete_rows(table, table.c.id == ident)
@@ -204,6 +203,7 @@ class _Refresh(Struct, frozen=True):
             created_at=created_at,
             rounds=task.rounds,
             origin="model",
+            source_hash=task.source_hash,
             freshness="fresh",
             version=version,
         )
