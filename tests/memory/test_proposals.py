@@ -8,12 +8,14 @@ from random import Random
 import pytest
 
 from fabula.core.view import Language
-from fabula.memory.evidence import MIN_CHANCE, Vote, analyse_outcome
 from fabula.memory.model import Decision, SuggestionOutcome
 from fabula.memory.proposals import (
+    MIN_CHANCE,
     MIN_LOG_ODDS,
     MIN_VOTES_FOR,
     MIN_WORD_LOG_ODDS,
+    Vote,
+    analyse_outcome,
     compute_log_odds,
     find_proposals,
     find_supporting_outcomes,

@@ -90,7 +90,7 @@ class Verdict(Struct, frozen=True):
     reason: Reason
     tokens: int
     score: float
-    detail: str | Message = ""
+    detail: Message | str = ""
     text: str = ""
 
     @property

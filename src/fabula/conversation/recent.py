@@ -13,12 +13,11 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row, desc
 
+from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Verdict
 from fabula.conversation.model import ConversationState, Message
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, presence
-from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.relevance import EPISODE, score_in_range
@@ -69,26 +68,17 @@ def load_recent_conversations(
     return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
-class RecentConversationSource:
-    """A source of other recent conversations, one or two lines each."""
-
-    name = "talks"
-    unavailable_code = Code.SOURCE_UNAVAILABLE
-    blocking = False
-    runs_first = False
-
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-        """Offer the latest conversations except the current one."""
-        recent = view.snapshot(RecentConversations)
-        if recent is None or not recent.all:
-            return ()
-        fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
-        current = f"talk:{source_request.request.conversation_id}"
-        return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
-
-    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """Explain nothing: omitted conversations are older."""
+def offer_recent_conversations(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    """Offer the latest conversations except the current one, one or two lines each."""
+    recent = view.snapshot(RecentConversations)
+    if recent is None or not recent.all:
         return ()
+    fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
+    current = f"talk:{source_request.request.conversation_id}"
+    return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
+
+
+RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)
 
 
 def _load_one(reading: ReadTransaction, row: Row[Any], state: ConversationState) -> RecentConversation:

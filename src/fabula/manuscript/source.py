@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.messages import Message, join_names, message
@@ -24,56 +24,49 @@ CHARS_AFTER_CURSOR = 500
 MAX_WORD = 39  # characters; a longer word may be cut
 
 
-class EditorSource:
-    """Offers the scene, the text before and after the cursor, the selection and the beats."""
+def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+    """Offer the scene, the text before and after the cursor, the selection and the beats."""
+    request = source_request.request
+    if not request.document_id:
+        return
+    document = _find_document(source_request, view)
+    text, cursor, title = document.text, request.cursor, document.title
+    cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
+    project_id, language = request.project_id, source_request.language
+    # A writer sees the text that is being written; a character who speaks, only what the character may know.
+    known_to = document.effective_known_to if request.speaker_id else None
+    if title:
+        scene = message("[Scene] {title}", title=title).render(language)
+        yield _make_cached_fragment("editor:scene", Part.SCENE, scene, project_id, title=title)
+    yield make_text_window(
+        document.paragraphs,
+        cursor,
+        source="editor:cursor-window",
+        project_id=project_id,
+        reach=max(source_request.available_tokens, 1) * LONGEST_TOKEN,
+        title=title,
+        known_to=known_to,
+        stored_cursor=_find_stored_cursor(view, document, cursor),
+    )
+    if cursor:
+        note = _describe_cursor(text, cursor, title).render(language)
+        yield _make_cached_fragment("editor:cursor", Part.CURSOR, note, project_id, known_to)
+    if request.selection is not None:
+        first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
+        selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
+        yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to)
+    if cursor < len(text):
+        after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
+        yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to)
+    if document.beats and not request.speaker_id:  # the plan is for a writer, not for a character who speaks
+        beats = message("; ").render(language).join(beat.rstrip(".。;；") for beat in document.beats)
+        plan = message("What should happen in this chapter: {beats}.", beats=beats).render(language)
+        yield _make_fragment("outline:beats", Part.EDITOR_STATE, plan, project_id, known_to)
 
-    name = "editor"
-    unavailable_code = Code.EDITOR_UNAVAILABLE
-    blocking = False
-    runs_first = True
 
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
-        """The fragments of the document that is being edited."""
-        request = source_request.request
-        if not request.document_id:
-            return
-        document = _find_document(source_request, view)
-        text, cursor, title = document.text, request.cursor, document.title
-        cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
-        project_id, language = request.project_id, source_request.language
-        # A writer sees the text that is being written; a character who speaks, only what the character may know.
-        known_to = document.effective_known_to if request.speaker_id else None
-        if title:
-            scene = message("[Scene] {title}", title=title).render(language)
-            yield _make_cached_fragment("editor:scene", Part.SCENE, scene, project_id, title=title)
-        yield make_text_window(
-            document.paragraphs,
-            cursor,
-            source="editor:cursor-window",
-            project_id=project_id,
-            reach=max(source_request.available_tokens, 1) * LONGEST_TOKEN,
-            title=title,
-            known_to=known_to,
-            stored_cursor=_find_stored_cursor(view, document, cursor),
-        )
-        if cursor:
-            note = _describe_cursor(text, cursor, title).render(language)
-            yield _make_cached_fragment("editor:cursor", Part.CURSOR, note, project_id, known_to)
-        if request.selection is not None:
-            first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
-            selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
-            yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to)
-        if cursor < len(text):
-            after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
-            yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to)
-        if document.beats and not request.speaker_id:  # the plan is for a writer, not for a character who speaks
-            beats = message("; ").render(language).join(beat.rstrip(".。;；") for beat in document.beats)
-            plan = message("What should happen in this chapter: {beats}.", beats=beats).render(language)
-            yield _make_fragment("outline:beats", Part.EDITOR_STATE, plan, project_id, known_to)
-
-    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """The editor omits nothing."""
-        return ()
+EDITOR_SOURCE = FunctionSource(
+    name="editor", function=offer_editor_text, unavailable_code=Code.EDITOR_UNAVAILABLE, blocking=False, runs_first=True
+)
 
 
 def _make_fragment(
@@ -155,24 +148,15 @@ def _find_document(source_request: SourceRequest, view: View) -> Document:
     return stored
 
 
-class ProjectSource:
-    """Offers the project's writing rules and style."""
-
-    name = "project"
-    unavailable_code = Code.SOURCE_UNAVAILABLE
-    blocking = False
-    runs_first = False
-
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-        """The writing rules, then the style."""
-        direction = view.snapshot(Direction)
-        if direction is None:
-            return ()
-        return _make_direction_fragments(direction, source_request.request.project_id, source_request.language)
-
-    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """The project omits nothing."""
+def offer_direction(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    """Offer the project's writing rules, then its style."""
+    direction = view.snapshot(Direction)
+    if direction is None:
         return ()
+    return _make_direction_fragments(direction, source_request.request.project_id, source_request.language)
+
+
+PROJECT_SOURCE = FunctionSource(name="project", function=offer_direction, blocking=False)
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,10 @@
-"""Store, edit, confirm, dismiss, forget and list memories, and the writer's profile (mem-1, mem-2, mem-5).
+"""Store, edit, confirm, dismiss, forget and list memories, style samples and the profile (mem-1, mem-2, mem-5, man-5).
 
 A transaction has two owners, a project and a user; `scope` says to which of them a memory belongs. Only
 confirmed memories enter a prompt. Proposals wait until the writer confirms or dismisses them.
+
+A style sample is a passage of the writer's own prose, copied with its position in the manuscript: no prompt contains it
+before the story has reached its end. A prompt contains a few samples, those whose share of dialogue fits the scene.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 MAX_MEMORIES = 1_000  # of one project or user
 MAX_CHARS = 2_000
+MIN_SAMPLE_CHARS, MAX_SAMPLE_CHARS = 20, 1_200
 _TABLES: Mapping[str, Table] = {MemoryScope.PROJECT: memories, MemoryScope.USER: user_memories}
 _FIXED = frozenset({"id", "version", "created_at"})
 _NOT_IN_SNAPSHOT = ("evidence", "version", "created_at", "votes_for", "votes_against", "last_vote_at")
@@ -80,6 +84,40 @@ def remember(
         return get_memory(tx, add_memory(tx, memory, scope=scope), scope=scope)
     stated = ("text", "state", "origin", "confidence")
     return store_memory(tx, replace(duplicate, **{name: getattr(memory, name) for name in stated}), scope=scope)
+
+
+def add_style_sample(
+    tx: WriteTransaction, text: str, *, end: Position | None = None, scope: MemoryScope = MemoryScope.PROJECT
+) -> MemoryItem:
+    """Add a passage as an example of the writer's style; `end` is where it ends in the manuscript."""
+    text = text.strip()
+    if not MIN_SAMPLE_CHARS <= len(text) <= MAX_SAMPLE_CHARS:
+        raise refuse(
+            message(
+                "A style sample has {minimum} to {maximum:,} characters, and this one has {length:,}. Choose a "
+                "passage of a paragraph or two.",
+                minimum=MIN_SAMPLE_CHARS,
+                maximum=MAX_SAMPLE_CHARS,
+                length=len(text),
+            )
+        )
+    return remember(tx, text, kind=MemoryKind.STYLE_SAMPLE, scope=scope, since=end)
+
+
+def find_passage(text: str, first: str, last: str) -> tuple[int, int]:
+    """Return the range of the passage that begins and ends with these words; the beginning must be unique."""
+    start = text.find(first)
+    end = text.find(last, max(start, 0)) + len(last)
+    if not first.strip() or text.count(first) != 1 or end < len(last) or end <= start:
+        raise refuse(
+            message(
+                "This document has no single passage from {first!r} to {last!r}. Copy the words exactly, and enough of "
+                "them that they occur once.",
+                first=first,
+                last=last,
+            )
+        )
+    return start, end
 
 
 def edit_memory(

@@ -11,11 +11,12 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Message, message, show
+from fabula.core.messages import Message, message
 from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import Language
@@ -131,6 +132,11 @@ class SuggestionOutcome(Struct, frozen=True, kw_only=True):
     created_at: str = field(default="", name="made")
 
 
+_SAMPLE = message("A passage in the writer's own voice: “{text}”")
+_EPISODE = message("[From earlier work together] {text}")
+_PLAIN = message("{text}")
+
+
 class Memory:
     """A snapshot of confirmed memories and their fragments, each fact once.
 
@@ -154,19 +160,9 @@ class Memory:
         self.working_notes = tuple(working_notes)
         self.omitted: list[Verdict] = []
         self.distinct_preferences, self.distinct_episodes = self._deduplicate()
-        samples = [
-            self._make_fragment(
-                "style",
-                sample,
-                message("A passage in the writer's own voice: “{text}”", text=sample.text),
-                Layer.SETTINGS,
-                0.5,
-            )
-            for sample in style_samples
-        ]
+        samples = [self._make_fragment("style", one, Layer.SETTINGS, 0.5, _SAMPLE) for one in style_samples]
         preferred = tuple(
-            self._make_fragment("memory", one, one.text, Layer.SETTINGS, one.confidence, one.explanation)
-            for one in self.distinct_preferences
+            self._make_fragment("memory", one, Layer.SETTINGS, one.confidence) for one in self.distinct_preferences
         )
         self.settings_fragments: dict[SceneType, tuple[Fragment, ...]] = {
             scene: (*preferred, *(samples[index] for index in _choose_samples(self.style_samples, scene)))
@@ -174,22 +170,13 @@ class Memory:
         }
         if self.settings_fragments["talk"] == self.settings_fragments["told"]:
             self.settings_fragments["talk"] = self.settings_fragments["told"]  # one tuple is measured once
+        levels = [score_in_range(EPISODE, level / (RELEVANCE_LEVELS - 1)) for level in range(RELEVANCE_LEVELS)]
         self.episode_fragments = tuple(
-            tuple(
-                self._make_fragment(
-                    "memory",
-                    episode,
-                    message("[From earlier work together] {text}", text=episode.text),
-                    Layer.RETRIEVED,
-                    score_in_range(EPISODE, level / (RELEVANCE_LEVELS - 1)),
-                )
-                for level in range(RELEVANCE_LEVELS)
-            )
-            for episode in self.distinct_episodes
+            tuple(self._make_fragment("memory", one, Layer.RETRIEVED, score, _EPISODE) for score in levels)
+            for one in self.distinct_episodes
         )
         self.working_fragments = tuple(
-            self._make_fragment("working", note, note.text, Layer.IMMEDIATE, 0.5)
-            for note in self.working_notes[-MAX_WORKING_NOTES:]
+            self._make_fragment("working", one, Layer.IMMEDIATE, 0.5) for one in self.working_notes[-MAX_WORKING_NOTES:]
         )
         episodes_once = tuple(levels[0] for levels in self.episode_fragments)
         self.fragments = (*preferred, *samples, *episodes_once, *self.working_fragments)
@@ -199,23 +186,17 @@ class Memory:
         return self.fragments == other.fragments and self.omitted == other.omitted
 
     def _make_fragment(
-        self,
-        prefix: str,
-        memory: MemoryNote | Preference,
-        text: str | Message,
-        layer: Layer,
-        score: float,
-        explanation: str | Message = "",
+        self, prefix: str, memory: MemoryNote | Preference, layer: Layer, score: float, template: Message = _PLAIN
     ) -> Fragment:
         return Fragment(
             source=f"{prefix}:{memory.id}",
             layer=layer,
-            text=show(text, self.language),
+            text=replace(template, values={"text": memory.text}).render(self.language),
             project_id=self.project_id,
             score=score,
             part=Part.EDITOR_STATE if layer is Layer.IMMEDIATE else Part.PLAIN,
             since=memory.since,
-            explanation=explanation,
+            explanation=memory.explanation if isinstance(memory, Preference) else "",
         )
 
     def _deduplicate(self) -> tuple[tuple[Preference, ...], tuple[MemoryNote, ...]]:
