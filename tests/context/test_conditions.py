@@ -326,7 +326,7 @@ def test_every_message_of_a_preset_is_in_the_trace_with_its_place() -> None:
         "preset:lost": (Reason.ANCHOR_MISSING, True),
         "preset:plain": (Reason.KEPT, True),
     }
-    assert [found[f"preset:{name}"].detail.partition(", ")[2] for name in ("deep", "beside", "plain")] == [
+    assert [str(found[f"preset:{name}"].detail).partition(", ")[2] for name in ("deep", "beside", "plain")] == [
         "at depth 1",
         "after rules",
         "where it is listed",

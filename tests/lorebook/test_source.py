@@ -163,7 +163,7 @@ def test_every_entry_that_stayed_out_has_a_reason(rules: str) -> None:
         (Reason.BOOK_RULES, "9 is no position in a prompt"),
         (Reason.BOOK_RULES, "its outlet has no name"),
     ]
-    assert found["5"].detail.startswith("its chance did not come up, rolled")
+    assert str(found["5"].detail).startswith("its chance did not come up, rolled")
 
 
 def test_scores_follow_how_an_entry_was_called_up() -> None:

@@ -32,11 +32,11 @@ def test_a_passage_is_chosen_by_its_first_and_last_words_and_not_told_before_its
         made = edits.add_style_sample(tx, TEXT[start:end], end=Position("ch-2", end))
     assert (made.kind, made.text) == (MemoryKind.STYLE_SAMPLE, "It stood in the window, and nobody had lit it.")
     assert (made.state, made.since) == (MemoryState.CONFIRMED, Position("ch-2", end))
-    house = Workspace(coast).project("coast")
-    early = house.inspect(house.request(document_id="ch-1"))
+    project = Workspace(coast).project("coast")
+    early = project.inspect(project.request(document_id="ch-1"))
     assert reason(early, f"style:{made.id}") is Reason.NOT_YET
     assert "nobody had lit it" not in early.prompt
-    assert reason(house.inspect(house.request(document_id="ch-2")), f"style:{made.id}") is Reason.KEPT
+    assert reason(project.inspect(project.request(document_id="ch-2")), f"style:{made.id}") is Reason.KEPT
 
 
 def test_the_same_passage_is_one_sample_and_a_persons_sample_has_no_place(coast: Store) -> None:
@@ -71,20 +71,20 @@ def test_of_many_samples_those_that_fit_the_scene_are_shown() -> None:
     spoken = ask(story(chapter(1, "“Who is there?” she asked. “Nobody,” he said. “Go to bed.”"), memory=MANY))
     assert sources(spoken, "style:") == ["style:t0", "style:t1", "style:t2"]
     assert reason(spoken, "style:d0") is Reason.NOT_CHOSEN
-    told = ask(story(chapter(1, "The house was dark and the road empty."), memory=MANY))
+    told = ask(story(chapter(1, "The project was dark and the road empty."), memory=MANY))
     assert sources(told, "style:") == ["style:d0", "style:d1", "style:d2"]
 
 
 def test_the_choice_stays_while_the_writer_goes_on_so_that_the_prefix_does() -> None:
-    text = "The house was dark and the road empty. " * 35 + "\n\n“Who is there?” she asked. “Nobody,” he said." * 30
-    house = story(chapter(1, text), memory=MANY)
-    first = house.request(document_id="ch-1", cursor=600)
-    result = house.assemble(first)
-    house.report_answer(result.assembly_id)
-    later = house.assemble(house.request(document_id="ch-1"))
+    text = "The project was dark and the road empty. " * 35 + "\n\n“Who is there?” she asked. “Nobody,” he said." * 30
+    project = story(chapter(1, text), memory=MANY)
+    first = project.request(document_id="ch-1", cursor=600)
+    result = project.assemble(first)
+    project.report_answer(result.assembly_id)
+    later = project.assemble(project.request(document_id="ch-1"))
     assert later.stable_prefix_hash == result.stable_prefix_hash
     assert later.stable_prefix_unchanged
-    alone = story(chapter(1, text), memory=MANY).assemble(house.request(document_id="ch-1"))
+    alone = story(chapter(1, text), memory=MANY).assemble(project.request(document_id="ch-1"))
     assert alone.stable_prefix_hash != result.stable_prefix_hash, "chosen anew, it is a scene of talk"
 
 

@@ -151,7 +151,7 @@ def test_each_passage_says_what_brought_it_here() -> None:
     fabula = story(chapter(1, marked("astrolabe")), *[chapter(n, filler(2000, f"tide{n}")) for n in (2, 3)])
     result = ask(fabula, additional_input="What happened to the astrolabe?")
     told = [v for v in result.trace if v.source.startswith("search:") and v.included and "astrolabe" in v.text]
-    assert any("astrolabe" in verdict.detail for verdict in told)
+    assert any("astrolabe" in str(verdict.detail) for verdict in told)
 
 
 def test_those_right_beside_the_best_come_along() -> None:
@@ -159,7 +159,7 @@ def test_those_right_beside_the_best_come_along() -> None:
     pages[2] += "astrolabe"
     fabula = story(chapter(1, "\n\n".join(pages)), chapter(2, "She waited."))
     result = ask(fabula, additional_input="the astrolabe", window=32_000)
-    beside = [v for v in result.trace if v.included and v.source.startswith("search:") and "beside" in v.detail]
+    beside = [v for v in result.trace if v.included and v.source.startswith("search:") and "beside" in str(v.detail)]
     assert beside
     best = max((v for v in result.trace if v.source.startswith("search:") and v.included), key=lambda v: v.score)
     assert "astrolabe" in best.text

@@ -140,7 +140,7 @@ def _make_verdict_table(title: str, verdicts: Sequence[Verdict], colour: str = "
         name = Text(_numbered_title(verdict))
         if not verdict.included:
             name.stylize("strike grey58")
-        detail = verdict.detail if verdict.layer is None else ""  # of a preset's message: its position
+        detail = str(verdict.detail) if verdict.layer is None else ""  # of a preset's message: its position
         reason = detail if verdict.reason is Reason.KEPT else verdict.sentence
         table.add_row(
             name, f"{verdict.tokens:,}" if verdict.tokens else "", f"{verdict.score:.2f}", Text(reason, style="grey58")

@@ -62,11 +62,6 @@ class Manuscript:
         """Documents and notes by id."""
         return {document.id: document for document in (*self.documents, *self.notes)}
 
-    @cached_property
-    def index_by_id(self) -> dict[str, int]:
-        """The index of each document in reading order."""
-        return {document.id: index for index, document in enumerate(self.documents)}
-
     def timeline(self) -> Timeline:
         """The order of the documents in the story."""
         numbers = accumulate(int(document.kind is DocumentKind.CHAPTER) for document in self.documents)
