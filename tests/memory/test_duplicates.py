@@ -122,7 +122,9 @@ EPISODES = tuple(
 
 
 def test_only_episodes_that_bear_on_this_are_offered() -> None:
-    project = story(chapter(1, "Hope stood in the chandlery and would not weep."), memory=make_memory(episodes=EPISODES))
+    project = story(
+        chapter(1, "Hope stood in the chandlery and would not weep."), memory=make_memory(episodes=EPISODES)
+    )
     result = ask(project)
     assert sources(result, "memory:") == ["memory:e1"]
     assert reason(result, "memory:e2") is Reason.NOT_CHOSEN

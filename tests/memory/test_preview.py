@@ -25,7 +25,9 @@ MEMORY = Memory(
 def test_it_shows_what_is_in_what_is_out_and_why() -> None:
     project = story(chapter(1, "One came."), chapter(2, "Two."), memory=MEMORY)
     request = project.request(document_id="ch-1")
-    found = preview_memory(project.inspect(request, working_memory=EMPTY_WORKING_MEMORY.with_opened("ch-1", "Chapter 1")))
+    found = preview_memory(
+        project.inspect(request, working_memory=EMPTY_WORKING_MEMORY.with_opened("ch-1", "Chapter 1"))
+    )
     assert [(one.source, one.kind) for one in found.injected] == [
         ("memory:fog", "preference"),
         ("style:s", "style sample"),

@@ -10,8 +10,8 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import outline
-from fabula.manuscript.tables import beats, documents
 from fabula.manuscript.snapshot import sort_in_reading_order
+from fabula.manuscript.tables import beats, documents
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs
