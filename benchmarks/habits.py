@@ -22,7 +22,7 @@ from benchmarks.novels import chapters
 from fabula.core.view import Language
 from fabula.manuscript.model import Manuscript
 from fabula.memory.model import Decision, SuggestionOutcome
-from fabula.memory.proposals import HeuristicLearner
+from fabula.memory.proposals import find_proposals
 from fabula.text.sentences import find_sentence_starts
 from fabula.workspace.read_only import open_read_only
 
@@ -164,7 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     figures: dict[str, float] = {}
     rows: list[tuple[object, ...]] = []
-    learner, times = HeuristicLearner(), []
+    times = []
     for language in NOVELS:
         pages = load_pages(options.data, language)
         found = false = meant = 0
@@ -175,7 +175,7 @@ def main() -> None:
                 if sum(one.decision is Decision.REWRITTEN for one in seen) < 8:
                     continue  # too little cause in these pages to show the habit
                 started = time.perf_counter()
-                held = _find_supported_topics(learner, seen, language)
+                held = _find_supported_topics(seen, language)
                 times.append((time.perf_counter() - started) * 1000)
                 hits += topic in held
                 wrong += len([one for one in held if one != topic])
@@ -193,8 +193,7 @@ def main() -> None:
             "replaces": make_replacing_writer(pages),
         }.items():
             wrong = sum(
-                len(_find_supported_topics(learner, make_outcomes(writer, pages, seed), language))
-                for seed in range(WRITERS)
+                len(_find_supported_topics(make_outcomes(writer, pages, seed), language)) for seed in range(WRITERS)
             )
             rows.append((language, f"({name})", "", wrong))
             figures[f"false_{name}_{language}"] = wrong / WRITERS
@@ -203,10 +202,8 @@ def main() -> None:
     report(figures, as_json=options.json)
 
 
-def _find_supported_topics(
-    learner: HeuristicLearner, seen: Sequence[SuggestionOutcome], language: Language
-) -> list[str]:
-    return [one.topic for one in learner.find_proposals(seen, language) if one.is_supported]
+def _find_supported_topics(seen: Sequence[SuggestionOutcome], language: Language) -> list[str]:
+    return [one.topic for one in find_proposals(seen, language) if one.is_supported]
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def test_proposals_are_learnt_confirmed_and_enter_the_prompt(room: Room) -> None
     confirmed = room.read("memory", "confirm", "Coast", ident)
     assert (confirmed["state"], confirmed["text"]) == ("confirmed", "Avoid semicolons.")
     assert "Avoid semicolons" in room.run("assemble", "Coast", "-q")
-    assert "learnt from 5 of your changes" in room.run("memory", "preview", "Coast")
+    assert "5 of your changes speak for it" in room.run("memory", "preview", "Coast")
 
 
 def test_a_first_look_shows_the_evidence(room: Room) -> None:

@@ -192,7 +192,7 @@ def test_a_series_has_prompts_of_its_own_and_knowledge_of_its_own(workspace: Wor
 @pytest.mark.parametrize(("kind", "of"), [("novel", None), ("series", "coast")])
 def test_a_project_is_a_book_or_a_series(store: Store, kind: str, of: str | None) -> None:
     with pytest.raises(FabulaError) as refused:
-        projects.create(store, "Odd", kind=kind, series=of)
+        projects.create(store, "Odd", kind=kind, series_id=of)
     assert refused.value.code is Code.PROJECT_INVALID
 
 

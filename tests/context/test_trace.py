@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabula.context import Engine, Fragment, Layer, Part, Project, Reason, Request, View
 from fabula.manuscript.model import Document, Manuscript
-from fabula.manuscript.source import EditorSource
+from fabula.manuscript.source import EDITOR_SOURCE
 from tests.context.builders import PROJECT, chunk
 
 RULE = Fragment(source="constraint:7", layer=Layer.RULES, text="There is no magic.", project_id=PROJECT)
@@ -29,7 +29,7 @@ def test_what_was_never_counted_is_not_told_as_if_it_were_all() -> None:
         Project(id=PROJECT), snapshots={Manuscript: Manuscript((Document("d", "D", "One more line.\n\n" * 90_000),))}
     )
     request = Request(project_id=PROJECT, document_id="d", window=8192)
-    shown = next(v for v in Engine([EditorSource()]).assemble(request, view).trace if v.reason is Reason.SHORTENED)
+    shown = next(v for v in Engine([EDITOR_SOURCE]).assemble(request, view).trace if v.reason is Reason.SHORTENED)
     assert str(shown.detail).startswith("at least ")
     short = Fragment(
         source="w", layer=Layer.IMMEDIATE, part=Part.WINDOW, text="One line.\n\n" * 4000, project_id=PROJECT

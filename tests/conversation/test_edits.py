@@ -144,7 +144,7 @@ def test_what_cannot_be_said_is_refused(coast: Store) -> None:
             Code.REQUEST_INVALID,
         ),
         (lambda tx: edits.add_message(tx, "talk", user_message("x", extra={"a": object()})), Code.REQUEST_INVALID),
-        (lambda tx: edits.add_message(tx, "talk", user_message("x", audience=("half \ud800",))), Code.REQUEST_INVALID),
+        (lambda tx: edits.add_message(tx, "talk", user_message("x", audience=("half \ud800",))), Code.TEXT_INVALID),
         (lambda tx: edits.start_conversation(tx, "talk"), Code.STORE_DUPLICATE),
         (lambda tx: edits.start_conversation(tx, "a|b"), Code.REQUEST_INVALID),
         (lambda tx: edits.start_conversation(tx, participants=["nobody"]), Code.REQUEST_INVALID),

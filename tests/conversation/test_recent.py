@@ -36,10 +36,10 @@ def coast(store: Store) -> Store:
 
 
 def assemble(store: Store, **wishes: Any) -> Result:
-    house = Workspace(store).project(P)
+    project = Workspace(store).project(P)
     wishes = {"conversation_id": "now", "recipe": "chat", **wishes}
-    result = house.inspect(house.request(skill_id="chat", **wishes))
-    assert result.prompt == house.assemble(house.request(skill_id="chat", **wishes)).prompt
+    result = project.inspect(project.request(skill_id="chat", **wishes))
+    assert result.prompt == project.assemble(project.request(skill_id="chat", **wishes)).prompt
     return result
 
 

@@ -15,7 +15,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> None:
         "There is no {what} called {name!r}.": "没有名为“{name}”的{what}。",
         "chapter": "章节",
         "{count} chapters": "{count} 章",
-        "{first}, {last}": "{first}、{last}",
+        ", ": "、",
         "{first} or {last}": "{first}或{last}",
     }
     monkeypatch.setattr(messages, "load_translations", lambda language: sentences if language == "zh" else {})

@@ -33,20 +33,20 @@ def story(
     """A project of these things and no others."""
     manuscript = Manuscript(documents)
     said = Conversations(PROJECT, {"desk": talk})
-    shelf = make_corpus(PROJECT, manuscript, make_conversation_texts(said))
-    shelf.build_index()
-    rooms: dict[type, object] = {
+    corpus = make_corpus(PROJECT, manuscript, make_conversation_texts(said))
+    corpus.build_index()
+    snapshots: dict[type, object] = {
         Manuscript: manuscript,
-        Corpus: shelf,
+        Corpus: corpus,
         Codex: Codex(PROJECT, language, entries),
         Constraints: Constraints(PROJECT, constraints),
         Conversations: said,
     }
     if memory is not None:
-        rooms[Memory] = memory
+        snapshots[Memory] = memory
     if direction is not None:
-        rooms[Direction] = direction
-    return open_view(View(Project(id=PROJECT, language=language), manuscript.timeline(), rooms))
+        snapshots[Direction] = direction
+    return open_view(View(Project(id=PROJECT, language=language), manuscript.timeline(), snapshots))
 
 
 def chapter(number: int, text: str, **fields: Any) -> Document:

@@ -15,9 +15,9 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
+from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.manuscript.tables import marks
-from fabula.manuscript.tree import sort_in_reading_order
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 

@@ -1,4 +1,4 @@
-"""What the desk offers: the text around the cursor, as it stands, ending at the cursor."""
+"""What the editor source offers: the text around the cursor, as it stands, ending at the cursor."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from fabula.manuscript.model import Direction, Document, Manuscript
 BOOK = Manuscript(tuple(Document(f"ch-{n}", f"Chapter {n}", f"Text {n}.") for n in range(1, 6)))
 
 
-def test_documents_are_found_by_id_and_by_place() -> None:
+def test_documents_are_found_by_id_in_reading_order() -> None:
     assert BOOK.by_id["ch-3"].title == "Chapter 3"
-    assert [BOOK.index_by_id[document.id] for document in BOOK.documents] == [0, 1, 2, 3, 4]
+    assert list(BOOK.by_id) == ["ch-1", "ch-2", "ch-3", "ch-4", "ch-5"]
 
 
 def test_the_timeline_keeps_reading_order_story_time_and_point_of_view() -> None:

@@ -133,8 +133,8 @@ def test_two_revisions_are_compared_line_by_line(book: Store, minutes: Pass) -> 
     _write(book, "One.\nTwo.\nThird.\nFour.", cause="imported")
     with book.read(project="p") as reading:
         assert revisions.compare(reading, "d", 2, 3) == [
-            "--- revision 2",
-            "+++ revision 3",
+            "--- 2",
+            "+++ 3",
             "@@ -2,3 +2,3 @@",
             " Two.",
             "-Three.",

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from fabula.core.view import Language
 from fabula.memory.deduplicate import MeaningIndex, analyse_meaning, is_opposite, is_same
-from fabula.memory.topics import _TEXTS, are_opposite_topics, find_topic, format_topic
+from fabula.memory.topics import TOPIC_SENTENCES, are_opposite_topics, find_topic, format_topic
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
-@pytest.mark.parametrize("topic", list(_TEXTS))
+@pytest.mark.parametrize("topic", list(TOPIC_SENTENCES))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_is_proposed_is_understood_as_what_was_meant(topic: str, language: Language) -> None:
     assert find_topic(format_topic(topic, language)) == topic

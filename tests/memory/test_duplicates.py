@@ -56,13 +56,13 @@ def test_two_of_one_project_that_contradict_each_other_both_stand() -> None:
 
 def test_one_that_holds_later_does_not_stand_for_one_that_holds_now() -> None:
     later = Preference("later", "No exclamation marks.", 0.9, Position("ch-2", 0))
-    house = story(
+    project = story(
         chapter(1, "One."),
         chapter(2, "Two."),
         memory=make_memory(later, Preference("now", "Avoid exclamation marks.", 0.5)),
     )
-    assert sources(ask(house, document_id="ch-1"), "memory:") == ["memory:now"]
-    assert sources(ask(house, document_id="ch-2"), "memory:") == ["memory:later", "memory:now"]
+    assert sources(ask(project, document_id="ch-1"), "memory:") == ["memory:now"]
+    assert sources(ask(project, document_id="ch-2"), "memory:") == ["memory:later", "memory:now"]
 
 
 def test_an_episode_that_says_what_a_preference_says_is_left_out() -> None:
@@ -81,8 +81,8 @@ def test_what_a_constraint_says_is_left_to_the_constraint() -> None:
         Constraint(id="x", text="No dreams.", until=Position("ch-2", 0)),
     )
     memory = make_memory(Preference("calm", "No exclamation marks."), Preference("dreams", "No dreams."))
-    house = story(chapter(1, "One."), chapter(2, "Two."), memory=memory, constraints=rules)
-    result = ask(house, document_id="ch-1")
+    project = story(chapter(1, "One."), chapter(2, "Two."), memory=memory, constraints=rules)
+    result = ask(project, document_id="ch-1")
     (left,) = (verdict for verdict in result.trace if verdict.source == "memory:calm")
     assert (left.reason, left.detail) == (Reason.DUPLICATE, "constraint:calm")
     assert sources(result, "memory:") == ["memory:dreams"], "a constraint that does not always hold stands for nobody"
@@ -96,7 +96,7 @@ def test_settings_are_the_same_tuple_every_time(rules: tuple[Constraint, ...]) -
     from fabula.text.tokens.tokenizer import load_encoding
     from fabula.workspace.sources import all_sources
 
-    house = story(chapter(1, "One."), memory=make_memory(Preference("a", "Likes sea.")), constraints=rules)
+    project = story(chapter(1, "One."), memory=make_memory(Preference("a", "Likes sea.")), constraints=rules)
     (memory,) = (source for source in all_sources() if source.name == "memory")
     told = SourceRequest(
         request=Request(project_id=PROJECT),
@@ -106,7 +106,7 @@ def test_settings_are_the_same_tuple_every_time(rules: tuple[Constraint, ...]) -
         token_shares=dict.fromkeys(Layer, 100),
         available_tokens=1000,
     )
-    assert memory.fragments(told, house.view) is memory.fragments(told, house.view)
+    assert memory.fragments(told, project.view) is memory.fragments(told, project.view)
 
 
 EPISODES = tuple(
@@ -122,11 +122,13 @@ EPISODES = tuple(
 
 
 def test_only_episodes_that_bear_on_this_are_offered() -> None:
-    house = story(chapter(1, "Hope stood in the chandlery and would not weep."), memory=make_memory(episodes=EPISODES))
-    result = ask(house)
+    project = story(
+        chapter(1, "Hope stood in the chandlery and would not weep."), memory=make_memory(episodes=EPISODES)
+    )
+    result = ask(project)
     assert sources(result, "memory:") == ["memory:e1"]
     assert reason(result, "memory:e2") is Reason.NOT_CHOSEN
-    asked = ask(house, additional_input="Now the brig scene, with no geography.")
+    asked = ask(project, additional_input="Now the brig scene, with no geography.")
     assert sources(asked, "memory:") == ["memory:e1", "memory:e2"]
     scores = {verdict.source: verdict.score for verdict in asked.trace}
     assert 0.2 <= scores["memory:e1"] <= 0.5
@@ -135,16 +137,16 @@ def test_only_episodes_that_bear_on_this_are_offered() -> None:
 
 def test_an_episode_told_before_stays_while_the_writer_goes_on() -> None:
     text = "Hope stood in the chandlery and would not weep.\n\n" + "The road went on and on over the hills. " * 40
-    house = story(chapter(1, text), memory=make_memory(episodes=EPISODES))
-    first = house.request(document_id="ch-1", cursor=47)
-    told = house.assemble(first)
-    house.report_answer(told.assembly_id)
-    later = house.assemble(house.request(document_id="ch-1"))
+    project = story(chapter(1, text), memory=make_memory(episodes=EPISODES))
+    first = project.request(document_id="ch-1", cursor=47)
+    told = project.assemble(first)
+    project.report_answer(told.assembly_id)
+    later = project.assemble(project.request(document_id="ch-1"))
     assert sources(later, "memory:") == ["memory:e1"]
     assert sources(story(chapter(1, text), memory=make_memory(episodes=EPISODES)).assemble(first), "memory:") == [
         "memory:e1"
     ]
-    alone = story(chapter(1, text), memory=make_memory(episodes=EPISODES)).assemble(house.request(document_id="ch-1"))
+    alone = story(chapter(1, text), memory=make_memory(episodes=EPISODES)).assemble(project.request(document_id="ch-1"))
     assert sources(alone, "memory:") == []
 
 
@@ -153,10 +155,10 @@ def test_only_a_few_episodes_are_told_and_what_is_still_to_come_takes_nobodys_pl
         MemoryNote(f"l{n}", f"Hope wept in the chandlery, number {n}.", Position("ch-2", 0)) for n in range(6)
     )
     now = tuple(MemoryNote(f"n{n}", f"Hope went to the chandlery and bought {n} candles.") for n in range(6))
-    house = story(
+    project = story(
         chapter(1, "Hope wept in the chandlery."), chapter(2, "Two."), memory=make_memory(episodes=(*later, *now))
     )
-    result = ask(house, document_id="ch-1")
+    result = ask(project, document_id="ch-1")
     assert len(sources(result, "memory:n")) == 4
     assert sources(result, "memory:l") == []
 

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
-from fabula.core.view import Language
 from fabula.manuscript import projects
 from fabula.memory import edits
 from fabula.memory import outcomes as outcome_rows
 from fabula.memory.confidence import compute_strength
-from fabula.memory.learning import REPROPOSAL_FACTOR, LearningResult, analyse_outcomes, learn
+from fabula.memory.learning import REPROPOSAL_FACTOR, LearningResult, OutcomeAnalysis, learn
 from fabula.memory.model import Decision, MemoryItem, MemoryOrigin, MemoryScope, MemoryState, SuggestionOutcome
 from fabula.memory.outcomes import list_outcomes, record_outcome
 from fabula.memory.proposals import MemoryProposal
@@ -183,24 +182,14 @@ def test_what_is_forgotten_is_gone_with_all_it_was_learnt_from(coast: Store) -> 
     assert list_memories(coast) == []
 
 
-class FixedLearner:
-    """A learner of another kind, as a model would be."""
-
-    def find_proposals(
-        self, outcomes: object, language: Language, prompted_subjects: object = None, known_topics: object = ()
-    ) -> list[MemoryProposal]:
-        said = "Likes endings that stop on a small sound."
-        return [
-            MemoryProposal(
-                topic="", text=said, votes_for=5, votes_against=0, last_vote_at=DAY, evidence=("o1: a bell",)
-            )
-        ]
-
-
 def test_whoever_can_make_proposals_can_be_the_learner(coast: Store) -> None:
+    said = "Likes endings that stop on a small sound."
+    proposal = MemoryProposal(
+        topic="", text=said, votes_for=5, votes_against=0, last_vote_at=DAY, evidence=("o1: a bell",)
+    )
     with coast.write(project=P, user="ada") as tx:
-        assert len(learn(tx, today=DAY, analysis=analyse_outcomes(tx, learner=FixedLearner())).proposed) == 1
-        assert learn(tx, today=DAY, analysis=analyse_outcomes(tx, learner=FixedLearner())).proposed == []
+        assert len(learn(tx, today=DAY, analysis=OutcomeAnalysis(5, (proposal,))).proposed) == 1
+        assert learn(tx, today=DAY, analysis=OutcomeAnalysis(5, (proposal,))).proposed == []
         (found,) = edits.list_memories(tx)
     assert (found.text, found.state) == ("Likes endings that stop on a small sound.", MemoryState.PROPOSED)
 

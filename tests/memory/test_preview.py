@@ -23,9 +23,11 @@ MEMORY = Memory(
 
 
 def test_it_shows_what_is_in_what_is_out_and_why() -> None:
-    house = story(chapter(1, "One came."), chapter(2, "Two."), memory=MEMORY)
-    request = house.request(document_id="ch-1")
-    found = preview_memory(house.inspect(request, working_memory=EMPTY_WORKING_MEMORY.with_opened("ch-1", "Chapter 1")))
+    project = story(chapter(1, "One came."), chapter(2, "Two."), memory=MEMORY)
+    request = project.request(document_id="ch-1")
+    found = preview_memory(
+        project.inspect(request, working_memory=EMPTY_WORKING_MEMORY.with_opened("ch-1", "Chapter 1"))
+    )
     assert [(one.source, one.kind) for one in found.injected] == [
         ("memory:fog", "preference"),
         ("style:s", "style sample"),
@@ -42,11 +44,11 @@ def test_it_shows_what_is_in_what_is_out_and_why() -> None:
 
 
 def test_it_says_what_the_engine_does_and_changes_nothing() -> None:
-    house = story(chapter(1, "One came."), memory=MEMORY)
-    result = ask(house)
+    project = story(chapter(1, "One came."), memory=MEMORY)
+    result = ask(project)
     shown = preview_memory(result)
     assert all(one.text in result.prompt for one in shown.injected)
-    assert preview_memory(ask(house)) == shown
+    assert preview_memory(ask(project)) == shown
 
 
 def test_the_profile_is_shown_where_it_stands_in_the_prompt() -> None:

@@ -8,14 +8,16 @@ from random import Random
 import pytest
 
 from fabula.core.view import Language
-from fabula.memory.evidence import MIN_CHANCE, Vote
 from fabula.memory.model import Decision, SuggestionOutcome
 from fabula.memory.proposals import (
+    MIN_CHANCE,
     MIN_LOG_ODDS,
     MIN_VOTES_FOR,
     MIN_WORD_LOG_ODDS,
-    HeuristicLearner,
+    Vote,
+    analyse_outcome,
     compute_log_odds,
+    find_proposals,
     find_supporting_outcomes,
 )
 from tests.memory.writers import (
@@ -42,7 +44,7 @@ def with_marks(language: Language) -> list[str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_writer_who_always_removes_exclamation_marks_gets_that_proposal_and_no_other(language: Language) -> None:
     calm = make_outcomes(make_replacing_writer("[!！]", "." if language == "en" else "。"), with_marks(language))
-    (found,) = (one for one in HeuristicLearner().find_proposals(calm, language) if one.is_supported)
+    (found,) = (one for one in find_proposals(calm, language) if one.is_supported)
     assert (found.topic, found.votes_against) == ("mark:!=less", 0)
     assert found.text == {"en": "Avoid exclamation marks.", "zh": "不要使用感叹号。"}[language]
     assert found.votes_for == sum(one.decision is Decision.REWRITTEN for one in calm)
@@ -209,7 +211,7 @@ def test_what_follows_a_memory_in_the_prompt_is_no_evidence_for_it() -> None:
     assert find_supported_topics(rejected, "en") == ["mark:!=less"]
     assert find_supported_topics(rejected, "en", told) == [], "the model had been told: the writer changed nothing"
     accepted = make_outcomes(lambda text, _: text, [page.replace("!", ".") for page in loud])
-    assert [one for one in HeuristicLearner().find_proposals(accepted, "en", told) if one.topic == "mark:!=less"] == []
+    assert [one for one in find_proposals(accepted, "en", told) if one.topic == "mark:!=less"] == []
     rewritten = make_outcomes(make_replacing_writer("!", "."), loud)
     assert find_supported_topics(rewritten, "en", told) == ["mark:!=less"], (
         "what the writer changes counts, told or not"
@@ -217,9 +219,10 @@ def test_what_follows_a_memory_in_the_prompt_is_no_evidence_for_it() -> None:
 
 
 def test_the_odds_are_those_that_the_rules_state() -> None:
-    agreeing = [Vote(n, True, MIN_CHANCE) for n in range(MIN_VOTES_FOR)]
+    outcome = analyse_outcome(SuggestionOutcome(suggestion="x", decision=Decision.ACCEPTED), "en", frozenset())
+    agreeing = [Vote(outcome, True, MIN_CHANCE) for _ in range(MIN_VOTES_FOR)]
     assert compute_log_odds(agreeing[:-1]) < MIN_LOG_ODDS <= compute_log_odds(agreeing) < MIN_WORD_LOG_ODDS
-    assert compute_log_odds([*agreeing, Vote(9, False, MIN_CHANCE)]) < MIN_LOG_ODDS
+    assert compute_log_odds([*agreeing, Vote(outcome, False, MIN_CHANCE)]) < MIN_LOG_ODDS
 
 
 def test_whoever_spoke_for_something_can_be_named() -> None:
@@ -248,5 +251,5 @@ def test_odd_texts_harm_nobody(language: Language, offered: str, became: str) ->
         SuggestionOutcome(id=str(n), suggestion=offered, decision=Decision.REWRITTEN, rewritten_text=became)
         for n in range(6)
     ]
-    for one in HeuristicLearner().find_proposals(odd, language):
+    for one in find_proposals(odd, language):
         assert one.votes_for + one.votes_against > 0

@@ -11,7 +11,7 @@ from random import Random
 from fabula.core.view import Language
 from fabula.manuscript.model import Manuscript
 from fabula.memory.model import Decision, SuggestionOutcome
-from fabula.memory.proposals import HeuristicLearner
+from fabula.memory.proposals import find_proposals
 from fabula.text.sentences import find_sentence_starts
 from fabula.workspace.read_only import open_read_only
 
@@ -87,8 +87,4 @@ def find_supported_topics(
     found: Sequence[SuggestionOutcome], language: Language, prompted_subjects: dict[str, frozenset[str]] | None = None
 ) -> list[str]:
     """The topics that would be proposed."""
-    return [
-        one.topic
-        for one in HeuristicLearner().find_proposals(found, language, prompted_subjects or {})
-        if one.is_supported
-    ]
+    return [one.topic for one in find_proposals(found, language, prompted_subjects or {}) if one.is_supported]

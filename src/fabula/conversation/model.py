@@ -12,7 +12,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
 
@@ -37,7 +37,7 @@ class Message(Struct, frozen=True, kw_only=True):
     role: Role
     content: str
     speaker: str = ""
-    timestamp: str = ""
+    timestamp: str = field(default="", name="at")
     kind: MessageKind | None = None  # None: derived from the role
     final: bool = True  # only final messages are history
     parent_id: str | None = None
@@ -45,16 +45,16 @@ class Message(Struct, frozen=True, kw_only=True):
     audience: tuple[str, ...] | None = None  # None: everybody present
     skill_id: str = ""
     extra: Mapping[str, Any] = {}
-    previous_content: str | None = None  # the text before a correction
+    previous_content: str | None = field(default=None, name="before")  # the text before a correction
     version: int = 1
 
 
-class ConversationState(Struct, frozen=True):
+class ConversationState(Struct, frozen=True, kw_only=True):
     """The state of a conversation when its messages were read; equal states mean equal messages."""
 
-    created_at: str
+    created_at: str = field(name="made")
     version: int  # changes with everything except new messages
-    message_count: int
+    message_count: int = field(name="said")
     leaf_id: str | None
     mode: str = ""
 

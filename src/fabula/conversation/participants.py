@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
-from sqlalchemy import Row
+from msgspec import Struct, field
 
 from fabula.conversation.tables import participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import message
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 _ID = re.compile(r"[^\s:|\x00-\x1f\x7f]{1,40}:[^|\x00-\x1f\x7f]{1,200}")
@@ -31,7 +32,7 @@ class Participant(Struct, frozen=True, kw_only=True):
     name: str = ""
     aliases: tuple[str, ...] = ()
     persona: str = ""
-    is_gone: bool = False
+    is_gone: bool = field(default=False, name="gone")
     revision: int = 1
     version: int = 1
 
@@ -46,8 +47,11 @@ def base_id(participant_id: str) -> str:
     if not _ID.fullmatch(participant_id) or not is_encodable(participant_id):
         raise FabulaError(
             Code.REQUEST_INVALID,
-            f"{participant_id!r} cannot be the id of a participant: it looks like namespace:key, without `|`. "
-            "Nothing was changed.",
+            message(
+                "{id!r} cannot be the id of a participant. Write it as namespace:key, without `|`. "
+                "Nothing was changed.",
+                id=participant_id,
+            ),
         )
     revised = _REVISION.fullmatch(participant_id)
     return revised[1] if revised else participant_id
@@ -61,8 +65,6 @@ def conv_key(ids: Iterable[str]) -> str:
 def save_participant(tx: WriteTransaction, participant: Participant, *, expected: int | None = None) -> Participant:
     """Save a new or changed participant. A changed persona text gets a new revision."""
     ident, at = base_id(participant.id), current_timestamp()
-    if not all(is_encodable(alias) for alias in participant.aliases):
-        raise FabulaError(Code.TEXT_INVALID, "An alias holds half a character. Remove it. Nothing was changed.")
     values: dict[str, Any] = {
         "name": participant.name.strip(),
         "aliases": list(dict.fromkeys(alias.strip() for alias in participant.aliases if alias.strip())),
@@ -74,7 +76,8 @@ def save_participant(tx: WriteTransaction, participant: Participant, *, expected
     if row is None:
         if expected:
             raise FabulaError(
-                Code.STORE_CONFLICT, f"{ident!r} does not take part (any more). Load the list. Nothing was changed."
+                Code.STORE_CONFLICT,
+                message("There is no participant {id!r} any more. Load the list. Nothing was changed.", id=ident),
             )
         tx.insert(participants, {"id": ident, "made": at, **values})
     else:
@@ -87,21 +90,9 @@ def save_participant(tx: WriteTransaction, participant: Participant, *, expected
 
 def get_participant(reading: ReadTransaction, participant_id: str) -> Participant:
     """Return a participant by the id of any revision."""
-    return _make_participant(reading.require(participants, id=base_id(participant_id)))
+    return read_struct(Participant, reading.require(participants, id=base_id(participant_id)))
 
 
 def list_participants(reading: ReadTransaction) -> list[Participant]:
     """Return all participants, including those who are gone."""
-    return [_make_participant(row) for row in reading.rows(participants, order=(participants.c.id,))]
-
-
-def _make_participant(row: Row[Any]) -> Participant:
-    return Participant(
-        id=row.id,
-        name=row.name,
-        aliases=tuple(row.aliases),
-        persona=row.persona,
-        is_gone=bool(row.gone),
-        revision=row.revision,
-        version=row.version,
-    )
+    return [read_struct(Participant, row) for row in reading.rows(participants, order=(participants.c.id,))]

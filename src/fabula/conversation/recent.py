@@ -13,25 +13,22 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row, desc
 
+from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Verdict
 from fabula.conversation.model import ConversationState, Message
-from fabula.conversation.snapshot import load_newest_messages, read_state
+from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, presence
-from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
 from fabula.core.relevance import EPISODE, score_in_range
-from fabula.core.view import Language, Project, View
+from fabula.core.view import Project, View
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 from fabula.text.truncation import shorten_to_line
 
 MAX_RECENT = 3  # conversations in one prompt
 TITLE_CHARS, SNIPPET_CHARS = 60, 160
 _SEARCHED_MESSAGES = 8  # the newest messages, searched for public ones
-_TEMPLATES: dict[Language, str] = {
-    "en": "[Another recent conversation: {title}] {said}",
-    "zh": "[最近的另一场对话：{title}] {said}",
-}
 
 
 class RecentConversation(Struct, frozen=True):
@@ -66,38 +63,29 @@ def load_recent_conversations(
     rows = reading.rows(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MAX_RECENT + 1)
     found = []
     for row in rows:
-        old, state = known.get(row.id), read_state(row)
+        old, state = known.get(row.id), read_struct(ConversationState, row)
         found.append(old if old is not None and old.state == state else _load_one(reading, row, state))
     return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
-class RecentConversationSource:
-    """A source of other recent conversations, one or two lines each."""
-
-    name = "talks"
-    unavailable_code = Code.SOURCE_UNAVAILABLE
-    blocking = False
-    runs_first = False
-
-    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-        """Offer the latest conversations except the current one."""
-        recent = view.snapshot(RecentConversations)
-        if recent is None or not recent.all:
-            return ()
-        fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
-        current = f"talk:{source_request.request.conversation_id}"
-        return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
-
-    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """Explain nothing: omitted conversations are older."""
+def offer_recent_conversations(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    """Offer the latest conversations except the current one, one or two lines each."""
+    recent = view.snapshot(RecentConversations)
+    if recent is None or not recent.all:
         return ()
+    fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
+    current = f"talk:{source_request.request.conversation_id}"
+    return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
+
+
+RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)
 
 
 def _load_one(reading: ReadTransaction, row: Row[Any], state: ConversationState) -> RecentConversation:
     newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
-    public = [message for message in reversed(newest) if message.final and message.audience is None]
-    question = next((message for message in public if message.role == "user"), None)
-    reply = next((message for message in public if message.role == "assistant"), None)
+    public = [one for one in reversed(newest) if one.final and one.audience is None]
+    question = next((one for one in public if one.role == "user"), None)
+    reply = next((one for one in public if one.role == "assistant"), None)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
     title = shorten_to_line(row.title or (quoted[0].content if quoted else ""), TITLE_CHARS)
     snippets = tuple(text for one in quoted if (text := shorten_to_line(one.content, SNIPPET_CHARS)))
@@ -117,7 +105,7 @@ def _find_listeners(reading: ReadTransaction, conversation_id: str, quoted: Sequ
             if one.since_number <= number and (one.until_number is None or number < one.until_number)
         }
 
-    listeners = [list_present(message.number or 0) for message in quoted]
+    listeners = [list_present(one.number or 0) for one in quoted]
     return frozenset(set.intersection(*listeners)) if listeners else frozenset()
 
 
@@ -128,7 +116,9 @@ def _make_fragment(
     return Fragment(
         source=f"talk:{one.id}",
         layer=Layer.RETRIEVED,
-        text=_TEMPLATES[project.language].format(title=one.title, said=" / ".join(one.snippets)),
+        text=message(
+            "[Another recent conversation: {title}] {said}", title=one.title, said=" / ".join(one.snippets)
+        ).render(project.language),
         project_id=project.id,
         title=one.title,
         score=score_in_range(EPISODE, 0.5 - 0.15 * age),

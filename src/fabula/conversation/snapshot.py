@@ -6,7 +6,7 @@ older messages are never read. If messages were only added since the previous sn
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 from sqlalchemy import Row, desc
@@ -16,10 +16,10 @@ from fabula.conversation.model import (
     Conversations,
     ConversationState,
     Message,
-    MessageKind,
     make_history_fragments,
 )
 from fabula.conversation.tables import conversations, messages
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 _FIRST_BATCH, _MIN_BATCH = 256, 16  # rows read at a time; more when most rows are on the path
@@ -35,20 +35,22 @@ def load_conversations(
     """Load these conversations, as far as they exist; those that did not change are shared with `before`."""
     old, found = before or Conversations(project_id, {}), Conversations(project_id, {})
     for name in sorted(conversation_ids):
-        known = old.states.get(name)
-        if known is not None and moved is not None and not moved & {name, ""}:
-            _share(old, found, name)
+        state = known = old.states.get(name)
+        if known is None or moved is None or moved & {name, ""}:
+            row = reading.row(conversations, id=name)
+            state = None if row is None else read_struct(ConversationState, row)
+        if state is None:
             continue
-        row = reading.row(conversations, id=name)
-        if row is None:
-            continue
-        state = read_state(row)
-        if known == state:
-            _share(old, found, name)
-        elif known is None or not _add_new_messages(reading, project_id, old, found, name, state):
-            path = load_newest_messages(reading, name, state.leaf_id)
-            found.messages[name], found.fragments[name] = path, make_history_fragments(project_id, path)
-            found.states[name] = state
+        path, history = old.messages.get(name, ()), old.fragments.get(name, ())
+        if state != known:
+            added = None if known is None else _load_added(reading, name, known, state)
+            if added is None:
+                path, history, added = (), (), load_newest_messages(reading, name, state.leaf_id)
+            surplus = max(len(path) + len(added) - MAX_SNAPSHOT_MESSAGES, 0)
+            history = (*history, *make_history_fragments(project_id, added))
+            history = history[sum(one.final for one in path[:surplus]) :]
+            path = (*path, *added)[surplus:]
+        found.messages[name], found.fragments[name], found.states[name] = path, history, state
     return found
 
 
@@ -67,71 +69,30 @@ def load_newest_messages(
         in_batch = (messages.c.number <= newest.number, messages.c.number > newest.number - batch)
         for row in reading.rows(messages, in_conversation, *in_batch, order=(desc(messages.c.number),)):
             if row.id == next_id and len(path) < limit:
-                path.append(make_message(row))
+                path.append(read_struct(Message, row))
                 next_id = row.parent_id
         batch = min(max(4 * (len(path) - length), _MIN_BATCH), limit)
     return tuple(reversed(path))
 
 
-def make_message(row: Row[Any]) -> Message:
-    """Make a message from its row."""
-    return Message(
-        id=row.id,
-        role=row.role,
-        content=row.content,
-        speaker=row.speaker,
-        timestamp=row.at,
-        kind=MessageKind(row.kind),
-        final=bool(row.final),
-        parent_id=row.parent_id,
-        number=row.number,
-        audience=None if row.audience is None else tuple(row.audience),
-        skill_id=row.skill_id,
-        extra=row.extra,
-        previous_content=row.before,
-        version=row.version,
-    )
+def follow_path(rows: Iterable[Row[Any]], leaf: str | None) -> list[Row[Any]]:
+    """Return the rows of messages that lead to a leaf, as far as they are among these, oldest first."""
+    remaining = {row.id: row for row in rows}
+    path: list[Row[Any]] = []
+    while leaf is not None and (row := remaining.pop(leaf, None)) is not None:
+        path.append(row)
+        leaf = row.parent_id
+    return path[::-1]
 
 
-def read_state(row: Row[Any]) -> ConversationState:
-    """Read the state of a conversation from its row."""
-    return ConversationState(row.made, row.version, row.said, row.leaf_id, row.mode)
-
-
-def _share(old: Conversations, found: Conversations, name: str) -> None:
-    found.messages[name], found.fragments[name] = old.messages[name], old.fragments[name]
-    found.states[name] = old.states[name]
-
-
-def _add_new_messages(
-    reading: ReadTransaction,
-    project_id: str,
-    old: Conversations,
-    found: Conversations,
-    name: str,
-    state: ConversationState,
-) -> bool:
-    """Add the new messages to the old path; return False if there were other changes or another branch is active."""
-    old_state = old.states[name]
-    if (old_state.created_at, old_state.version) != (state.created_at, state.version):
-        return False
-    if state.message_count - old_state.message_count > MAX_SNAPSHOT_MESSAGES:
-        return False
-    is_new = (messages.c.conversation_id == name, messages.c.number >= old_state.message_count)
-    rows = {row.id: row for row in reading.rows(messages, *is_new)}
-    added: list[Message] = []
-    next_id = state.leaf_id
-    while next_id in rows:
-        row = rows[next_id]
-        added.append(make_message(row))
-        next_id = row.parent_id
-    if next_id != old_state.leaf_id:
-        return False
-    added.reverse()
-    path = (*old.messages[name], *added)
-    removed = path[: max(len(path) - MAX_SNAPSHOT_MESSAGES, 0)]
-    history = (*old.fragments[name], *make_history_fragments(project_id, added))
-    found.messages[name] = path[len(removed) :]
-    found.fragments[name] = history[sum(message.final for message in removed) :]
-    found.states[name] = state
-    return True
+def _load_added(
+    reading: ReadTransaction, name: str, old: ConversationState, new: ConversationState
+) -> tuple[Message, ...] | None:
+    """Load the messages that were added to the path; None if there were other changes or another branch is active."""
+    is_same = (old.created_at, old.version) == (new.created_at, new.version)
+    if not is_same or new.message_count - old.message_count > MAX_SNAPSHOT_MESSAGES:
+        return None
+    is_new = (messages.c.conversation_id == name, messages.c.number >= old.message_count)
+    rows = follow_path(reading.rows(messages, *is_new), new.leaf_id)
+    continues = (rows[0].parent_id if rows else new.leaf_id) == old.leaf_id
+    return tuple(read_struct(Message, row) for row in rows) if continues else None

@@ -7,7 +7,7 @@ English template to translation; a test finds every template in the code and fai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,24 +52,23 @@ def plural(count: int, one: str, other: str, /, **values: object) -> Message:
 
 
 def show(value: object, language: str) -> Any:
-    """Return a value as it stands in a sentence of that language: messages as text, anything else as it is."""
-    return value.render(language) if isinstance(value, Message) else value
+    """Return a value as it stands in a sentence of that language: messages and lists of names as text."""
+    if isinstance(value, Message):
+        return value.render(language)
+    if isinstance(value, tuple):
+        return message(", ").render(language).join(str(show(one, language)) for one in value)
+    return value
+
+
+def join_names(names: Iterable[str | Message]) -> Message:
+    """Return names with commas between them, as the language writes them."""
+    return message("{names}", names=tuple(names))
 
 
 def join_alternatives(names: Sequence[str | Message]) -> Message:
     """Return names as a person lists alternatives: "a, b or c"."""
     *others, last = names
-    if not others:
-        return message("{last}", last=last)
-    return message("{first} or {last}", first=join_names(others), last=last)
-
-
-def join_names(names: Sequence[str | Message]) -> Message:
-    """Return names with commas between them, as the language writes them."""
-    *others, last = names
-    if not others:
-        return message("{last}", last=last)
-    return message("{first}, {last}", first=join_names(others), last=last)
+    return message("{first} or {last}", first=tuple(others), last=last) if others else join_names(names)
 
 
 @cache

@@ -13,19 +13,22 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import Message, join_names, message
 from fabula.manuscript import outline, revisions
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
-from fabula.manuscript.model import Manuscript
+from fabula.manuscript.model import Document, Manuscript
+from fabula.manuscript.snapshot import group_by_parent, load_synopsis_rows
 from fabula.manuscript.synopses import editing as synopses
+from fabula.manuscript.synopses.chapters import Synopsis
 from fabula.manuscript.tables import documents, marks
-from fabula.manuscript.tree import group_by_parent
 from fabula.store.anchors import move_positions
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import TextEdit, find_edit, normalise
 
 MAX_DEPTH = 16
 _BATCH = 100
-_FIELDS = frozenset({"title", "pov", "happens", "known_to", "notes", "status", "kind"})
+_FIELDS = {"title", "pov", "happens", "known_to", "notes", "status", "kind"}
 
 
 def add(
@@ -42,25 +45,11 @@ def add(
     """Add a document, as the last of its siblings unless an index is given; its id."""
     document_id = document_id or new_id()
     if not is_valid_id(document_id):
-        raise FabulaError(Code.TREE_INVALID, f"{document_id!r} cannot be the id of a document. Nothing was changed.")
+        raise _refused(message("{document!r} cannot be the id of a document.", document=document_id))
     _check_fields({**fields, "kind": kind})
     _find_depth(tx, parent)
-    place = _insert_place(tx, parent, index)
-    timestamp = current_timestamp()
-    tx.insert(
-        documents,
-        {
-            "id": document_id,
-            "parent_id": parent,
-            "place": place,
-            "kind": DocumentKind(kind).value,
-            "title": title.strip(),
-            "text": normalise(text),
-            "made": timestamp,
-            "changed": timestamp,
-            **fields,
-        },
-    )
+    draft = DocumentDraft(title=title, kind=DocumentKind(kind), text=text)
+    tx.insert(documents, {**_make_row(draft, document_id, _insert_place(tx, parent, index), parent), **fields})
     return document_id
 
 
@@ -76,24 +65,11 @@ def add_draft(
     first_place = _insert_place(tx, parent, None)
     rows: list[dict[str, Any]] = []
     drafts: dict[str, DocumentDraft] = {}
-    timestamp = current_timestamp()
 
     def collect(document: DocumentDraft, above: str | None, place: int, depth: int) -> None:
         _check_depth(depth)
         document_id = new_id()
-        rows.append(
-            {
-                "id": document_id,
-                "parent_id": above,
-                "place": place,
-                "kind": document.kind.value,
-                "title": document.title.strip(),
-                "text": normalise(document.text),
-                "notes": document.notes,
-                "made": timestamp,
-                "changed": timestamp,
-            }
-        )
+        rows.append({**_make_row(document, document_id, place, above), "notes": document.notes})
         drafts[document_id] = document
         for number, child in enumerate(document.children):
             collect(child, document_id, number, depth + 1)
@@ -104,40 +80,26 @@ def add_draft(
         tx.insert(documents, *rows[start : start + _BATCH])
         if progress is not None:
             progress(min(start + _BATCH, len(rows)), len(rows))
-    for document_id, document in drafts.items():
-        for beat in document.beats:
-            outline.add_beat(tx, document_id, beat)
-    synopses.insert_synopses(tx, {document_id: document.synopsis for document_id, document in drafts.items()})
+    _add_beats(tx, drafts)
+    synopses.insert_synopses(tx, {one: Synopsis(document.synopsis, "hand") for one, document in drafts.items()})
     return list(drafts)
 
 
 def copy_manuscript(tx: WriteTransaction, manuscript: Manuscript) -> None:
     """Insert every document of a snapshot under its own id, with beats and synopses."""
-    timestamp = current_timestamp()
     rows = [
         {
-            "id": document.id,
-            "place": place,
-            "kind": document.kind.value,
-            "title": document.title,
-            "text": document.text,
+            **_make_row(document, document.id, place),
             "pov": document.pov,
             "happens": document.story_time,
             "known_to": None if document.known_to is None else sorted(document.known_to),
-            "made": timestamp,
-            "changed": timestamp,
         }
         for place, document in enumerate((*manuscript.documents, *manuscript.notes))
     ]
     tx.insert(documents, *rows)
-    for document in manuscript.documents:
-        for beat in document.beats:
-            outline.add_beat(tx, document.id, beat)
-    synopses.insert_synopses(
-        tx,
-        {document.id: document.synopsis for document in manuscript.documents},
-        {document.id: document.synopsis_origin for document in manuscript.documents},
-    )
+    _add_beats(tx, {document.id: document for document in manuscript.documents})
+    copied = {document.id: Synopsis(document.synopsis, document.synopsis_origin) for document in manuscript.documents}
+    synopses.insert_synopses(tx, copied)
 
 
 def write(
@@ -173,9 +135,8 @@ def move(tx: WriteTransaction, document_id: str, *, parent: str | None, index: i
     """Move a document within the tree, with everything below it."""
     tx.require(documents, id=document_id)
     _check_depth(_find_depth(tx, parent, moving=document_id) + len(_levels(tx, document_id)) - 1)
-    tx.update_rows(documents, {"place": -1, "parent_id": parent}, documents.c.id == document_id)
     place = _insert_place(tx, parent, index, moving=document_id)
-    tx.update_rows(documents, {"place": place}, documents.c.id == document_id)
+    tx.update_rows(documents, {"place": place, "parent_id": parent}, documents.c.id == document_id)
 
 
 def remove(tx: WriteTransaction, document_id: str) -> int:
@@ -191,53 +152,59 @@ def mark_accepted(tx: WriteTransaction, document_id: str, start: int, end: int, 
     """Mark a range of text that a model wrote and the writer accepted; the id of the mark (man-2)."""
     row = tx.require(documents, id=document_id)
     if not 0 <= start < end <= len(row.text):
-        raise FabulaError(Code.TEXT_INVALID, f"There is no text from {start} to {end} here. Nothing was changed.")
-    mark_id = new_id()
-    tx.insert(
-        marks,
-        {
-            "id": mark_id,
-            "document_id": document_id,
-            "start": start,
-            "end": end,
-            "run_id": run_id,
-            "made": current_timestamp(),
-        },
-    )
-    return mark_id
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message("This document has no text from {start} to {end}. Nothing was changed.", start=start, end=end),
+        )
+    mark = {"id": new_id(), "document_id": document_id, "start": start, "end": end, "run_id": run_id}
+    tx.insert(marks, {**mark, "made": current_timestamp()})
+    return str(mark["id"])
 
 
 def make_draft(reading: ReadTransaction, *, title: str = "", language: str = "") -> ManuscriptDraft:
     """The whole manuscript as drafts, for an export."""
     by_parent = group_by_parent(reading.rows(documents))
-    synopsis_rows = synopses.load_rows(reading)
-    beats = outline.load_beats(reading)
+    texts = {document_id: row.text for document_id, row in load_synopsis_rows(reading).items()}
+    beat_texts = outline.load_beats(reading)
 
     def draft(row: Row[Any]) -> DocumentDraft:
-        return DocumentDraft(
-            title=row.title,
-            kind=DocumentKind(row.kind),
-            text=row.text,
-            notes=row.notes,
-            synopsis=synopsis_rows[row.id].text if row.id in synopsis_rows else "",
-            beats=tuple(beats.get(row.id, ())),
-            children=tuple(draft(child) for child in by_parent.get(row.id, ())),
-        )
+        children = tuple(draft(child) for child in by_parent.get(row.id, ()))
+        beats = tuple(beat_texts.get(row.id, ()))
+        return read_struct(DocumentDraft, row, synopsis=texts.get(row.id, ""), beats=beats, children=children)
 
     return ManuscriptDraft(title=title, language=language, drafts=tuple(draft(row) for row in by_parent.get(None, ())))
+
+
+def _make_row(
+    document: Document | DocumentDraft, document_id: str, place: int, parent: str | None = None
+) -> dict[str, Any]:
+    timestamp = current_timestamp()
+    return {
+        "id": document_id,
+        "parent_id": parent,
+        "place": place,
+        "kind": document.kind.value,
+        "title": document.title.strip(),
+        "text": normalise(document.text),
+        "made": timestamp,
+        "changed": timestamp,
+    }
+
+
+def _add_beats(tx: WriteTransaction, added: Mapping[str, Document | DocumentDraft]) -> None:
+    for document_id, document in added.items():
+        for beat in document.beats:
+            outline.add_beat(tx, document_id, beat)
 
 
 def _insert_place(tx: WriteTransaction, parent: str | None, index: int | None, *, moving: str | None = None) -> int:
     """The place number for an index among the siblings; those from there on are moved up by one."""
     siblings = documents.c.parent_id.is_(None) if parent is None else documents.c.parent_id == parent
     others = (siblings,) if moving is None else (siblings, documents.c.id != moving)
-    last = tx.max_value(documents, "place", *others)
-    end = 0 if last is None else last + 1
-    if index is None or index >= end or not end:
-        return end
-    rows = tx.rows(documents, *others, order=(documents.c.place, documents.c.id), only=("id", "place"))
-    if index >= len(rows):
-        return end
+    if index is None or max(index, 0) >= tx.count(documents, *others):
+        last = tx.max_value(documents, "place", *others)
+        return 0 if last is None else last + 1
+    rows = tx.rows(documents, *others, order=(documents.c.place, documents.c.id), only=("place",))
     place = rows[max(index, 0)].place
     tx.update_rows(documents, {"place": documents.c.place + 1}, *others, documents.c.place >= place)
     return int(place)
@@ -248,7 +215,7 @@ def _find_depth(tx: WriteTransaction, parent: str | None, *, moving: str | None 
     depth, above = 1, parent
     while above is not None:
         if above == moving:
-            raise FabulaError(Code.TREE_INVALID, "A document cannot be below itself. Nothing was changed.")
+            raise _refused(message("A document cannot be below itself."))
         above = tx.require(documents, id=above).parent_id
         depth += 1
         _check_depth(depth)
@@ -257,7 +224,7 @@ def _find_depth(tx: WriteTransaction, parent: str | None, *, moving: str | None 
 
 def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise FabulaError(Code.TREE_INVALID, f"Documents can be {MAX_DEPTH} levels deep. Nothing was changed.")
+        raise _refused(message("Documents can be {depth} levels deep at most.", depth=MAX_DEPTH))
 
 
 def _levels(tx: WriteTransaction, document_id: str) -> list[set[str]]:
@@ -272,10 +239,13 @@ def _levels(tx: WriteTransaction, document_id: str) -> list[set[str]]:
 def _check_fields(values: Mapping[str, Any]) -> None:
     unknown = set(values) - _FIELDS
     if unknown:
-        raise FabulaError(Code.TREE_INVALID, f"A document has no {', '.join(sorted(unknown))}. Nothing was changed.")
+        raise _refused(message("A document has no {names}.", names=join_names(sorted(unknown))))
     if "kind" in values and values["kind"] not in set(DocumentKind):
-        known = ", ".join(DocumentKind)
-        raise FabulaError(Code.TREE_INVALID, f"A document is one of {known}. Nothing was changed.")
+        raise _refused(message("A document is one of these: {kinds}.", kinds=join_names(list(DocumentKind))))
+
+
+def _refused(sentence: Message) -> FabulaError:
+    return FabulaError(Code.TREE_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 
 
 def _move_marks(tx: WriteTransaction, document_id: str, edit: TextEdit) -> None:

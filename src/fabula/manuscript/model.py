@@ -8,6 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
 
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, TimelineEntry
 from fabula.core.view import Language
 from fabula.manuscript.drafts import DocumentKind
@@ -61,11 +62,6 @@ class Manuscript:
         """Documents and notes by id."""
         return {document.id: document for document in (*self.documents, *self.notes)}
 
-    @cached_property
-    def index_by_id(self) -> dict[str, int]:
-        """The index of each document in reading order."""
-        return {document.id: index for index, document in enumerate(self.documents)}
-
     def timeline(self) -> Timeline:
         """The order of the documents in the story."""
         numbers = accumulate(int(document.kind is DocumentKind.CHAPTER) for document in self.documents)
@@ -91,10 +87,9 @@ class Direction:
 
     def rule_lines(self, language: Language) -> Iterable[tuple[str, str]]:
         """The rules as lines of a prompt, each with a short id."""
-        chinese = language == "zh"
         if self.kind:
-            yield "kind", f"作品类型：{self.kind}" if chinese else f"Kind of work: {self.kind}"
+            yield "kind", message("Kind of work: {kind}", kind=self.kind).render(language)
         if self.person:
-            yield "person", f"叙述人称：{self.person}" if chinese else f"Narration: {self.person}"
+            yield "person", message("Narration: {person}", person=self.person).render(language)
         yield from ((f"world-{n}", text) for n, text in enumerate(self.world, start=1))
         yield from ((f"rule-{n}", text) for n, text in enumerate(self.rules, start=1))

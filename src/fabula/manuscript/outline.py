@@ -7,16 +7,17 @@ from typing import Any
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
+from fabula.core.messages import join_names, message
 from fabula.manuscript.tables import beats
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-_FIELDS = frozenset({"text", "place", "done"})
+_FIELDS = {"text", "place", "done"}
 
 
 def add_beat(tx: WriteTransaction, document_id: str, text: str) -> str:
     """Add a beat as the last of its document; its id."""
     if not text.strip():
-        raise FabulaError(Code.TEXT_INVALID, "A beat needs a few words. Nothing was changed.")
+        raise FabulaError(Code.TEXT_INVALID, message("A beat needs a few words. Nothing was changed."))
     last = tx.max_value(beats, "place", beats.c.document_id == document_id)
     beat_id = new_id()
     place = 0 if last is None else last + 1
@@ -28,9 +29,10 @@ def update_beat(tx: WriteTransaction, beat_id: str, values: Mapping[str, Any], *
     """Reword a beat, move it, or tick it off (`done`); return its new version."""
     unknown = set(values) - _FIELDS
     if unknown:
-        raise FabulaError(Code.TEXT_INVALID, f"A beat has no {', '.join(sorted(unknown))}. Nothing was changed.")
-    done = {"done": int(values["done"])} if "done" in values else {}
-    return tx.update_row(beats, {"id": beat_id}, {**values, **done}, expected=expected)
+        names = join_names(sorted(unknown))
+        raise FabulaError(Code.TEXT_INVALID, message("A beat has no {names}. Nothing was changed.", names=names))
+    numbers = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
+    return tx.update_row(beats, {"id": beat_id}, numbers, expected=expected)
 
 
 def remove_beat(tx: WriteTransaction, beat_id: str) -> None:

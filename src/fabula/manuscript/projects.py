@@ -3,98 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import Row, func
+from msgspec import Struct, field
+from sqlalchemy import func
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import join_names, message
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
 from fabula.manuscript.tables import documents
+from fabula.store.rows import read_struct
 from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
+_KINDS = ("book", "series")
+
 
 class ProjectSummary(Struct, frozen=True, kw_only=True):
     """A project, as lists show it."""
 
-    id: str
+    id: str = field(name="project_id")
     title: str
     kind: str
     language: str
-    created_at: str
-    updated_at: str
+    created_at: str = field(name="made")
+    updated_at: str = field(name="changed")
     version: int
 
 
-def create(
-    store: Store,
-    title: str,
-    *,
-    language: str = "en",
-    identity: str = "",
-    direction: Direction | None = None,
-    kind: str = "book",
-    series: str | None = None,
-    project_id: str | None = None,
-) -> str:
+class ProjectValues(TypedDict, total=False):
+    """What a new project may have besides its title."""
+
+    language: str
+    identity: str
+    direction: Direction | None
+    kind: str
+    series_id: str | None
+
+
+def create(store: Store, title: str, *, project_id: str | None = None, **values: Unpack[ProjectValues]) -> str:
     """Create an empty project; its id."""
     project_id = project_id or new_id()
     with store.write(project=project_id) as tx:
-        insert(
-            tx,
-            project_id,
-            title=title,
-            language=language,
-            identity=identity,
-            direction=direction or Direction(),
-            kind=kind,
-            series=series,
-        )
+        insert(tx, project_id, title=title, **values)
     return project_id
 
 
-def insert(
-    tx: WriteTransaction,
-    project_id: str,
-    *,
-    title: str,
-    language: str = "en",
-    identity: str = "",
-    direction: Direction | None = None,
-    kind: str = "book",
-    series: str | None = None,
-) -> None:
+def insert(tx: WriteTransaction, project_id: str, *, title: str, **values: Unpack[ProjectValues]) -> None:
     """Insert the row of a project, in a transaction that may write more."""
-    if not is_valid_id(project_id) or not title.strip() or language not in get_args(Language):
+    languages = get_args(Language)
+    if not is_valid_id(project_id) or not title.strip() or values.get("language", "en") not in languages:
         raise FabulaError(
             Code.PROJECT_INVALID,
-            f"A project needs a title, an id without spaces or slashes, and one of the languages "
-            f"{', '.join(get_args(Language))}. Nothing was changed.",
+            message(
+                "A project needs a title, an id without spaces or slashes, and one of the languages {languages}. "
+                "Nothing was changed.",
+                languages=join_names(languages),
+            ),
         )
-    if kind not in ("book", "series") or (kind == "series" and series is not None):
+    kind = values.get("kind", "book")
+    if kind not in _KINDS or (kind == "series" and values.get("series_id") is not None):
         raise FabulaError(
-            Code.PROJECT_INVALID, "A project is a book or a series, and only a book has a series. Nothing was changed."
+            Code.PROJECT_INVALID,
+            message("A project is a book or a series, and only a book can belong to a series. Nothing was changed."),
         )
     timestamp = current_timestamp()
-    tx.insert(
-        projects,
-        {
-            "kind": kind,
-            "series_id": series,
-            "title": title.strip(),
-            "language": language,
-            "identity": identity,
-            "direction": msgspec.to_builtins(direction or Direction()),
-            "made": timestamp,
-            "changed": timestamp,
-        },
-    )
+    direction = msgspec.to_builtins(values.get("direction") or Direction())
+    row = {**values, "title": title.strip(), "direction": direction, "made": timestamp, "changed": timestamp}
+    tx.insert(projects, row)
 
 
 def update(tx: WriteTransaction, values: Mapping[str, Any], *, expected: int | None = None) -> int:
@@ -113,7 +94,7 @@ def remove(store: Store, project_id: str) -> None:
 
 def list_projects(store: Store) -> list[ProjectSummary]:
     """All projects, the latest change first."""
-    return [_make_summary(row) for row in store.project_rows()]
+    return [read_struct(ProjectSummary, row) for row in store.project_rows()]
 
 
 def count_text(store: Store, project_id: str) -> tuple[int, int]:
@@ -122,12 +103,12 @@ def count_text(store: Store, project_id: str) -> tuple[int, int]:
         return reading.count(documents), reading.sum_values(documents, func.length(documents.c.text))
 
 
-def find_project(store: Store, name: str, *, where: str = "in this store") -> ProjectSummary:
-    """The project with that id or title; `where` is part of the error message where there is none."""
+def find_project(store: Store, name: str) -> ProjectSummary:
+    """The project with that id or title."""
     with store.read(project=name) as reading:
         row = reading.row(projects)
         if row is not None:
-            return _make_summary(row)
+            return read_struct(ProjectSummary, row)
     every = list_projects(store)
     matches = [one for one in every if one.title == name]
     if len(matches) == 1:
@@ -135,26 +116,21 @@ def find_project(store: Store, name: str, *, where: str = "in this store") -> Pr
     if matches:
         raise FabulaError(
             Code.PROJECT_NOT_FOUND,
-            f"Several projects are called {name!r}: use an id ({', '.join(one.id for one in matches)}).",
+            message(
+                "Several projects are called {name!r}. Use an id: {ids}.",
+                name=name,
+                ids=join_names([one.id for one in matches]),
+            ),
         )
-    known = ", ".join(one.title for one in every[:12]) or "none yet"
-    raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is no project {name!r} {where}. There are: {known}.")
+    known = join_names([one.title for one in every[:12]] or [message("none yet")])
+    raise FabulaError(
+        Code.PROJECT_NOT_FOUND,
+        message("There is no project {name!r} in this store. There are: {known}.", name=name, known=known),
+    )
 
 
 def load_project(reading: ReadTransaction) -> tuple[Project, Direction, str | None]:
     """A project, its direction, and the id of its series."""
     row = reading.require(projects)
-    project = Project(id=row.project_id, title=row.title, language=row.language, identity=row.identity)
+    project = read_struct(Project, row, id=row.project_id)
     return project, msgspec.convert(row.direction, Direction), row.series_id
-
-
-def _make_summary(row: Row[Any]) -> ProjectSummary:
-    return ProjectSummary(
-        id=row.project_id,
-        title=row.title,
-        kind=row.kind,
-        language=row.language,
-        created_at=row.made,
-        updated_at=row.changed,
-        version=row.version,
-    )

@@ -7,16 +7,18 @@ others the latest 200 are kept.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from difflib import unified_diff
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from sqlalchemy import Row, desc
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import current_timestamp
+from fabula.core.ids import current_timestamp, parse_timestamp
+from fabula.core.messages import message
 from fabula.manuscript.tables import documents, revisions
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 MIN_INTERVAL = timedelta(minutes=10)
@@ -31,7 +33,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     title: str
     label: str
     cause: str  # why it was replaced: typed, accepted, restored, imported, renamed
-    recorded_at: str
+    recorded_at: str = field(name="at")
     length: int
 
 
@@ -41,19 +43,9 @@ def record(tx: WriteTransaction, row: Row[Any], cause: str) -> None:
     latest = tx.rows(revisions, of_document, order=(desc(revisions.c.revision),), limit=1, only=("revision", "at"))
     if latest and latest[0].revision == row.version:
         return  # it was recorded with a label
-    if not row.text or (cause == "typed" and latest and _age(latest[0].at) < MIN_INTERVAL):
+    if not row.text or (cause == "typed" and latest and _is_recent(latest[0].at)):
         return
-    tx.insert(
-        revisions,
-        {
-            "document_id": row.id,
-            "revision": row.version,
-            "title": row.title,
-            "text": row.text,
-            "cause": cause,
-            "at": current_timestamp(),
-        },
-    )
+    _insert(tx, row, cause=cause)
     newest_first = (desc(revisions.c.revision),)
     unlabelled = tx.rows(revisions, of_document, revisions.c.label == "", order=newest_first, only=("revision",))
     old = [row.revision for row in unlabelled[MAX_REVISIONS:]]
@@ -66,36 +58,14 @@ def label_current(tx: WriteTransaction, document_id: str, name: str) -> int:
     row = tx.require(documents, id=document_id)
     current = (revisions.c.document_id == document_id, revisions.c.revision == row.version)
     if not tx.update_rows(revisions, {"label": name}, *current):
-        tx.insert(
-            revisions,
-            {
-                "document_id": document_id,
-                "revision": row.version,
-                "title": row.title,
-                "text": row.text,
-                "label": name,
-                "cause": "labelled",
-                "at": current_timestamp(),
-            },
-        )
+        _insert(tx, row, cause="labelled", label=name)
     return int(row.version)
 
 
 def list_revisions(reading: ReadTransaction, document_id: str) -> list[Revision]:
     """The recorded revisions of a document, the latest first."""
     rows = reading.rows(revisions, revisions.c.document_id == document_id, order=(desc(revisions.c.revision),))
-    return [
-        Revision(
-            document_id=row.document_id,
-            revision=row.revision,
-            title=row.title,
-            label=row.label,
-            cause=row.cause,
-            recorded_at=row.at,
-            length=len(row.text),
-        )
-        for row in rows
-    ]
+    return [read_struct(Revision, row, length=len(row.text)) for row in rows]
 
 
 def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
@@ -106,7 +76,12 @@ def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
     recorded = reading.row(revisions, document_id=document_id, revision=revision)
     if recorded is None:
         raise FabulaError(
-            Code.STORE_NOT_FOUND, f"Revision {revision} of {row.title or document_id!r} was not kept. Nothing changed."
+            Code.STORE_NOT_FOUND,
+            message(
+                "Revision {revision} of {title!r} was not kept. Nothing was changed.",
+                revision=revision,
+                title=row.title or document_id,
+            ),
         )
     return str(recorded.text)
 
@@ -115,13 +90,15 @@ def compare(reading: ReadTransaction, document_id: str, first: int, second: int)
     """The differences of two revisions, as the lines of a unified diff."""
     old = load_text(reading, document_id, first).split("\n")
     new = load_text(reading, document_id, second).split("\n")
-    return list(unified_diff(old, new, f"revision {first}", f"revision {second}", lineterm="", n=1))
+    return list(unified_diff(old, new, str(first), str(second), lineterm="", n=1))
 
 
-def _age(at: str) -> timedelta:
-    """The time since a timestamp; an unreadable one counts as old."""
-    try:
-        then = datetime.fromisoformat(at)
-    except ValueError:
-        return MIN_INTERVAL
-    return datetime.fromisoformat(current_timestamp()) - then.replace(tzinfo=then.tzinfo or UTC)
+def _insert(tx: WriteTransaction, row: Row[Any], **values: str) -> None:
+    recorded = {"document_id": row.id, "revision": row.version, "title": row.title, "text": row.text}
+    tx.insert(revisions, {**recorded, "at": current_timestamp(), **values})
+
+
+def _is_recent(at: str) -> bool:
+    """Whether the latest record is younger than the interval; an unreadable timestamp counts as old."""
+    then = parse_timestamp(at)
+    return then is not None and datetime.fromisoformat(current_timestamp()) - then < MIN_INTERVAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,7 @@ from sqlalchemy import Row
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript
 from fabula.manuscript.outline import load_beats
-from fabula.manuscript.synopses.editing import load_rows, synopsis_fields
-from fabula.manuscript.tables import documents
-from fabula.manuscript.tree import sort_in_reading_order
+from fabula.manuscript.tables import documents, synopses
 from fabula.store.transaction import ReadTransaction
 
 
@@ -25,16 +23,40 @@ def load_manuscript(
         updated = _update(reading, previous, changed_ids)
         if updated is not None:
             return updated
-    synopsis_rows, beats = load_rows(reading), load_beats(reading, open_only=True)
-    known = previous.by_id if previous is not None else {}
-    documents_in_order, sibling_numbers = [], {}
-    for row in sort_in_reading_order(reading.rows(documents)):
-        sibling_numbers[row.id] = row.place
-        loaded, old = _make_document(row, synopsis_rows, beats), known.get(row.id)
-        documents_in_order.append(old if old is not None and old == loaded else loaded)
-    story = tuple(document for document in documents_in_order if document.kind is not DocumentKind.NOTE)
-    notes = tuple(document for document in documents_in_order if document.kind is DocumentKind.NOTE)
-    return Manuscript(story, notes, sibling_numbers, {} if previous is None else dict(previous.cache))
+    rows = sort_in_reading_order(reading.rows(documents))
+    loaded = _make_documents(reading, rows, previous)
+    return Manuscript(
+        tuple(document for document in loaded.values() if document.kind is not DocumentKind.NOTE),
+        tuple(document for document in loaded.values() if document.kind is DocumentKind.NOTE),
+        {row.id: row.place for row in rows},
+        {} if previous is None else dict(previous.cache),
+    )
+
+
+def load_synopsis_rows(reading: ReadTransaction, document_ids: list[str] | None = None) -> dict[str, Row[Any]]:
+    """The rows of the synopses of all documents, or of some, by document."""
+    where = () if document_ids is None else (synopses.c.document_id.in_(document_ids),)
+    return {row.document_id: row for row in reading.rows(synopses, *where)}
+
+
+def sort_in_reading_order(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
+    """Rows of documents in reading order: each one before its children."""
+    by_parent = group_by_parent(rows)
+    ordered: list[Row[Any]] = []
+    stack = list(reversed(by_parent.get(None, ())))
+    while stack:
+        row = stack.pop()
+        ordered.append(row)
+        stack.extend(reversed(by_parent.get(row.id, ())))
+    return ordered
+
+
+def group_by_parent(rows: Iterable[Row[Any]]) -> dict[str | None, list[Row[Any]]]:
+    """The children of each document, in order."""
+    by_parent: dict[str | None, list[Row[Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row.place, row.id)):
+        by_parent.setdefault(row.parent_id, []).append(row)
+    return by_parent
 
 
 def _update(reading: ReadTransaction, previous: Manuscript, changed_ids: Set[str]) -> Manuscript | None:
@@ -43,14 +65,12 @@ def _update(reading: ReadTransaction, previous: Manuscript, changed_ids: Set[str
     rows = reading.rows(documents, documents.c.id.in_(ids))
     if len(rows) != len(ids):
         return None
-    synopsis_rows, beats = load_rows(reading, ids), load_beats(reading, ids, open_only=True)
-    replaced: dict[str, Document] = {}
+    replaced = _make_documents(reading, rows, previous, ids)
     for row in rows:
-        old, loaded = previous.by_id.get(row.id), _make_document(row, synopsis_rows, beats)
+        old, loaded = previous.by_id.get(row.id), replaced[row.id]
         has_moved = previous.sibling_numbers.get(row.id) != row.place
         if old is None or has_moved or (old.parent, old.kind) != (loaded.parent, loaded.kind):
             return None
-        replaced[row.id] = old if old == loaded else loaded  # a mark or note may have changed, which is not shown
     return replace(
         previous,
         documents=tuple([replaced.get(document.id, document) for document in previous.documents]),
@@ -59,17 +79,30 @@ def _update(reading: ReadTransaction, previous: Manuscript, changed_ids: Set[str
     )
 
 
-def _make_document(row: Row[Any], synopsis_rows: dict[str, Row[Any]], beats: dict[str, list[str]]) -> Document:
-    return Document(
-        id=row.id,
-        title=row.title,
-        text=row.text,
-        revision=row.version,
-        kind=DocumentKind(row.kind),
-        parent=row.parent_id,
-        pov=row.pov,
-        story_time=row.happens,
-        **synopsis_fields(synopsis_rows.get(row.id)),
-        beats=tuple(beats.get(row.id, ())),
-        known_to=None if row.known_to is None else frozenset(row.known_to),
-    )
+def _make_documents(
+    reading: ReadTransaction, rows: Iterable[Row[Any]], previous: Manuscript | None, ids: list[str] | None = None
+) -> dict[str, Document]:
+    """The documents of some rows by id; those that are equal to the previous ones are the previous ones."""
+    synopsis_rows, beats = load_synopsis_rows(reading, ids), load_beats(reading, ids, open_only=True)
+    known = previous.by_id if previous is not None else {}
+    loaded = {}
+    for row in rows:
+        document = Document(
+            id=row.id,
+            title=row.title,
+            text=row.text,
+            revision=row.version,
+            kind=DocumentKind(row.kind),
+            parent=row.parent_id,
+            pov=row.pov,
+            story_time=row.happens,
+            beats=tuple(beats.get(row.id, ())),
+            known_to=None if row.known_to is None else frozenset(row.known_to),
+        )
+        synopsis = synopsis_rows.get(row.id)
+        if synopsis is not None:
+            summary = {"synopsis": synopsis.text, "synopsis_origin": synopsis.origin}
+            document = replace(document, **summary, synopsis_text_hash=synopsis.made_from)
+        old = known.get(row.id)
+        loaded[row.id] = old if old is not None and old == document else document
+    return loaded

@@ -1,7 +1,10 @@
-"""Store, edit, confirm, dismiss, forget and list memories, and the writer's profile (mem-1, mem-2, mem-5).
+"""Store, edit, confirm, dismiss, forget and list memories, style samples and the profile (mem-1, mem-2, mem-5, man-5).
 
 A transaction has two owners, a project and a user; `scope` says to which of them a memory belongs. Only
 confirmed memories enter a prompt. Proposals wait until the writer confirms or dismisses them.
+
+A style sample is a passage of the writer's own prose, copied with its position in the manuscript: no prompt contains it
+before the story has reached its end. A prompt contains a few samples, those whose share of dialogue fits the scene.
 """
 
 from __future__ import annotations
@@ -15,18 +18,31 @@ from msgspec.structs import replace
 from sqlalchemy import Table
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import join_names, message
 from fabula.core.story import Position
 from fabula.memory.confidence import STATED_CONFIDENCE, compute_confidence
 from fabula.memory.deduplicate import MeaningIndex
-from fabula.memory.model import Memory, MemoryItem, MemoryKind, MemoryOrigin, MemoryScope, MemoryState, WriterProfile
+from fabula.memory.model import (
+    Memory,
+    MemoryItem,
+    MemoryKind,
+    MemoryNote,
+    MemoryOrigin,
+    MemoryScope,
+    MemoryState,
+    Preference,
+    WriterProfile,
+    refuse,
+)
 from fabula.memory.outcomes import remove_supporting_outcomes
-from fabula.memory.tables import make_memory_item, make_row, memories, profiles, user_memories
+from fabula.memory.tables import memories, profiles, user_memories
+from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 MAX_MEMORIES = 1_000  # of one project or user
 MAX_CHARS = 2_000
+MIN_SAMPLE_CHARS, MAX_SAMPLE_CHARS = 20, 1_200
 _TABLES: Mapping[str, Table] = {MemoryScope.PROJECT: memories, MemoryScope.USER: user_memories}
 _FIXED = frozenset({"id", "version", "created_at"})
 _NOT_IN_SNAPSHOT = ("evidence", "version", "created_at", "votes_for", "votes_against", "last_vote_at")
@@ -34,14 +50,14 @@ _NOT_IN_SNAPSHOT = ("evidence", "version", "created_at", "votes_for", "votes_aga
 
 def add_memory(tx: WriteTransaction, memory: MemoryItem, *, scope: MemoryScope = MemoryScope.PROJECT) -> str:
     """Add a memory without looking for duplicates; return its id."""
-    table, ident = get_table(scope), memory.id or new_id()
-    if not is_valid_id(ident):
-        raise _refused(f"{ident!r} cannot be the id of a memory: leave out spaces, slashes and `|`.")
-    _check(memory, scope)
+    table, created_at = get_table(scope), memory.created_at or current_timestamp()
+    memory = _check(replace(memory, id=memory.id or new_id(), created_at=created_at), scope)
+    if not is_valid_id(memory.id):
+        raise refuse(message("{id!r} cannot be an id. Leave out spaces, slashes and `|`.", id=memory.id))
     if tx.count(table) >= MAX_MEMORIES:
-        raise _refused(f"{MAX_MEMORIES} memories are as many as are kept for one {scope}. Forget some first.")
-    tx.insert(table, {"id": ident, "made": memory.created_at or current_timestamp(), **make_row(memory)})
-    return ident
+        raise refuse(message("There are {limit:,} memories already. Forget some first.", limit=MAX_MEMORIES))
+    tx.insert(table, _make_values(table, memory))
+    return memory.id
 
 
 def remember(
@@ -55,19 +71,53 @@ def remember(
     """Store what the writer states, as confirmed; a memory that says the same takes the new text instead."""
     text = text.strip()
     if len(text) > MAX_CHARS:
-        raise _refused(f"A memory has at most {MAX_CHARS:,} characters, and this has {len(text):,}. Say it shorter.")
+        raise refuse(
+            message(
+                "A memory has at most {limit:,} characters, and this one has {length:,}. Say it more briefly.",
+                limit=MAX_CHARS,
+                length=len(text),
+            )
+        )
     memory = MemoryItem(text=text, kind=kind, origin=MemoryOrigin.STATED, confidence=STATED_CONFIDENCE, since=since)
     duplicate = _find_duplicate(list_memories(tx, scope=scope, kind=kind), memory)
     if duplicate is None:
         return get_memory(tx, add_memory(tx, memory, scope=scope), scope=scope)
-    values = {
-        "text": text,
-        "state": MemoryState.CONFIRMED,
-        "origin": MemoryOrigin.STATED,
-        "confidence": STATED_CONFIDENCE,
-    }
-    edit_memory(tx, duplicate.id, values, scope=scope)
-    return get_memory(tx, duplicate.id, scope=scope)
+    stated = ("text", "state", "origin", "confidence")
+    return store_memory(tx, replace(duplicate, **{name: getattr(memory, name) for name in stated}), scope=scope)
+
+
+def add_style_sample(
+    tx: WriteTransaction, text: str, *, end: Position | None = None, scope: MemoryScope = MemoryScope.PROJECT
+) -> MemoryItem:
+    """Add a passage as an example of the writer's style; `end` is where it ends in the manuscript."""
+    text = text.strip()
+    if not MIN_SAMPLE_CHARS <= len(text) <= MAX_SAMPLE_CHARS:
+        raise refuse(
+            message(
+                "A style sample has {minimum} to {maximum:,} characters, and this one has {length:,}. Choose a "
+                "passage of a paragraph or two.",
+                minimum=MIN_SAMPLE_CHARS,
+                maximum=MAX_SAMPLE_CHARS,
+                length=len(text),
+            )
+        )
+    return remember(tx, text, kind=MemoryKind.STYLE_SAMPLE, scope=scope, since=end)
+
+
+def find_passage(text: str, first: str, last: str) -> tuple[int, int]:
+    """Return the range of the passage that begins and ends with these words; the beginning must be unique."""
+    start = text.find(first)
+    end = text.find(last, max(start, 0)) + len(last)
+    if not first.strip() or text.count(first) != 1 or end < len(last) or end <= start:
+        raise refuse(
+            message(
+                "This document has no single passage from {first!r} to {last!r}. Copy the words exactly, and enough of "
+                "them that they occur once.",
+                first=first,
+                last=last,
+            )
+        )
+    return start, end
 
 
 def edit_memory(
@@ -77,23 +127,31 @@ def edit_memory(
     *,
     scope: MemoryScope = MemoryScope.PROJECT,
     expected: int | None = None,
-) -> int:
-    """Change the text, the state or the evidence of a memory; return the new version.
+) -> MemoryItem:
+    """Change the text, the state or the evidence of a memory; return it as it is stored.
 
     A learnt memory whose text the writer changes becomes a stated one.
     """
     before = get_memory(tx, memory_id, scope=scope)
     unknown = set(values) - set(MemoryItem.__struct_fields__) | _FIXED & set(values)
     if unknown:
-        raise _refused(f"Of a memory, {', '.join(sorted(unknown))} cannot be changed.")
+        raise refuse(message("These cannot be changed in a memory: {names}.", names=join_names(sorted(unknown))))
     is_reworded = before.origin is MemoryOrigin.LEARNED and values.get("text", before.text) != before.text
     defaults = {"origin": MemoryOrigin.STATED, "confidence": STATED_CONFIDENCE} if is_reworded else {}
-    try:
-        memory = msgspec.convert(msgspec.to_builtins(replace(before, **{**defaults, **values})), MemoryItem)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise _refused(f"The memory cannot be changed like this: {error}.") from error
-    _check(memory, scope)
-    return tx.update_row(get_table(scope), {"id": memory_id}, make_row(memory), expected=expected)
+    return store_memory(tx, replace(before, **{**defaults, **values}), scope=scope, expected=expected)
+
+
+def store_memory(
+    tx: WriteTransaction,
+    memory: MemoryItem,
+    *,
+    scope: MemoryScope = MemoryScope.PROJECT,
+    expected: int | None = None,
+) -> MemoryItem:
+    """Store a changed memory; return it with its new version."""
+    memory, table = _check(memory, scope), get_table(scope)
+    version = tx.update_row(table, {"id": memory.id}, _make_values(table, memory), expected=expected)
+    return replace(memory, version=version)
 
 
 def confirm_memory(
@@ -105,23 +163,17 @@ def confirm_memory(
     expected: int | None = None,
 ) -> MemoryItem:
     """Confirm a proposal, or confirm again a memory whose confidence has decayed."""
-    memory = replace(get_memory(tx, memory_id, scope=scope), state=MemoryState.CONFIRMED)
-    memory = replace(memory, last_vote_at=max(memory.last_vote_at, today))
-    values = {
-        "state": MemoryState.CONFIRMED,
-        "last_vote_at": memory.last_vote_at,
-        "confidence": compute_confidence(memory, today),
-    }
-    edit_memory(tx, memory_id, values, scope=scope, expected=expected)
-    return get_memory(tx, memory_id, scope=scope)
+    memory = get_memory(tx, memory_id, scope=scope)
+    memory = replace(memory, state=MemoryState.CONFIRMED, last_vote_at=max(memory.last_vote_at, today))
+    confirmed = replace(memory, confidence=compute_confidence(memory, today))
+    return store_memory(tx, confirmed, scope=scope, expected=expected)
 
 
 def dismiss_memory(
     tx: WriteTransaction, memory_id: str, *, scope: MemoryScope = MemoryScope.PROJECT, expected: int | None = None
 ) -> MemoryItem:
     """Dismiss a proposal; it stays stored, so that it is not proposed again on the same evidence."""
-    edit_memory(tx, memory_id, {"state": MemoryState.DISMISSED}, scope=scope, expected=expected)
-    return get_memory(tx, memory_id, scope=scope)
+    return edit_memory(tx, memory_id, {"state": MemoryState.DISMISSED}, scope=scope, expected=expected)
 
 
 def forget_memory(
@@ -140,25 +192,25 @@ def move_to_user(tx: WriteTransaction, memory_id: str) -> MemoryItem:
     """Move a memory of the project to the user, without its quotations from the book."""
     memory = get_memory(tx, memory_id)
     if memory.since is not None or memory.kind is MemoryKind.WORKING:
-        raise _refused("This is tied to a place in this book.")
+        raise refuse(message("This memory belongs to a place in this book."))
     tx.delete_rows(memories, memories.c.id == memory_id)
     duplicate = _find_duplicate(list_memories(tx, scope=MemoryScope.USER, kind=memory.kind), memory)
     if duplicate is None:
         moved = replace(memory, evidence=(), id="" if tx.row(user_memories, id=memory.id) else memory.id)
         return get_memory(tx, add_memory(tx, moved, scope=MemoryScope.USER), scope=MemoryScope.USER)
-    values = {
-        "state": memory.state,
-        "votes_for": duplicate.votes_for + memory.votes_for,
-        "votes_against": duplicate.votes_against + memory.votes_against,
-        "confidence": max(duplicate.confidence, memory.confidence),
-    }
-    edit_memory(tx, duplicate.id, values, scope=MemoryScope.USER)
-    return get_memory(tx, duplicate.id, scope=MemoryScope.USER)
+    merged = replace(
+        duplicate,
+        state=memory.state,
+        votes_for=duplicate.votes_for + memory.votes_for,
+        votes_against=duplicate.votes_against + memory.votes_against,
+        confidence=max(duplicate.confidence, memory.confidence),
+    )
+    return store_memory(tx, merged, scope=MemoryScope.USER)
 
 
 def get_memory(reading: ReadTransaction, memory_id: str, *, scope: MemoryScope = MemoryScope.PROJECT) -> MemoryItem:
     """Return one memory."""
-    return make_memory_item(reading.require(get_table(scope), id=memory_id))
+    return read_struct(MemoryItem, reading.require(get_table(scope), id=memory_id))
 
 
 def list_memories(
@@ -172,7 +224,7 @@ def list_memories(
     table = get_table(scope)
     where = [] if kind is None else [table.c.kind == MemoryKind(kind).value]
     where += [] if state is None else [table.c.state == MemoryState(state).value]
-    return [make_memory_item(row) for row in reading.rows(table, *where, order=(table.c.made, table.c.id))]
+    return [read_struct(MemoryItem, row) for row in reading.rows(table, *where, order=(table.c.made, table.c.id))]
 
 
 def find_contradictions(items: Sequence[MemoryItem]) -> dict[str, list[str]]:
@@ -189,20 +241,18 @@ def find_contradictions(items: Sequence[MemoryItem]) -> dict[str, list[str]]:
 def save_snapshot(tx: WriteTransaction, memory: Memory, *, scope: MemoryScope = MemoryScope.PROJECT) -> int:
     """Save all memories of a snapshot, replacing those with the same id; return how many were written."""
     table = get_table(scope)
-    stored = {row.id: make_memory_item(row) for row in tx.rows(table)}
-    items = [item for item in _list_items(memory) if item.text.strip()]
+    stored = {item.id: item for item in list_memories(tx, scope=scope)}
     start, new_rows, updated = datetime.fromisoformat(current_timestamp()), [], 0
-    for number, item in enumerate(items):
-        _check(item, scope)
+    for number, item in enumerate(item for item in _list_items(memory) if item.text.strip()):
         old = stored.get(item.id)
         if old is None:
             # Each a microsecond later, so that sorting by time keeps their order.
             created_at = (start + timedelta(microseconds=number)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            new_rows.append({"id": item.id, "made": created_at, **make_row(item)})
+            new_rows.append(_make_values(table, _check(replace(item, created_at=created_at), scope)))
             continue
         changed = replace(item, **{name: getattr(old, name) for name in _NOT_IN_SNAPSHOT})
         if changed != old:
-            tx.update_row(table, {"id": item.id}, make_row(changed))
+            store_memory(tx, changed, scope=scope)
             updated += 1
     tx.insert(table, *new_rows)
     return updated + len(new_rows)
@@ -211,7 +261,7 @@ def save_snapshot(tx: WriteTransaction, memory: Memory, *, scope: MemoryScope = 
 def get_profile(reading: ReadTransaction) -> WriterProfile:
     """Return the writer's profile (mem-5)."""
     row = reading.row(profiles)
-    return WriterProfile() if row is None else WriterProfile(text=row.text, version=row.version, changed_at=row.changed)
+    return WriterProfile() if row is None else read_struct(WriterProfile, row)
 
 
 def write_profile(tx: WriteTransaction, text: str, *, expected: int | None = None) -> int:
@@ -222,7 +272,10 @@ def write_profile(tx: WriteTransaction, text: str, *, expected: int | None = Non
     if expected:
         raise FabulaError(
             Code.STORE_CONFLICT,
-            f"There is no profile yet, and you have version {expected} of one. Load it again. Nothing was changed.",
+            message(
+                "There is no profile yet, but you have version {expected} of one. Load it again. Nothing was changed.",
+                expected=expected,
+            ),
             current=0,
             expected=expected,
         )
@@ -238,10 +291,9 @@ def find_duplicate(items: Sequence[MemoryItem], text: str) -> MemoryItem | None:
 
 def get_table(scope: MemoryScope) -> Table:
     """Return the table of a scope."""
-    table = _TABLES.get(scope)
-    if table is None:
-        raise _refused(f"A memory belongs to a project or to a user, not to {scope!r}.")
-    return table
+    if scope not in _TABLES:
+        raise refuse(message("A memory belongs to a project or to a user, not to {scope!r}.", scope=str(scope)))
+    return _TABLES[scope]
 
 
 def _find_duplicate(items: Sequence[MemoryItem], memory: MemoryItem) -> MemoryItem | None:
@@ -251,45 +303,38 @@ def _find_duplicate(items: Sequence[MemoryItem], memory: MemoryItem) -> MemoryIt
 def _list_items(memory: Memory) -> Iterator[MemoryItem]:
     """List the memories of a snapshot with unique ids; in a snapshot two kinds may use the same id."""
     used: set[str] = set()
-
-    def make_unique(ident: str, kind: MemoryKind) -> str:
-        while ident in used:
-            ident = f"{kind.value}-{ident}"
-        used.add(ident)
-        return ident
-
-    for preference in memory.preferences:
-        ident = make_unique(preference.id, MemoryKind.PREFERENCE)
-        yield MemoryItem(id=ident, text=preference.text, confidence=preference.confidence, since=preference.since)
-    kinds = (
+    kinds: tuple[tuple[MemoryKind, Sequence[Preference | MemoryNote]], ...] = (
+        (MemoryKind.PREFERENCE, memory.preferences),
         (MemoryKind.STYLE_SAMPLE, memory.style_samples),
         (MemoryKind.EPISODE, memory.episodes),
         (MemoryKind.WORKING, memory.working_notes),
     )
-    for kind, notes in kinds:
-        for note in notes:
-            yield MemoryItem(id=make_unique(note.id, kind), kind=kind, text=note.text, since=note.since)
+    for kind, memories_of_kind in kinds:
+        for one in memories_of_kind:
+            ident = one.id
+            while ident in used:
+                ident = f"{kind.value}-{ident}"
+            used.add(ident)
+            item = MemoryItem(id=ident, kind=kind, text=one.text, since=one.since)
+            yield replace(item, confidence=one.confidence) if isinstance(one, Preference) else item
 
 
-def _check(memory: MemoryItem, scope: MemoryScope) -> None:
+def _make_values(table: Table, memory: MemoryItem) -> dict[str, Any]:
+    """Make the values of a memory's row; the store counts its version."""
+    values = {**make_row(table, memory), "changed": current_timestamp()}
+    del values["version"]
+    return values
+
+
+def _check(memory: MemoryItem, scope: MemoryScope) -> MemoryItem:
+    """Check a memory, and return it with values of the right types."""
+    try:
+        memory = msgspec.convert(msgspec.to_builtins(memory), MemoryItem)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise refuse(message("The memory cannot be stored like this: {problem}.", problem=str(error))) from error
     if not memory.text.strip():
-        raise FabulaError(Code.TEXT_INVALID, "A memory needs a few words. Nothing was changed.")
-    if (
-        memory.kind not in tuple(MemoryKind)
-        or memory.state not in tuple(MemoryState)
-        or memory.origin not in tuple(MemoryOrigin)
-    ):
-        raise _refused(f"There is no kind {memory.kind!r}, no state {memory.state!r} or no origin {memory.origin!r}.")
-    if isinstance(memory.confidence, bool) or not 0 <= memory.confidence <= 1:
-        raise _refused(f"We are sure of a memory from 0 to 1, not {memory.confidence!r}.")
-    if min(memory.votes_for, memory.votes_against) < 0:
-        raise _refused("No fewer than no outcomes can speak for a memory or against it.")
-    if not all(is_encodable(text) for text in memory.evidence):
-        raise _refused("The evidence holds half a character (a lone surrogate). Remove it.")
+        raise FabulaError(Code.TEXT_INVALID, message("A memory needs a few words. Nothing was changed."))
     since = memory.since
     if since is not None and (scope == MemoryScope.USER or not since.document or since.offset < 0):
-        raise _refused("What a person likes is tied to no place in a story; in a project, name a document.")
-
-
-def _refused(sentence: str) -> FabulaError:
-    return FabulaError(Code.REQUEST_INVALID, f"{sentence} Nothing was changed.")
+        raise refuse(message("Only a memory of a project has a place in the story: a document and an offset in it."))
+    return memory

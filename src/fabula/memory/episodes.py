@@ -16,6 +16,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
 from fabula.core.view import View
 from fabula.memory.model import RELEVANCE_LEVELS, Memory, omit_fragment
@@ -59,9 +60,10 @@ class EpisodeSource:
         chosen = self._choose(memory, source_request, view) if memory.episode_fragments else []
         indexes = {index for index, _ in chosen}
         omitted = [levels[0] for index, levels in enumerate(memory.episode_fragments) if index not in indexes]
+        detail = message("few of its words occur near the cursor")
         return [
             *(verdict for verdict in memory.omitted if verdict.layer is Layer.RETRIEVED),
-            *(omit_fragment(fragment, Reason.NOT_CHOSEN, "few of its words are near") for fragment in omitted),
+            *(omit_fragment(fragment, Reason.NOT_CHOSEN, detail) for fragment in omitted),
         ]
 
     def _choose(self, memory: Memory, source_request: SourceRequest, view: View) -> list[tuple[int, int]]:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from fabula.memory.confidence import compute_confidence
 from fabula.memory.deduplicate import analyse_meaning
-from fabula.memory.edits import add_memory, edit_memory, find_duplicate, list_memories
+from fabula.memory.edits import add_memory, find_duplicate, list_memories, store_memory
 from fabula.memory.model import MemoryItem, MemoryKind, MemoryOrigin, MemoryScope, MemoryState, SuggestionOutcome
 from fabula.memory.outcomes import get_project_language, list_outcomes
-from fabula.memory.proposals import HeuristicLearner, Learner, MemoryProposal
+from fabula.memory.proposals import MemoryProposal, find_proposals
 from fabula.memory.tables import memories
 from fabula.memory.topics import get_subject
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -26,8 +26,6 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 REPROPOSAL_FACTOR = 3
 MIN_NEW_VOTES = 6
 WITHDRAWAL_CONFIDENCE = 0.1
-_LEARNED_FIELDS = ("state", "origin", "confidence", "evidence", "votes_for", "votes_against", "last_vote_at")
-_HEURISTIC_LEARNER = HeuristicLearner()
 
 
 class LearningResult(Struct):
@@ -46,13 +44,13 @@ class OutcomeAnalysis(Struct, frozen=True):
     proposals: tuple[MemoryProposal, ...]
 
 
-def analyse_outcomes(reading: ReadTransaction, *, learner: Learner = _HEURISTIC_LEARNER) -> OutcomeAnalysis:
+def analyse_outcomes(reading: ReadTransaction) -> OutcomeAnalysis:
     """Analyse all outcomes. This may take seconds, so it only reads and locks nothing."""
     outcomes = list_outcomes(reading)
     of_project, of_user = _list_preferences(reading)
     known_topics = {topic for one in of_project if (topic := analyse_meaning(one.text).topic)}
     prompted = _find_prompted_subjects(outcomes, [*of_user, *of_project])
-    proposals = learner.find_proposals(outcomes, get_project_language(reading), prompted, known_topics)
+    proposals = find_proposals(outcomes, get_project_language(reading), prompted, known_topics)
     return OutcomeAnalysis(len(outcomes), tuple(proposals))
 
 
@@ -67,7 +65,7 @@ def learn(tx: WriteTransaction, *, today: str, analysis: OutcomeAnalysis | None 
         if duplicate is not None:
             matching[duplicate.id] = proposal
         elif proposal.is_supported and find_duplicate(of_user, proposal.text) is None:
-            result.proposed.append(add_memory(tx, _make_memory(proposal, today)))
+            result.proposed.append(add_memory(tx, _make_proposed(MemoryItem(text=proposal.text), proposal, today)))
     for memory in of_project:
         _update_memory(tx, memory, matching.get(memory.id), today, result)
     return result
@@ -86,7 +84,7 @@ def _update_memory(
 ) -> None:
     if memory.state is MemoryState.DISMISSED:
         if proposal is not None and proposal.is_supported and _has_much_more_support(proposal, memory):
-            _store(tx, memory.id, _make_memory(proposal, today))
+            store_memory(tx, _make_proposed(memory, proposal, today))
             result.proposed.append(memory.id)
         return
     updated = memory
@@ -108,17 +106,13 @@ def _update_memory(
         tx.delete_rows(memories, memories.c.id == memory.id)
         result.withdrawn.append(memory.id)
     elif updated != memory:
-        _store(tx, memory.id, updated)
+        store_memory(tx, updated)
         result.changed.append(memory.id)
 
 
-def _store(tx: WriteTransaction, memory_id: str, memory: MemoryItem) -> None:
-    edit_memory(tx, memory_id, {name: getattr(memory, name) for name in _LEARNED_FIELDS})
-
-
-def _make_memory(proposal: MemoryProposal, today: str) -> MemoryItem:
-    memory = MemoryItem(
-        text=proposal.text,
+def _make_proposed(memory: MemoryItem, proposal: MemoryProposal, today: str) -> MemoryItem:
+    memory = replace(
+        memory,
         origin=MemoryOrigin.LEARNED,
         state=MemoryState.PROPOSED,
         evidence=proposal.evidence,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from fabula.context.trace import Reason, Verdict
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import Message, message
 from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import Language
@@ -23,6 +26,8 @@ from fabula.memory.style_metrics import get_dialogue_share
 MAX_STYLE_SAMPLES = 3  # in one prompt
 RELEVANCE_LEVELS = 4  # an episode has one fragment for each level, so that each is measured once
 MAX_WORKING_NOTES = 12
+Confidence = Annotated[float, Meta(ge=0, le=1)]
+VoteCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 SceneType = Literal["talk", "told"]  # mostly dialogue, or mostly narration
 
 
@@ -65,7 +70,7 @@ class Preference(Struct, frozen=True):
     confidence: float = 0.5
     since: Position | None = None  # the point of the story from which it may be revealed
     scope: MemoryScope = MemoryScope.PROJECT
-    explanation: str = ""  # its evidence in words, for the trace
+    explanation: str | Message = ""  # its evidence in words, for the trace
 
 
 class MemoryNote(Struct, frozen=True):
@@ -82,12 +87,12 @@ class MemoryItem(Struct, frozen=True, kw_only=True):
     text: str
     kind: MemoryKind = MemoryKind.PREFERENCE
     origin: MemoryOrigin = MemoryOrigin.STATED
-    confidence: float = 0.5
+    confidence: Confidence = 0.5
     evidence: tuple[str, ...] = ()
     state: MemoryState = MemoryState.CONFIRMED
     since: Position | None = None
-    votes_for: int = field(default=0, name="agreeing")  # outcomes that support it
-    votes_against: int = field(default=0, name="against")
+    votes_for: VoteCount = field(default=0, name="agreeing")  # outcomes that support it
+    votes_against: VoteCount = field(default=0, name="against")
     last_vote_at: str = field(default="", name="seen")  # when an outcome last supported it
     id: str = ""
     version: int = 1
@@ -127,10 +132,9 @@ class SuggestionOutcome(Struct, frozen=True, kw_only=True):
     created_at: str = field(default="", name="made")
 
 
-_TEMPLATES: dict[Language, dict[str, str]] = {
-    "en": {"style": "A passage in the writer's own voice: “{text}”", "episode": "[From earlier work together] {text}"},
-    "zh": {"style": "作者本人的文字，供参考语感：“{text}”", "episode": "[以往的合作] {text}"},
-}
+_SAMPLE = message("A passage in the writer's own voice: “{text}”")
+_EPISODE = message("[From earlier work together] {text}")
+_PLAIN = message("{text}")
 
 
 class Memory:
@@ -155,15 +159,10 @@ class Memory:
         self.style_samples, self.episodes = tuple(style_samples), tuple(episodes)
         self.working_notes = tuple(working_notes)
         self.omitted: list[Verdict] = []
-        templates = _TEMPLATES[language]
         self.distinct_preferences, self.distinct_episodes = self._deduplicate()
-        samples = [
-            self._make_fragment("style", sample, templates["style"].format(text=sample.text), Layer.SETTINGS, 0.5)
-            for sample in style_samples
-        ]
+        samples = [self._make_fragment("style", one, Layer.SETTINGS, 0.5, _SAMPLE) for one in style_samples]
         preferred = tuple(
-            self._make_fragment("memory", one, one.text, Layer.SETTINGS, one.confidence, one.explanation)
-            for one in self.distinct_preferences
+            self._make_fragment("memory", one, Layer.SETTINGS, one.confidence) for one in self.distinct_preferences
         )
         self.settings_fragments: dict[SceneType, tuple[Fragment, ...]] = {
             scene: (*preferred, *(samples[index] for index in _choose_samples(self.style_samples, scene)))
@@ -171,22 +170,13 @@ class Memory:
         }
         if self.settings_fragments["talk"] == self.settings_fragments["told"]:
             self.settings_fragments["talk"] = self.settings_fragments["told"]  # one tuple is measured once
+        levels = [score_in_range(EPISODE, level / (RELEVANCE_LEVELS - 1)) for level in range(RELEVANCE_LEVELS)]
         self.episode_fragments = tuple(
-            tuple(
-                self._make_fragment(
-                    "memory",
-                    episode,
-                    templates["episode"].format(text=episode.text),
-                    Layer.RETRIEVED,
-                    score_in_range(EPISODE, level / (RELEVANCE_LEVELS - 1)),
-                )
-                for level in range(RELEVANCE_LEVELS)
-            )
-            for episode in self.distinct_episodes
+            tuple(self._make_fragment("memory", one, Layer.RETRIEVED, score, _EPISODE) for score in levels)
+            for one in self.distinct_episodes
         )
         self.working_fragments = tuple(
-            self._make_fragment("working", note, note.text, Layer.IMMEDIATE, 0.5)
-            for note in self.working_notes[-MAX_WORKING_NOTES:]
+            self._make_fragment("working", one, Layer.IMMEDIATE, 0.5) for one in self.working_notes[-MAX_WORKING_NOTES:]
         )
         episodes_once = tuple(levels[0] for levels in self.episode_fragments)
         self.fragments = (*preferred, *samples, *episodes_once, *self.working_fragments)
@@ -196,63 +186,70 @@ class Memory:
         return self.fragments == other.fragments and self.omitted == other.omitted
 
     def _make_fragment(
-        self,
-        prefix: str,
-        memory: MemoryNote | Preference,
-        text: str,
-        layer: Layer,
-        score: float,
-        explanation: str = "",
+        self, prefix: str, memory: MemoryNote | Preference, layer: Layer, score: float, template: Message = _PLAIN
     ) -> Fragment:
         return Fragment(
             source=f"{prefix}:{memory.id}",
             layer=layer,
-            text=text,
+            text=replace(template, values={"text": memory.text}).render(self.language),
             project_id=self.project_id,
             score=score,
             part=Part.EDITOR_STATE if layer is Layer.IMMEDIATE else Part.PLAIN,
             since=memory.since,
-            explanation=explanation,
+            explanation=memory.explanation if isinstance(memory, Preference) else "",
         )
 
     def _deduplicate(self) -> tuple[tuple[Preference, ...], tuple[MemoryNote, ...]]:
         """Return the preferences and episodes that repeat or contradict no stronger one; explain the others."""
         index = MeaningIndex()
-        project_ids: set[str] = set()
-        since: dict[str, Position | None] = {}
-        for preference in sorted(self.preferences, key=lambda one: one.scope is MemoryScope.USER):
-            same = [name for name in index.find_same(preference.text) if since[name] in (None, preference.since)]
-            opposite = [
-                name for name in index.find_opposite(preference.text) if since[name] is None and name in project_ids
-            ]
+        kept: list[Preference | MemoryNote] = []
+        candidates: list[Preference | MemoryNote] = [*self.preferences, *self.episodes]
+        for memory in sorted(candidates, key=_rank):
+            same = [kept[int(number)] for number in index.find_same(memory.text)]
+            same = [one for one in same if one.since in (None, memory.since)]
+            opposite = _find_opposite(memory, [kept[int(number)] for number in index.find_opposite(memory.text)])
             if same:
-                self._omit(preference, Layer.SETTINGS, Reason.DUPLICATE, f"memory:{same[0]}")
-            elif opposite and preference.scope is MemoryScope.USER:
-                detail = f"this project says otherwise: memory:{opposite[0]}"
-                self._omit(preference, Layer.SETTINGS, Reason.NOT_CHOSEN, detail)
+                self._omit(memory, Reason.DUPLICATE, f"memory:{same[0].id}")
+            elif opposite:
+                detail = message("this project says otherwise: {source}", source=f"memory:{opposite[0].id}")
+                self._omit(memory, Reason.NOT_CHOSEN, detail)
             else:
-                index.add(preference.id, preference.text)
-                since[preference.id] = preference.since
-                if preference.scope is MemoryScope.PROJECT:
-                    project_ids.add(preference.id)
-        episodes = []
-        for episode in self.episodes:
-            same = [name for name in index.find_same(episode.text) if since[name] in (None, episode.since)]
-            if same:
-                self._omit(episode, Layer.RETRIEVED, Reason.DUPLICATE, f"memory:{same[0]}")
-            else:
-                episodes.append(episode)
-                index.add(episode.id, episode.text)
-                since[episode.id] = episode.since
-        omitted = {verdict.source for verdict in self.omitted}
-        return tuple(one for one in self.preferences if f"memory:{one.id}" not in omitted), tuple(episodes)
+                index.add(str(len(kept)), memory.text)
+                kept.append(memory)
+        identities = set(map(id, kept))
+        return (
+            tuple(one for one in self.preferences if id(one) in identities),
+            tuple(one for one in self.episodes if id(one) in identities),
+        )
 
-    def _omit(self, memory: Preference | MemoryNote, layer: Layer, reason: Reason, detail: str) -> None:
-        score = memory.confidence if isinstance(memory, Preference) else EPISODE[0]
+    def _omit(self, memory: Preference | MemoryNote, reason: Reason, detail: str | Message) -> None:
+        layer, score = Layer.RETRIEVED, EPISODE[0]
+        if isinstance(memory, Preference):
+            layer, score = Layer.SETTINGS, memory.confidence
         self.omitted.append(Verdict(f"memory:{memory.id}", "", layer, reason, 0, score, detail, memory.text))
 
 
-def omit_fragment(fragment: Fragment, reason: Reason, detail: str) -> Verdict:
+def _rank(memory: Preference | MemoryNote) -> int:
+    """Return which memories come first: preferences of the project, then of the user, then episodes."""
+    return 2 if isinstance(memory, MemoryNote) else int(memory.scope is MemoryScope.USER)
+
+
+def _find_opposite(
+    memory: Preference | MemoryNote, opposite: Sequence[Preference | MemoryNote]
+) -> list[Preference | MemoryNote]:
+    """Return the preferences of the project that contradict a preference of the user."""
+    if isinstance(memory, MemoryNote) or memory.scope is MemoryScope.PROJECT:
+        return []
+    preferences = [one for one in opposite if isinstance(one, Preference) and one.scope is MemoryScope.PROJECT]
+    return [one for one in preferences if one.since is None]
+
+
+def refuse(sentence: Message) -> FabulaError:
+    """Return the error for a request about memories that makes no sense."""
+    return FabulaError(Code.REQUEST_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
+
+
+def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Message) -> Verdict:
     """Return the verdict on a memory that is not offered."""
     return Verdict(fragment.source, "", fragment.layer, reason, 0, fragment.score, detail, fragment.text)
 

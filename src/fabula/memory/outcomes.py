@@ -7,19 +7,19 @@ the latest 500 outcomes of a project. They enter no prompt themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Row, desc
+from sqlalchemy import desc
 
-from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.core.view import Language
-from fabula.memory.model import Decision, MemoryItem, SuggestionOutcome
+from fabula.memory.model import Decision, MemoryItem, SuggestionOutcome, refuse
 from fabula.memory.proposals import find_supporting_outcomes
-from fabula.memory.tables import outcomes, read_position
+from fabula.memory.tables import outcomes
 from fabula.memory.topics import find_topic
+from fabula.store.rows import make_row, read_struct
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
@@ -29,38 +29,17 @@ MAX_OUTCOMES = 500  # of a project
 MAX_CHARS = 20_000  # of a text
 _MEMORY_PREFIXES = ("memory:", "style:")
 _QUOTE_CHARS = 300  # of a text in an episode
-_TEMPLATES: dict[Language, dict[Decision, str]] = {
-    "en": {
-        Decision.ACCEPTED: "The writer accepted this as it was: “{offered}”",
-        Decision.REJECTED: "The writer rejected this: “{offered}”",
-        Decision.REWRITTEN: "Offered: “{offered}” The writer made of it: “{became}”",
-    },
-    "zh": {
-        Decision.ACCEPTED: "作者原样采纳：“{offered}”",
-        Decision.REJECTED: "作者没有采用：“{offered}”",
-        Decision.REWRITTEN: "原稿：“{offered}” 作者改成：“{became}”",
-    },
+_TEMPLATES = {
+    Decision.ACCEPTED: message("The writer accepted this as it was: “{suggestion}”"),
+    Decision.REJECTED: message("The writer rejected this: “{suggestion}”"),
+    Decision.REWRITTEN: message("Offered: “{suggestion}” The writer made of it: “{rewritten}”"),
 }
 
 
 def record_outcome(tx: WriteTransaction, outcome: SuggestionOutcome) -> SuggestionOutcome:
     """Record an outcome and return it as it is stored; a rewrite that changes nothing becomes an acceptance."""
     outcome = _check(outcome)
-    position = outcome.position
-    tx.insert(
-        outcomes,
-        {
-            "id": outcome.id,
-            "skill": outcome.skill,
-            "offered": outcome.suggestion,
-            "fate": outcome.decision.value,
-            "became": outcome.rewritten_text,
-            "at_document": None if position is None else position.document,
-            "at_offset": None if position is None else position.offset,
-            "recalled": list(outcome.memory_sources),
-            "made": outcome.created_at,
-        },
-    )
+    tx.insert(outcomes, make_row(outcomes, outcome))
     surplus = tx.count(outcomes) - MAX_OUTCOMES
     if surplus > 0:
         oldest = tx.rows(outcomes, order=(outcomes.c.made, outcomes.c.id), limit=surplus, only=("id",))
@@ -71,17 +50,17 @@ def record_outcome(tx: WriteTransaction, outcome: SuggestionOutcome) -> Suggesti
 def list_outcomes(reading: ReadTransaction, *, limit: int | None = None) -> list[SuggestionOutcome]:
     """Return outcomes, oldest first: all, or the latest `limit`."""
     order = (desc(outcomes.c.made), desc(outcomes.c.id))
-    return [_make_outcome(row) for row in reversed(reading.rows(outcomes, order=order, limit=limit))]
+    rows = reading.rows(outcomes, order=order, limit=limit)
+    return [read_struct(SuggestionOutcome, row) for row in reversed(rows)]
 
 
 def format_episode(reading: ReadTransaction, outcome_id: str) -> tuple[str, Position | None]:
     """Return an outcome as the text of an episode, and the position from which it may be revealed."""
-    outcome = _make_outcome(reading.require(outcomes, id=outcome_id))
-    text = _TEMPLATES[get_project_language(reading)][outcome.decision].format(
-        offered=shorten_to_line(outcome.suggestion, _QUOTE_CHARS),
-        became=shorten_to_line(outcome.rewritten_text, _QUOTE_CHARS),
-    )
-    return text, outcome.position
+    outcome = read_struct(SuggestionOutcome, reading.require(outcomes, id=outcome_id))
+    texts = {"suggestion": outcome.suggestion, "rewritten": outcome.rewritten_text}
+    quotes = {name: shorten_to_line(text, _QUOTE_CHARS) for name, text in texts.items()}
+    episode = replace(_TEMPLATES[outcome.decision], values=quotes)
+    return episode.render(get_project_language(reading)), outcome.position
 
 
 def find_memory_sources(sources: Iterable[str]) -> tuple[str, ...]:
@@ -105,24 +84,24 @@ def get_project_language(reading: ReadTransaction) -> Language:
 
 def _check(outcome: SuggestionOutcome) -> SuggestionOutcome:
     """Check an outcome; return it with an id, a time and normalised line ends."""
-    if outcome.decision not in tuple(Decision):
-        raise _refused(f"A text is accepted, rejected or rewritten, not {outcome.decision!r}.")
-    ident = outcome.id or new_id()
+    decision, position, ident = outcome.decision, outcome.position, outcome.id or new_id()
     suggestion, rewritten = normalise(outcome.suggestion), normalise(outcome.rewritten_text)
+    if decision not in tuple(Decision):
+        raise refuse(
+            message("A suggestion is accepted, rejected or rewritten, not {decision!r}.", decision=str(decision))
+        )
     if not is_valid_id(ident):
-        raise _refused(f"{ident!r} cannot be the id of an outcome: leave out spaces, slashes and `|`.")
+        raise refuse(message("{id!r} cannot be an id. Leave out spaces, slashes and `|`.", id=ident))
     if not suggestion.strip():
-        raise _refused("Say which text was offered.")
+        raise refuse(message("Say which text was suggested."))
     if max(len(suggestion), len(rewritten)) > MAX_CHARS:
-        raise _refused(f"A text of more than {MAX_CHARS:,} characters says little about habits: give a part of it.")
-    position = outcome.position
+        raise refuse(message("This text has more than {limit:,} characters. Give a part of it.", limit=MAX_CHARS))
     if position is not None and (not position.document or position.offset < 0):
-        raise _refused("The place of an outcome is a document and an offset in it.")
-    decision = Decision(outcome.decision)
+        raise refuse(message("The place of an outcome is a document and an offset in it."))
     if decision is not Decision.REWRITTEN and rewritten:
-        raise _refused("Only a text that was rewritten became another one.")
+        raise refuse(message("Only a rewritten suggestion has a new text."))
     if decision is Decision.REWRITTEN and not rewritten.strip():
-        raise _refused("Say what it was rewritten to; a text that was thrown away was rejected.")
+        raise refuse(message("Give the text that the suggestion became. If you dropped it, you rejected it."))
     if decision is Decision.REWRITTEN and rewritten == suggestion:
         decision, rewritten = Decision.ACCEPTED, ""
     return replace(
@@ -133,20 +112,3 @@ def _check(outcome: SuggestionOutcome) -> SuggestionOutcome:
         decision=decision,
         created_at=outcome.created_at or current_timestamp(),
     )
-
-
-def _make_outcome(row: Row[Any]) -> SuggestionOutcome:
-    return SuggestionOutcome(
-        id=row.id,
-        suggestion=row.offered,
-        decision=Decision(row.fate),
-        rewritten_text=row.became,
-        skill=row.skill,
-        position=read_position(row, "at"),
-        memory_sources=tuple(row.recalled),
-        created_at=row.made,
-    )
-
-
-def _refused(sentence: str) -> FabulaError:
-    return FabulaError(Code.REQUEST_INVALID, f"{sentence} Nothing was changed.")

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.fragment import Layer
+from fabula.core.messages import Message
 
 PreviewKind = Literal["preference", "style sample", "episode", "working", "conversation"]
 _KINDS: dict[str, PreviewKind] = {"style": "style sample", "working": "working", "talk": "conversation"}
@@ -25,7 +26,7 @@ class MemoryPreviewItem(Struct, frozen=True, kw_only=True):
     layer: Layer | None
     included: bool
     reason: str
-    sentence: str
+    sentence: str | Message
     tokens: int
     score: float
     text: str
@@ -66,7 +67,7 @@ def _make_item(verdict: Verdict, kind: PreviewKind) -> MemoryPreviewItem:
         layer=verdict.layer,
         included=verdict.included,
         reason=verdict.reason.value,
-        sentence=verdict.sentence,
+        sentence=verdict.message,
         tokens=verdict.tokens,
         score=verdict.score,
         text=verdict.text,

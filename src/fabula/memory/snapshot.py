@@ -6,11 +6,11 @@ the same id, the project's is used.
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 from fabula.context.recipes import UserProfile
+from fabula.core.messages import Message, message
 from fabula.core.view import Project
 from fabula.memory.confidence import MIN_CONFIDENCE
+from fabula.memory.edits import list_memories
 from fabula.memory.model import (
     Memory,
     MemoryItem,
@@ -21,22 +21,17 @@ from fabula.memory.model import (
     MemoryState,
     Preference,
 )
-from fabula.memory.tables import make_memory_item, memories, profiles, user_memories
+from fabula.memory.tables import profiles
 from fabula.store.transaction import ReadTransaction
 
 
-def load_memory(
-    reading: ReadTransaction, project: Project, before: Memory | None = None, moved: Set[str] | None = None
-) -> Memory:
+def load_memory(reading: ReadTransaction, project: Project, before: Memory | None = None) -> Memory:
     """Load the memory of a project and its user; return `before` if nothing that enters a prompt has changed."""
     previous = before if before is not None and before.language == project.language else None
-    if previous is not None and moved is not None and not moved:
-        return previous
     found: dict[str, tuple[MemoryScope, MemoryItem]] = {}
-    for scope, table in ((MemoryScope.PROJECT, memories), (MemoryScope.USER, user_memories)):
-        is_confirmed = table.c.state == MemoryState.CONFIRMED.value
-        for row in reading.rows(table, is_confirmed, order=(table.c.made, table.c.id)):
-            found.setdefault(row.id, (scope, make_memory_item(row)))
+    for scope in MemoryScope:
+        for item in list_memories(reading, scope=scope, state=MemoryState.CONFIRMED):
+            found.setdefault(item.id, (scope, item))
     notes: dict[MemoryKind, list[MemoryNote]] = {kind: [] for kind in MemoryKind}
     preferences = []
     for scope, item in found.values():
@@ -63,7 +58,11 @@ def load_profile(reading: ReadTransaction) -> UserProfile | None:
     return UserProfile(row.text) if row is not None and row.text.strip() else None
 
 
-def _explain(memory: MemoryItem) -> str:
+def _explain(memory: MemoryItem) -> str | Message:
     if memory.origin is MemoryOrigin.STATED:
         return ""
-    return f"you confirmed it; learnt from {memory.votes_for} of your changes, {memory.votes_against} speak against it"
+    return message(
+        "you confirmed it; {votes_for} of your changes speak for it, {votes_against} against it",
+        votes_for=memory.votes_for,
+        votes_against=memory.votes_against,
+    )

@@ -13,6 +13,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.model import Memory, SceneType, omit_fragment
@@ -23,10 +24,6 @@ ListConstraints = Callable[[View], FragmentGroup]
 _CACHE_SIZE = 64
 
 
-def _list_no_constraints(view: View) -> FragmentGroup:
-    return ()
-
-
 class MemorySource:
     """A source of preferences, by descending confidence, and style samples."""
 
@@ -35,19 +32,19 @@ class MemorySource:
     blocking = False
     runs_first = False
 
-    def __init__(self, list_constraints: ListConstraints = _list_no_constraints) -> None:
+    def __init__(self, list_constraints: ListConstraints = lambda view: ()) -> None:
         """`list_constraints` returns the constraints of a view, the same tuple for the same snapshot."""
         self._list_constraints = list_constraints
-        self._cache: dict[tuple[int, int], tuple[FragmentGroup, FragmentGroup, FragmentGroup, list[Verdict]]] = {}
+        # By the identity of both groups, which the values keep alive.
+        self._cache: dict[tuple[int, int], tuple[FragmentGroup, list[Verdict], tuple[FragmentGroup, ...]]] = {}
 
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """Offer the preferences and samples for this type of scene."""
         memory = view.snapshot(Memory)
         if memory is None:
             return ()
-        return self._remove_duplicates(
-            memory.settings_fragments[get_scene_type(memory, source_request)], self._list_constraints(view)
-        )[2]
+        offered = memory.settings_fragments[get_scene_type(memory, source_request)]
+        return self._remove_duplicates(offered, view)[0]
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
         """Explain preferences that repeat another memory or a constraint, and samples that fit other scenes better."""
@@ -58,9 +55,9 @@ class MemorySource:
         shown = {fragment.source for fragment in offered}
         return [
             *(verdict for verdict in memory.omitted if verdict.layer is Layer.SETTINGS),
-            *self._remove_duplicates(offered, self._list_constraints(view))[3],
+            *self._remove_duplicates(offered, view)[1],
             *(
-                omit_fragment(fragment, Reason.NOT_CHOSEN, "other samples fit this scene better")
+                omit_fragment(fragment, Reason.NOT_CHOSEN, message("other samples fit this scene better"))
                 for fragment in memory.fragments
                 if fragment.source.startswith("style:") and fragment.source not in shown
             ),
@@ -71,17 +68,16 @@ class MemorySource:
         memory = view.snapshot(Memory)
         return b"" if memory is None or not _has_choice(memory) else get_scene_type(memory, source_request).encode()
 
-    def _remove_duplicates(
-        self, offered: FragmentGroup, constraints: FragmentGroup
-    ) -> tuple[FragmentGroup, FragmentGroup, FragmentGroup, list[Verdict]]:
+    def _remove_duplicates(self, offered: FragmentGroup, view: View) -> tuple[FragmentGroup, list[Verdict]]:
         """Return the offered fragments that no constraint repeats, and verdicts on the others, from a cache."""
+        constraints = self._list_constraints(view)
         key = (id(offered), id(constraints))
         cached = self._cache.get(key)
-        if cached is None or cached[0] is not offered or cached[1] is not constraints:
+        if cached is None:
             if len(self._cache) >= _CACHE_SIZE:
                 self._cache.clear()
-            cached = self._cache[key] = (offered, constraints, *_split_repeated(offered, constraints))
-        return cached
+            cached = self._cache[key] = (*_split_repeated(offered, constraints), (offered, constraints))
+        return cached[0], cached[1]
 
 
 def get_scene_type(memory: Memory, source_request: SourceRequest) -> SceneType:
@@ -101,16 +97,9 @@ def _has_choice(memory: Memory) -> bool:
 
 def _split_repeated(offered: FragmentGroup, constraints: Sequence[Fragment]) -> tuple[FragmentGroup, list[Verdict]]:
     """Split off the fragments that repeat a constraint which holds in the whole story, as verdicts."""
-    permanent = [one for one in constraints if one.since is None and one.until is None]
-    if not permanent:
-        return offered, []
-    index = MeaningIndex((one.source, one.text) for one in permanent)
-    repeated = {fragment.source: same[0] for fragment in offered if (same := index.find_same(fragment.text))}
+    permanent = MeaningIndex((one.source, one.text) for one in constraints if one.since is None and one.until is None)
+    repeated = {one.source: same[0] for one in offered if (same := permanent.find_same(one.text))}
     if not repeated:
         return offered, []
-    verdicts = [
-        omit_fragment(fragment, Reason.DUPLICATE, repeated[fragment.source])
-        for fragment in offered
-        if fragment.source in repeated
-    ]
-    return tuple(fragment for fragment in offered if fragment.source not in repeated), verdicts
+    verdicts = [omit_fragment(one, Reason.DUPLICATE, repeated[one.source]) for one in offered if one.source in repeated]
+    return tuple(one for one in offered if one.source not in repeated), verdicts

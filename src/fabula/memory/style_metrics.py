@@ -1,7 +1,7 @@
 """Style metrics: features of an English or Chinese text that can be counted (mem-2).
 
 These are punctuation marks, the lengths of sentences and paragraphs, the share of dialogue, narrative person and
-tense, adverbs, similes and words. `evidence` decides what a difference between two texts means.
+tense, adverbs, similes and words. `proposals` decides what a difference between two texts means.
 """
 
 from __future__ import annotations

@@ -11,35 +11,34 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from fabula.core.messages import message
 from fabula.core.view import Language
 
 LESS, MORE = "less", "more"
 MARKS = {"!": "!！", "—": "—", ";": ";；", "…": "…"}  # a mark and all characters for it
 
-_TEXTS: dict[str, dict[Language, str]] = {
-    "mark:!=less": {"en": "Avoid exclamation marks.", "zh": "不要使用感叹号。"},
-    "mark:!=more": {"en": "Use exclamation marks more freely.", "zh": "可以多用感叹号。"},
-    "mark:—=less": {"en": "Avoid dashes.", "zh": "不要使用破折号。"},
-    "mark:—=more": {"en": "Use dashes more freely.", "zh": "可以多用破折号。"},
-    "mark:;=less": {"en": "Avoid semicolons.", "zh": "不要使用分号。"},
-    "mark:;=more": {"en": "Use semicolons more freely.", "zh": "可以多用分号。"},
-    "mark:…=less": {"en": "Avoid ellipses.", "zh": "不要使用省略号。"},
-    "mark:…=more": {"en": "Use ellipses more freely.", "zh": "可以多用省略号。"},
-    "sentence=less": {"en": "Prefers short sentences.", "zh": "偏好短句。"},
-    "sentence=more": {"en": "Prefers long sentences.", "zh": "偏好长句。"},
-    "paragraph=less": {"en": "Prefers short paragraphs.", "zh": "偏好短段落。"},
-    "paragraph=more": {"en": "Prefers long paragraphs.", "zh": "偏好长段落。"},
-    "dialogue=less": {"en": "Prefers less dialogue.", "zh": "少写对话。"},
-    "dialogue=more": {"en": "Prefers more dialogue.", "zh": "多写对话。"},
-    "adverb=less": {"en": "Avoid adverbs.", "zh": "少用副词。"},
-    "simile=less": {"en": "Avoid similes.", "zh": "少用比喻。"},
-    "person=first": {"en": "Write in the first person.", "zh": "用第一人称叙述。"},
-    "person=third": {"en": "Write in the third person.", "zh": "用第三人称叙述。"},
-    "tense=past": {"en": "Write in the past tense.", "zh": "用过去时叙述。"},
-    "tense=present": {"en": "Write in the present tense.", "zh": "用现在时叙述。"},
+TOPIC_SENTENCES = {
+    "mark:!=less": message("Avoid exclamation marks."),
+    "mark:!=more": message("Use exclamation marks more freely."),
+    "mark:—=less": message("Avoid dashes."),
+    "mark:—=more": message("Use dashes more freely."),
+    "mark:;=less": message("Avoid semicolons."),
+    "mark:;=more": message("Use semicolons more freely."),
+    "mark:…=less": message("Avoid ellipses."),
+    "mark:…=more": message("Use ellipses more freely."),
+    "sentence=less": message("Prefers short sentences."),
+    "sentence=more": message("Prefers long sentences."),
+    "paragraph=less": message("Prefers short paragraphs."),
+    "paragraph=more": message("Prefers long paragraphs."),
+    "dialogue=less": message("Prefers less dialogue."),
+    "dialogue=more": message("Prefers more dialogue."),
+    "adverb=less": message("Avoid adverbs."),
+    "simile=less": message("Avoid similes."),
+    "person=first": message("Write in the first person."),
+    "person=third": message("Write in the third person."),
+    "tense=past": message("Write in the past tense."),
+    "tense=present": message("Write in the present tense."),
 }
-_WORD_TEXT: dict[Language, str] = {"en": "Avoid the word “{word}”.", "zh": "不要使用“{word}”一词。"}
-_PHRASE_TEXT: dict[Language, str] = {"en": "Avoid the phrase “{word}”.", "zh": "不要使用“{word}”这样的话。"}
 
 _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (subject, re.compile(pattern, re.IGNORECASE))
@@ -94,8 +93,10 @@ def format_topic(topic: str, language: Language) -> str:
     subject = get_subject(topic)
     kind, _, word = subject.partition(":")
     if kind in ("word", "phrase"):
-        return (_WORD_TEXT if kind == "word" else _PHRASE_TEXT)[language].format(word=word)
-    return _TEXTS[topic][language]
+        word_sentence = message("Avoid the word “{word}”.", word=word)
+        phrase_sentence = message("Avoid the phrase “{phrase}”.", phrase=word)
+        return (word_sentence if kind == "word" else phrase_sentence).render(language)
+    return TOPIC_SENTENCES[topic].render(language)
 
 
 @lru_cache(maxsize=4096)
@@ -124,7 +125,7 @@ def find_topic(text: str) -> str:
     if _has_more_words(rest) or not (avoids or _WANT.search(rest)):
         return ""
     topic = f"{subject}={LESS if avoids else MORE}"
-    return topic if topic in _TEXTS else ""
+    return topic if topic in TOPIC_SENTENCES else ""
 
 
 def _make_word_topic(quoted: str) -> str:

@@ -11,29 +11,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.core.view import Language
 from fabula.memory.model import MAX_WORKING_NOTES, Decision
 from fabula.text.truncation import shorten_to_line
 
 QUOTE_CHARS = 120
-_TEMPLATES: dict[Language, dict[str, str]] = {
-    "en": {
-        "open": "Open now: {said}",
-        "viewed": "Looked at lately: {said}",
-        "edited": "Just changed: “{said}”",
-        "accepted": "Accepted: “{said}”",
-        "rejected": "Rejected: “{said}”",
-        "rewritten": "Rewritten by the writer to: “{said}”",
-    },
-    "zh": {
-        "open": "正打开：{said}",
-        "viewed": "刚看过：{said}",
-        "edited": "刚改过：“{said}”",
-        "accepted": "已采纳：“{said}”",
-        "rejected": "未采纳：“{said}”",
-        "rewritten": "作者改写为：“{said}”",
-    },
+_TEMPLATES = {
+    "open": message("Open now: {text}"),
+    "viewed": message("Looked at lately: {text}"),
+    "edited": message("Just changed: “{text}”"),
+    "accepted": message("Accepted: “{text}”"),
+    "rejected": message("Rejected: “{text}”"),
+    "rewritten": message("Rewritten by the writer to: “{text}”"),
 }
 
 
@@ -73,7 +64,7 @@ class WorkingMemory(Struct, frozen=True):
             Fragment(
                 source=f"working:{one.number}",
                 layer=Layer.IMMEDIATE,
-                text=_TEMPLATES[language][one.kind].format(said=one.text),
+                text=replace(_TEMPLATES[one.kind], values={"text": one.text}).render(language),
                 project_id=project_id,
                 part=Part.EDITOR_STATE,
                 since=one.position,

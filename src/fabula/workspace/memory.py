@@ -16,7 +16,7 @@ from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_alternatives, message
 from fabula.core.story import Position
 from fabula.manuscript.tables import documents
-from fabula.memory import edits, samples
+from fabula.memory import edits
 from fabula.memory.confidence import MIN_CONFIDENCE, compute_confidence
 from fabula.memory.learning import analyse_outcomes, learn
 from fabula.memory.model import (
@@ -139,8 +139,7 @@ class MemoryVerbs(ProjectVerbs):
         with self._write() as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
-            edits.edit_memory(tx, memory, values, scope=scope)
-            return _make_record(edits.get_memory(tx, memory, scope=scope), scope)
+            return _make_record(edits.edit_memory(tx, memory, values, scope=scope), scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> None:
         """Forget a memory for good, with its evidence."""
@@ -197,8 +196,8 @@ class MemoryVerbs(ProjectVerbs):
         """Copy a passage of a document as an example of the writer's style, by its first and last words."""
         with self._write() as tx:
             row = tx.require(documents, id=read_place(tx, document).document)
-            start, end = samples.find_passage(row.text, first, last)
-            item = samples.add_style_sample(tx, row.text[start:end], end=Position(row.id, end))
+            start, end = edits.find_passage(row.text, first, last)
+            item = edits.add_style_sample(tx, row.text[start:end], end=Position(row.id, end))
             return _make_record(item, MemoryScope.PROJECT)
 
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from fabula.core.messages import message
 from fabula.manuscript import outline
+from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import beats, documents
-from fabula.manuscript.tree import sort_in_reading_order
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import read_place

@@ -12,13 +12,13 @@ from fabula.constraints import Constraints
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
 from fabula.conversation.model import Conversations
-from fabula.conversation.recent import RecentConversationSource
-from fabula.conversation.source import ConversationSource
+from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
+from fabula.conversation.source import CONVERSATION_SOURCE
 from fabula.core.fragment import Fragment
 from fabula.core.view import View
 from fabula.lorebook.model import ScanMessage
 from fabula.lorebook.source import ConversationExcerpt, LorebookSource, get_character_name
-from fabula.manuscript.source import EditorSource, ProjectSource
+from fabula.manuscript.source import EDITOR_SOURCE, PROJECT_SOURCE
 from fabula.manuscript.synopses.source import SynopsesSource
 from fabula.memory.episodes import EpisodeSource
 from fabula.memory.source import MemorySource
@@ -31,18 +31,18 @@ from fabula.workspace.search import find_names_near_cursor
 def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
     """Return every source; a recipe names the ones it uses. `embedding` lets search compare by meaning too."""
     return (
-        EditorSource(),
-        ConversationSource(),
+        EDITOR_SOURCE,
+        CONVERSATION_SOURCE,
         SkillSource(),
         ConstraintsSource(),
-        ProjectSource(),
+        PROJECT_SOURCE,
         CodexSource(),
         LorebookSource(_read_conversation),
         MemorySource(_constraint_fragments),
         EpisodeSource(),
         SynopsesSource(collect_characters),
         SearchSource(find_names_near_cursor, embedding),
-        RecentConversationSource(),
+        RECENT_CONVERSATION_SOURCE,
     )
 
 

@@ -242,7 +242,7 @@ def test_a_failure_skips_these_rounds_and_the_next_refresh_tries_again(store: St
         return calls(material)
 
     done = refresh(store, second_fails)
-    assert [(one.rounds, one.code, one.sentence) for one in done.failures] == [
+    assert [(one.rounds, one.code, str(one.sentence)) for one in done.failures] == [
         ((3, 4), Code.LLM_FILTERED, "It was withheld.")
     ]
     assert list_freshness(store, "summary") == [((1, 2), "fresh")]

@@ -159,7 +159,8 @@ def test_a_summariser_that_says_nothing_too_much_or_fails_costs_its_chapter_alon
             return answer
 
     done = synopses.refresh_synopses(book, "p", summariser=Failing("fail", " \n", "The end."), origin="model")
-    assert done.failed == {"one": "It is busy.", "two": "nothing came back"}
+    failed = {document: str(reason) for document, reason in done.failed.items()}
+    assert failed == {"one": "It is busy.", "two": "The synopsis that came back is empty."}
     assert [kept.document_id for kept in done.created] == ["three"]
     assert "one" in synopses.refresh_synopses(book, "p", summariser=Told("x" * 9000), origin="model").failed
     assert states(book)["one"] == (None, "missing")

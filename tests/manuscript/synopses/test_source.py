@@ -25,7 +25,7 @@ from fabula.manuscript import documents
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript, hash_text
 from fabula.manuscript.synopses import editing as synopses
-from fabula.manuscript.synopses.chapters import combine_visibility
+from fabula.manuscript.synopses.chapters import combine_visibility, extract_synopsis
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.manuscript.synopses.rollups import MAX_NEW_SYNOPSES, ROLLUP_SIZE
 from fabula.manuscript.synopses.source import SynopsesSource
@@ -97,7 +97,7 @@ def test_chapters_without_a_synopsis_are_told_in_their_own_sentences() -> None:
     result = ask(story(Document("a", "A", "One came."), Document("b", "B", "Two.")))
     assert "[A, in its own sentences] One came." in result.prompt
     verdict = next(verdict for verdict in result.trace if verdict.source == "synopsis:a")
-    assert "own sentences" in str(verdict.detail)
+    assert "sentences of the text itself" in verdict.sentence
 
 
 def test_a_stale_synopsis_is_told_with_a_word_to_whoever_asks_unless_it_was_made_of_sentences() -> None:
@@ -107,7 +107,7 @@ def test_a_stale_synopsis_is_told_with_a_word_to_whoever_asks_unless_it_was_made
         result = ask(story(first, Document("b", "B", "Two.")))
         assert words in result.prompt
         verdict = next(verdict for verdict in result.trace if verdict.source == "synopsis:a")
-        assert ("changed since" in str(verdict.detail)) == (origin != "extract")
+        assert ("changed since" in verdict.sentence) == (origin != "extract")
     fresh = Document("a", "A", "New text.", synopsis="Kept.", synopsis_text_hash=hash_text("New text."))
     result = ask(story(fresh, Document("b", "B", "Two.")))
     assert next(verdict for verdict in result.trace if verdict.source == "synopsis:a").detail == ""
@@ -119,7 +119,7 @@ def test_far_chapters_are_rolled_up_in_whole_runs_and_the_farthest_into_the_stor
     assert sources(result, "synopsis:") == ["synopsis:ch-26", "synopsis:ch-27", "synopsis:ch-28", "synopsis:ch-29"]
     assert f"[Chapter 21 to Chapter 25, in short] {NAMES[20]} sails for" in result.prompt
     assert "[The story so far, to Chapter 15]" in result.prompt
-    assert "roll-up" in next(str(v.detail) for v in result.trace if v.source == "synopsis:ch-3")
+    assert "a summary of several chapters" in next(v.sentence for v in result.trace if v.source == "synopsis:ch-3")
 
 
 def test_a_run_is_rolled_up_only_when_all_of_it_lies_before_the_last_three() -> None:
@@ -188,10 +188,10 @@ def test_a_book_without_synopses_is_not_summed_up_while_somebody_waits() -> None
     fabula = story(*book)
     result = ask(fabula, document_id="ch-40", window=64_000)
     assert sources(result, "rollup:") == ["rollup:ch-26..ch-30", "rollup:ch-31..ch-35"]
-    assert "no synopses are kept" in next(str(v.detail) for v in result.trace if v.source == "synopsis:ch-3")
+    assert "have no synopses yet" in next(v.sentence for v in result.trace if v.source == "synopsis:ch-3")
     manuscript = fabula.view.snapshot(Manuscript)
     assert manuscript is not None
-    worked_out = [one for one in ChapterSynopses.for_manuscript(manuscript).chapters if "told" in one.__dict__]
+    worked_out = [one for one in ChapterSynopses.for_manuscript(manuscript).chapters if "synopsis" in one.__dict__]
     assert len(worked_out) <= 18
 
 
@@ -369,6 +369,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return extract_summary(text, names=names)
 
     monkeypatch.setattr("fabula.manuscript.synopses.chapters.extract_summary", noted)
+    extract_synopsis.cache_clear()
     return seen
 
 

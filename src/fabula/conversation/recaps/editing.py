@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import asdict
 from sqlalchemy import Table
 
-from fabula.conversation.recaps.model import RecapEntry, RecapKind, RecapRules
+from fabula.conversation.recaps.model import RecapEntry, RecapKind, RecapRules, StoredRecap
 from fabula.conversation.recaps.rounds import hash_rounds
-from fabula.conversation.recaps.schedule import RecapSchedule, StoredRecap, load_schedule
+from fabula.conversation.recaps.schedule import RecapSchedule, load_schedule
 from fabula.conversation.tables import recaps, summaries
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 from fabula.text.offsets import normalise
 
@@ -33,7 +35,10 @@ def edit_recap(
     """Replace the text of a summary or recap by a person's; it is not stale until its rounds change."""
     text = normalise(text).strip()
     if not 0 < len(text) <= max_chars:
-        raise FabulaError(Code.TEXT_INVALID, f"This has from one to {max_chars} characters. Nothing was changed.")
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message("A summary or recap has 1 to {limit} characters. Nothing was changed.", limit=max_chars),
+        )
     table, conversation_id = _find(tx, ident)
     schedule = load_schedule(tx, conversation_id)
     stored = next(one for one in (*schedule.recaps, *schedule.summaries) if one.id == ident)
@@ -59,8 +64,10 @@ def reorder_recaps(
     if sorted(order) != sorted(known):
         raise FabulaError(
             Code.REQUEST_INVALID,
-            f"An order names every recap of the conversation once: {', '.join(known) or 'there are none'}. "
-            "Nothing was changed.",
+            message(
+                "Name every recap of the conversation once. There are: {recaps}. Nothing was changed.",
+                recaps=join_names([*known] or [message("none yet")]),
+            ),
         )
     for place, ident in enumerate(order, start=1):
         version = None if expected is None else expected.get(ident)
@@ -78,13 +85,4 @@ def _find(reading: ReadTransaction, ident: str) -> tuple[Table, str]:
 
 
 def _make_entry(schedule: RecapSchedule, kind: RecapKind, stored: StoredRecap) -> RecapEntry:
-    return RecapEntry(
-        id=stored.id,
-        kind=kind,
-        text=stored.text,
-        created_at=stored.created_at,
-        rounds=stored.rounds,
-        origin=stored.origin,
-        freshness="stale" if schedule.is_stale(stored) else "fresh",
-        version=stored.version,
-    )
+    return RecapEntry(**asdict(stored), kind=kind, freshness="stale" if schedule.is_stale(stored) else "fresh")

@@ -9,10 +9,10 @@ from msgspec import Struct, field
 
 from fabula.conversation.tables import TextOrigin
 from fabula.core.errors import Code
+from fabula.core.messages import Message
 from fabula.core.view import Language
 
 RecapKind = Literal["summary", "recap"]
-RecapFreshness = Literal["fresh", "stale"]
 
 
 class RecapRules(Struct, frozen=True, kw_only=True):
@@ -55,17 +55,18 @@ class RecapInput(Struct, frozen=True, kw_only=True):
 WriteRecap = Callable[[RecapInput], str]  # may raise a FabulaError
 
 
-class RecapEntry(Struct, frozen=True, kw_only=True):
-    """A summary or a recap as people see it; it is stale if its rounds have changed."""
+class StoredRecap(Struct, frozen=True, kw_only=True):
+    """A summary or a recap as it is stored."""
 
     id: str
-    kind: RecapKind
-    text: str
-    created_at: str
     rounds: tuple[int, ...]
+    text: str
     origin: TextOrigin
-    freshness: RecapFreshness
+    source_hash: str = field(name="made_from")  # of the rounds that it was made from
+    created_at: str = field(name="made")
     version: int
+    in_recap: bool = field(default=False, name="stacked")  # of a summary: a recap was made of it
+    place: int = 0  # of a recap: its place in the list
 
     @property
     def first_round(self) -> int:
@@ -78,13 +79,20 @@ class RecapEntry(Struct, frozen=True, kw_only=True):
         return self.rounds[-1] if self.rounds else 0
 
 
+class RecapEntry(StoredRecap, frozen=True, kw_only=True):
+    """A summary or a recap as people see it; it is stale if its rounds have changed."""
+
+    kind: RecapKind
+    freshness: Literal["fresh", "stale"]
+
+
 class RecapFailure(Struct, frozen=True):
     """Why some rounds have no summary or recap."""
 
     kind: RecapKind
     rounds: tuple[int, ...]
     code: Code
-    sentence: str
+    sentence: Message
 
 
 class RecapRefreshResult(Struct, kw_only=True):

@@ -16,6 +16,7 @@ from fabula.conversation.recaps.rounds import Round
 from fabula.conversation.tables import messages, participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
+from fabula.core.messages import Message, message
 from fabula.core.view import Language
 from fabula.store.transaction import ReadTransaction
 from fabula.text.offsets import normalise
@@ -26,35 +27,32 @@ _MIN_LINE_CHARS = 120  # of one message, when there are many
 _QUERY_SIZE = 500  # messages read in one query
 _BREAK = re.compile(r"[\s,;:，；：、—。！？…]")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
-_ROLES: dict[Language, dict[Role, str]] = {
-    "en": {"user": "User", "assistant": "Assistant", "system": "System"},
-    "zh": {"user": "用户", "assistant": "助手", "system": "系统"},
-}
+_ROLES: dict[Role, Message] = {"user": message("User"), "assistant": message("Assistant"), "system": message("System")}
 
 
 def load_transcript(
     reading: ReadTransaction, rounds: Iterable[Round], language: Language
 ) -> tuple[TranscriptLine, ...] | None:
     """Load the public messages of these rounds with the names of the speakers; None if a message has changed."""
-    public = [message for one in rounds for message in one.messages if message.is_public]
-    hashes = {message.id: message.content_hash for message in public}
+    public = [heard for one in rounds for heard in one.messages if heard.is_public]
+    hashes = {heard.id: heard.content_hash for heard in public}
     texts: dict[str, str] = {}
     for start in range(0, len(public), _QUERY_SIZE):
-        ids = [message.id for message in public[start : start + _QUERY_SIZE]]
+        ids = [heard.id for heard in public[start : start + _QUERY_SIZE]]
         rows = reading.rows(messages, messages.c.id.in_(ids), only=("id", "content", "content_hash"))
         texts |= {row.id: row.content.strip() for row in rows if row.content_hash == hashes[row.id]}
     if len(texts) < len(public):
         return None
     names = {row.id: row.name for row in reading.rows(participants, only=("id", "name"))}
     lines = []
-    for message in public:
-        if text := texts[message.id]:
-            speaker = get_speaker_name(message.speaker, names) or _ROLES[language].get(message.role, "")
+    for heard in public:
+        if text := texts[heard.id]:
+            speaker = _find_name(heard.speaker, names) or _ROLES[heard.role].render(language)
             lines.append(TranscriptLine(speaker, text))
     return tuple(lines)
 
 
-def get_speaker_name(speaker: str, names: dict[str, str]) -> str:
+def _find_name(speaker: str, names: dict[str, str]) -> str:
     """Return the last known name of a speaker, or the key of the id."""
     try:
         ident = base_id(speaker)
@@ -77,12 +75,12 @@ def check_answer(answer: object, max_chars: int, *, sources: Sequence[str]) -> s
     """Check an answer and return the text to store; raise an error if it only repeats the sources."""
     text = normalise(answer).strip() if isinstance(answer, str) else ""
     if not _keep_letters(text):
-        raise FabulaError(Code.LLM_ANSWER_INVALID, "Nothing came back.")
+        raise FabulaError(Code.LLM_ANSWER_INVALID, message("The answer is empty."))
     if "\x00" in text:
-        raise FabulaError(Code.LLM_ANSWER_INVALID, "What came back is no text.")
+        raise FabulaError(Code.LLM_ANSWER_INVALID, message("The answer is not a text."))
     known = _keep_letters("".join(sources))
     if all(_keep_letters(sentence) in known for sentence in _split_sentences(text)):
-        raise FabulaError(Code.LLM_ANSWER_INVALID, "What came back only repeats what was said.")
+        raise FabulaError(Code.LLM_ANSWER_INVALID, message("The answer only repeats what was said."))
     return cut_at_sentence(text, max_chars)
 
 

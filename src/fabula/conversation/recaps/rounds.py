@@ -16,9 +16,10 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.conversation.model import ConversationState, MessageKind
-from fabula.conversation.snapshot import read_state
+from fabula.conversation.snapshot import follow_path
 from fabula.conversation.tables import conversations, messages
 from fabula.core.fragment import Role
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 _COLUMNS = ("id", "parent_id", "number", "kind", "final", "role", "speaker", "content_hash", "audience")
@@ -60,10 +61,10 @@ def load_rounds(reading: ReadTransaction, conversation_id: str) -> RoundHistory:
     beginnings = [row.id for row in rows if row.kind == MessageKind.USER.value]
     numbers = {message_id: number for number, message_id in enumerate(beginnings, start=1)}
     return RoundHistory(
-        state=read_state(conversation),
+        state=read_struct(ConversationState, conversation),
         round_count=conversation.rounds,
         recap_due=conversation.recap_due,
-        rounds=_split_rounds([row for row in _follow_path(rows, conversation.leaf_id) if row.final], numbers),
+        rounds=_split_rounds([row for row in follow_path(rows, conversation.leaf_id) if row.final], numbers),
     )
 
 
@@ -76,17 +77,6 @@ def hash_rounds(rounds: Iterable[Round]) -> str:
     return sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def _follow_path(rows: Iterable[Row[Any]], leaf: str | None) -> list[Row[Any]]:
-    """Return the rows from the first message to the leaf."""
-    remaining = {row.id: row for row in rows}
-    path: list[Row[Any]] = []
-    next_id = leaf
-    while next_id is not None and (row := remaining.pop(next_id, None)) is not None:
-        path.append(row)
-        next_id = row.parent_id
-    return path[::-1]
-
-
 def _split_rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round, ...]:
     starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value]
     rounds = []
@@ -94,9 +84,6 @@ def _split_rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round,
         is_last = index + 1 == len(starts)
         rows = path[0 if index == 0 else start : len(path) if is_last else starts[index + 1]]
         is_complete = not is_last or len(path) > start + 1
-        rounds.append(Round(numbers[path[start].id], tuple([_make_message(row) for row in rows]), is_complete))
+        heard = [RoundMessage(row.id, row.role, row.speaker, row.content_hash, row.audience is None) for row in rows]
+        rounds.append(Round(numbers[path[start].id], tuple(heard), is_complete))
     return tuple(rounds)
-
-
-def _make_message(row: Row[Any]) -> RoundMessage:
-    return RoundMessage(row.id, row.role, row.speaker, row.content_hash, row.audience is None)

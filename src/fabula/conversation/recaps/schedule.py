@@ -18,34 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
 
 from fabula.conversation.model import ConversationState
-from fabula.conversation.recaps.model import RecapKind, RecapRules
+from fabula.conversation.recaps.model import RecapKind, RecapRules, StoredRecap
 from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_rounds
-from fabula.conversation.snapshot import read_state
-from fabula.conversation.tables import TextOrigin, conversations, recaps, summaries
+from fabula.conversation.tables import conversations, recaps, summaries
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
-
-
-class StoredRecap(Struct, frozen=True, kw_only=True):
-    """A summary or a recap as it is stored."""
-
-    id: str
-    rounds: tuple[int, ...]
-    text: str
-    origin: TextOrigin
-    source_hash: str  # of the rounds that it was made from
-    created_at: str
-    version: int
-    in_recap: bool = False  # of a summary: a recap was made of it
-    place: int = 0  # of a recap: its place in the list
-
-    @property
-    def last_round(self) -> int:
-        """The last round that it covers."""
-        return self.rounds[-1] if self.rounds else 0
-
 
 ScheduleVersion = tuple[ConversationState, tuple[StoredRecap, ...], tuple[StoredRecap, ...]]
 
@@ -113,7 +92,7 @@ def load_schedule(reading: ReadTransaction, conversation_id: str) -> RecapSchedu
 def load_version(reading: ReadTransaction, conversation_id: str) -> ScheduleVersion | None:
     """Load only the version of a schedule, which is cheaper; None if the conversation is gone."""
     row = reading.row(conversations, id=conversation_id)
-    return None if row is None else (read_state(row), *_load_recaps(reading, conversation_id))
+    return None if row is None else (read_struct(ConversationState, row), *_load_recaps(reading, conversation_id))
 
 
 def plan_tasks(schedule: RecapSchedule, rules: RecapRules, rebuild_before: str = "") -> Iterator[RecapTask]:
@@ -178,32 +157,20 @@ def _group_summaries(schedule: RecapSchedule, rules: RecapRules, *, rebuild: boo
     return groups
 
 
-def _make_recap_task(
-    schedule: RecapSchedule,
-    sources: Sequence[StoredRecap],
-    *,
-    replaces: StoredRecap | None = None,
-    without_text: bool = False,
-) -> RecapTask:
+def _make_recap_task(schedule: RecapSchedule, sources: Sequence[StoredRecap], **options: Any) -> RecapTask:
     rounds = schedule.find_rounds(sorted({number for one in sources for number in one.rounds}))
-    return _make_task("recap", rounds, replaces=replaces, sources=sources, without_text=without_text)
+    return _make_task("recap", rounds, sources=tuple([(one.id, one.version) for one in sources]), **options)
 
 
 def _make_task(
-    kind: RecapKind,
-    rounds: Sequence[Round],
-    *,
-    replaces: StoredRecap | None = None,
-    sources: Sequence[StoredRecap] = (),
-    without_text: bool = False,
+    kind: RecapKind, rounds: Sequence[Round], *, replaces: StoredRecap | None = None, **options: Any
 ) -> RecapTask:
     return RecapTask(
         kind=kind,
         rounds=tuple([one.number for one in rounds]),
         source_hash=hash_rounds(rounds),
         replaces=None if replaces is None else (replaces.id, replaces.version),
-        sources=tuple([(one.id, one.version) for one in sources]),
-        without_text=without_text,
+        **options,
     )
 
 
@@ -214,21 +181,6 @@ def _load_recaps(
     loaded = []
     for table in (summaries, recaps):
         rows = reading.rows(table, table.c.conversation_id == conversation_id)
-        stored = [_make_stored_recap(row) for row in rows]
+        stored = [read_struct(StoredRecap, row) for row in rows]
         loaded.append(tuple(sorted(stored, key=lambda one: (one.place, one.rounds, one.created_at, one.id))))
     return loaded[0], loaded[1]
-
-
-def _make_stored_recap(row: Row[Any]) -> StoredRecap:
-    columns = row._mapping
-    return StoredRecap(
-        id=row.id,
-        rounds=tuple(row.rounds),
-        text=row.text,
-        origin=row.origin,
-        source_hash=row.made_from,
-        created_at=row.made,
-        version=row.version,
-        in_recap=bool(columns.get("stacked", 0)),
-        place=columns.get("place", 0),
-    )

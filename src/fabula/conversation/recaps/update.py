@@ -8,11 +8,12 @@ is not stored. After a failure these rounds have no recap; raw text is never sto
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fabula.conversation.model import ConversationState
 from fabula.conversation.recaps.model import (
     RecapEntry,
     RecapFailure,
@@ -31,18 +32,18 @@ from fabula.conversation.recaps.schedule import (
     load_version,
     plan_tasks,
 )
-from fabula.conversation.snapshot import read_state
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.core.errors import FabulaError
 from fabula.core.ids import new_id
 from fabula.core.view import Language
+from fabula.store.rows import make_row, read_struct
 from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 
 MAX_CALLS = 10  # calls of the model in one refresh
 _MAX_ATTEMPTS = 5  # to store a text while the conversation changes
 
-_TABLES = {"summary": summaries, "recap": recaps}
+_KEPT = ("version", "stacked", "place")  # columns that a new text does not change
 
 
 def refresh_recaps(
@@ -54,7 +55,7 @@ def refresh_recaps(
     language: Language = "en",
     rules: RecapRules | None = None,
     rebuild_before: str = "",
-    check: Callable[[], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> RecapRefreshResult:
     """Write what is due, with at most ten calls; texts made before the time `rebuild_before` are written again.
 
@@ -68,15 +69,16 @@ def refresh_recaps(
     refresh = _Refresh(store, project_id, conversation_id, language, rules, rebuild_before)
     skipped: set[RecapTask] = set()
     calls = 0
-    schedule = refresh.load_schedule()
-    while (task := refresh.find_task(schedule, skipped)) is not None:
+    while True:
+        schedule = refresh.load_schedule()
+        task = next((task for task in refresh.plan(schedule) if task not in skipped), None)
+        if task is None:
+            break
         if calls >= MAX_CALLS:
             result.has_more = True
             return result
-        if check is not None:
-            check()
-        loaded = refresh.load_input(schedule, task)
-        entry = None
+        check()
+        loaded, entry = refresh.load_input(schedule, task), None
         if loaded is not None:
             recap_input, sources = loaded
             calls += bool(recap_input.lines)
@@ -85,11 +87,9 @@ def refresh_recaps(
                 if recap_input.lines:
                     text = check_answer(write_recap(recap_input), rules.max_chars, sources=sources)
             except FabulaError as error:
-                if check is not None:
-                    check()
+                check()
                 skipped.add(task)
-                result.failures.append(RecapFailure(task.kind, task.rounds, error.code, error.sentence))
-                schedule = refresh.load_schedule()
+                result.failures.append(RecapFailure(task.kind, task.rounds, error.code, error.message))
                 continue
             entry = refresh.store_text(schedule, task, text)
         if entry is None:
@@ -97,7 +97,6 @@ def refresh_recaps(
             result.superseded.append(task.rounds)
         elif entry.text:
             result.entries.append(entry)
-        schedule = refresh.load_schedule()
     if not result.failures and not result.superseded:
         refresh.finish(schedule)
     return result
@@ -117,9 +116,8 @@ class _Refresh(Struct, frozen=True):
         with self.store.read(project=self.project_id) as reading:
             return load_schedule(reading, self.conversation_id)
 
-    def find_task(self, schedule: RecapSchedule, skipped: set[RecapTask]) -> RecapTask | None:
-        tasks = plan_tasks(schedule, self.rules, self.rebuild_before)
-        return next((task for task in tasks if task not in skipped), None)
+    def plan(self, schedule: RecapSchedule) -> Iterator[RecapTask]:
+        return plan_tasks(schedule, self.rules, self.rebuild_before)
 
     def load_input(self, schedule: RecapSchedule, task: RecapTask) -> tuple[RecapInput, list[str]] | None:
         """Load the input for the model and the texts that its answer must not repeat; None if messages changed."""
@@ -151,7 +149,7 @@ class _Refresh(Struct, frozen=True):
                 schedule = self.load_schedule()
             except FabulaError:
                 return None  # the conversation was removed
-            if task not in plan_tasks(schedule, self.rules, self.rebuild_before):
+            if task not in self.plan(schedule):
                 return None
         return None
 
@@ -168,7 +166,7 @@ class _Refresh(Struct, frozen=True):
             return
         with self.store.write(project=self.project_id) as tx:
             row = tx.row(conversations, id=self.conversation_id)
-            if row is None or read_state(row) != schedule.history.state:
+            if row is None or read_struct(ConversationState, row) != schedule.history.state:
                 return
             for table, ident in removed:
                 tx.delete_rows(table, table.c.id == ident)
@@ -176,37 +174,32 @@ class _Refresh(Struct, frozen=True):
                 tx.update_rows(conversations, {"recap_due": due}, conversations.c.id == self.conversation_id)
 
     def _store_text(self, tx: WriteTransaction, schedule: RecapSchedule, task: RecapTask, text: str) -> RecapEntry:
-        created_at = max(tx.current_time(), self.rebuild_before)
-        values: dict[str, Any] = {
-            "rounds": list(task.rounds),
-            "text": text,
-            "origin": "model",
-            "made_from": task.source_hash,
-            "made": created_at,
-        }
+        ident, version = task.replaces or (new_id(), 1)
+        entry = RecapEntry(
+            id=ident,
+            kind=task.kind,
+            text=text,
+            created_at=max(tx.current_time(), self.rebuild_before),
+            rounds=task.rounds,
+            origin="model",
+            source_hash=task.source_hash,
+            freshness="fresh",
+            version=version,
+        )
+        table = summaries if task.kind == "summary" else recaps
+        values = {name: value for name, value in make_row(table, entry).items() if name not in _KEPT}
         if task.kind == "summary":
             values |= {"first_round": task.rounds[0], "last_round": task.rounds[-1]}
         else:
             tx.update_rows(summaries, {"stacked": 1}, summaries.c.id.in_([ident for ident, _ in task.sources]))
-        ident, version = (new_id(), 1) if task.replaces is None else task.replaces
         if task.replaces is not None:
-            version = tx.update_row(_TABLES[task.kind], {"id": ident}, values, expected=version)
-        elif task.kind == "summary":
-            tx.insert(summaries, {"id": ident, "conversation_id": self.conversation_id, **values})
-        elif text:
+            return replace(entry, version=tx.update_row(table, {"id": ident}, values, expected=version))
+        if task.kind == "recap" and text:
             tx.delete_rows(recaps, recaps.c.id.in_(find_surplus_recaps(schedule, self.rules)))
-            place = _make_place(tx, schedule, task.rounds[-1])
-            tx.insert(recaps, {"id": ident, "conversation_id": self.conversation_id, "place": place, **values})
-        return RecapEntry(
-            id=ident,
-            kind=task.kind,
-            text=text,
-            created_at=created_at,
-            rounds=task.rounds,
-            origin="model",
-            freshness="fresh",
-            version=version,
-        )
+            values["place"] = _make_place(tx, schedule, task.rounds[-1])
+        if task.kind == "summary" or text:
+            tx.insert(table, {**values, "conversation_id": self.conversation_id})
+        return entry
 
 
 def _make_place(tx: WriteTransaction, schedule: RecapSchedule, last_round: int) -> int:

@@ -2,17 +2,19 @@
 
 A chapter's synopsis is the stored one. Without a stored one it is joined from the synopses of its scenes. Without
 those, or where the stored one was extracted from a text that has changed since, it is extracted anew: the most telling
-sentences of the chapter, with its main characters named. That is computed when it is needed and kept with the chapter.
+sentences of the chapter, with its main characters named. That is computed when it is needed.
 A chapter is immutable: when one of its documents or the names of the characters change, a new one replaces it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import is_
+from types import MappingProxyType
+from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Visibility
 from fabula.core.story import Position
@@ -26,6 +28,8 @@ DERIVED = "derived"  # the origin of a synopsis that is not stored
 CONTAINER_KINDS = (DocumentKind.BOOK, DocumentKind.PART)
 _MAX_PLAIN = 3  # documents whose visibility is not combined
 _MAX_KEYWORDS = 48
+
+FragmentCache = dict[tuple[str, str, float, str], Fragment]  # by project, language, score and kind
 
 
 class Synopsis(Struct, frozen=True):
@@ -41,30 +45,30 @@ class Synopsis(Struct, frozen=True):
         return self.origin in ("extract", DERIVED)
 
 
-class Chapter:
+class Chapter(Struct, eq=False, dict=True):
     """A document and the scenes below it, in reading order."""
 
-    def __init__(
-        self,
-        documents: tuple[Document, ...],
-        part: str | None = None,
-        previous: Chapter | None = None,
-        characters: CharacterFinder = NO_CHARACTERS,
-    ) -> None:
-        self._scenes = previous.__dict__.get("scenes") if previous is not None else None
-        self._extract: tuple[tuple[str, ...], str] | None = None  # the names to mention, and the extract
-        if previous is not None and previous.has_documents(documents):
-            self._extract = previous._extract
-        self.fragment_cache: dict[tuple[str, str, float, str], Fragment] = {}  # by project, language, score and kind
-        self.documents = documents
-        self.characters = characters
-        self.part = part  # of the book
-        self.id = documents[0].id
-        self.title = documents[0].title or documents[0].id
+    documents: tuple[Document, ...]
+    part: str | None = None  # of the book
+    characters: CharacterFinder = NO_CHARACTERS
+    fragment_cache: FragmentCache = field(default_factory=dict)
 
-    def has_documents(self, documents: Sequence[Document]) -> bool:
-        """Whether these are the chapter's documents, at the same revisions."""
-        return len(documents) == len(self.documents) and all(map(is_, documents, self.documents))
+    kind: ClassVar[str] = "synopsis"  # the prefix of its source
+
+    @cached_property
+    def id(self) -> str:
+        """The id of its first document."""
+        return self.documents[0].id
+
+    @cached_property
+    def title(self) -> str:
+        """The title of its first document, or the id."""
+        return self.documents[0].title or self.id
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """The titles of the first and last chapter that its synopsis covers."""
+        return self.title, self.title
 
     @cached_property
     def text(self) -> str:
@@ -109,27 +113,18 @@ class Chapter:
             synopses = [scene.synopsis for scene in scenes]
             is_stale = any(synopsis.is_stale for synopsis in synopses)
             return Synopsis(" ".join(synopsis.text for synopsis in synopses if synopsis.text), "hand", is_stale)
-        return Synopsis(self._extract_synopsis(), DERIVED)
-
-    def _extract_synopsis(self) -> str:
-        """The most telling sentences; taken over from the previous chapter where text and names are the same."""
         names = tuple(self.characters.find_main_characters(self.text).values())
-        if self._extract is None or self._extract[0] != names:
-            self._extract = names, extract_summary(self.text, names=names)
-        return self._extract[1]
+        return Synopsis(extract_synopsis(self.text, names), DERIVED)
 
     @cached_property
     def scenes(self) -> dict[str, Chapter]:
-        """Each document as a chapter of its own, by id; unchanged ones are those of the previous chapter."""
-        previous, self._scenes = self._scenes or {}, None
-        return {
-            document.id: _reuse_or_make(previous.get(document.id), (document,), self.part, self.characters)
-            for document in self.documents
-        }
+        """Each document as a chapter of its own, by id."""
+        return {document.id: Chapter((document,), self.part, self.characters) for document in self.documents}
 
-    def matches(self, documents: Sequence[Document], part: str | None, characters: CharacterFinder) -> bool:
-        """Whether a chapter of these documents would be equal to this one."""
-        return self.part == part and self.characters.has_same_names(characters) and self.has_documents(documents)
+    def matches(self, other: Chapter) -> bool:
+        """Whether the other chapter has the same documents at the same revisions, and names the same characters."""
+        same_documents = len(self.documents) == len(other.documents) and all(map(is_, self.documents, other.documents))
+        return same_documents and self.part == other.part and self.characters.has_same_names(other.characters)
 
     @cached_property
     def gate_probe(self) -> Fragment:
@@ -180,7 +175,7 @@ def join_texts(texts: Iterable[str]) -> str:
 def group_into_chapters(
     documents: Iterable[Document],
     by_id: Mapping[str, Document],
-    previous: Mapping[str, Chapter] | None = None,
+    previous: Mapping[str, Chapter] = MappingProxyType({}),
     characters: CharacterFinder = NO_CHARACTERS,
 ) -> tuple[Chapter, ...]:
     """The chapters of a story in order; unchanged ones are taken over from `previous`."""
@@ -191,23 +186,19 @@ def group_into_chapters(
         parent = document.parent if document.parent in by_id else None
         parts[document.id] = document.id if document.kind in CONTAINER_KINDS else parts.get(parent or "")
         head = heads.get(parent or "")
-        if document.kind in CONTAINER_KINDS:
-            by_head[document.id] = [document]
-        elif head is None:
-            by_head[document.id] = [document]
-            heads[document.id] = document.id
+        if document.kind not in CONTAINER_KINDS:
+            heads[document.id] = head = head or document.id
+            by_head.setdefault(head, []).append(document)
         else:
-            by_head[head].append(document)
-            heads[document.id] = head
-    known = previous or {}
-    return tuple(
-        _reuse_or_make(known.get(head), tuple(members), parts[head], characters) for head, members in by_head.items()
-    )
+            by_head[document.id] = [document]
+    chapters = []
+    for head, members in by_head.items():
+        chapter, old = Chapter(tuple(members), parts[head], characters), previous.get(head)
+        chapters.append(old if old is not None and old.matches(chapter) else chapter)
+    return tuple(chapters)
 
 
-def _reuse_or_make(
-    previous: Chapter | None, documents: tuple[Document, ...], part: str | None, characters: CharacterFinder
-) -> Chapter:
-    if previous is not None and previous.matches(documents, part, characters):
-        return previous
-    return Chapter(documents, part, previous, characters)
+@lru_cache(maxsize=1024)
+def extract_synopsis(text: str, names: tuple[str, ...]) -> str:
+    """The most telling sentences of a text, with these characters named."""
+    return extract_summary(text, names=names)

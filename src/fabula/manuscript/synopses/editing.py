@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import Message, message
 from fabula.core.view import Language
 from fabula.manuscript.drafts import DocumentKind
-from fabula.manuscript.model import Document, hash_text
-from fabula.manuscript.synopses.chapters import CONTAINER_KINDS, Chapter, group_into_chapters, join_texts
+from fabula.manuscript.model import hash_text
+from fabula.manuscript.snapshot import group_by_parent, load_manuscript, load_synopsis_rows
+from fabula.manuscript.synopses.chapters import CONTAINER_KINDS, Chapter, Synopsis, group_into_chapters, join_texts
 from fabula.manuscript.tables import documents, synopses
-from fabula.manuscript.tree import group_by_parent, sort_in_reading_order
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
@@ -54,7 +56,7 @@ class SynopsisRefresh(Struct, kw_only=True):
     created: list[SynopsisRecord] = field(default_factory=list)
     stale_by_hand: list[str] = field(default_factory=list)  # not replaced
     changed_meanwhile: list[str] = field(default_factory=list)  # changed while they were summarised
-    failed: dict[str, str] = field(default_factory=dict)  # with the reason
+    failed: dict[str, Message] = field(default_factory=dict)  # with the reason
 
     @property
     def missing_characters(self) -> dict[str, tuple[str, ...]]:
@@ -62,40 +64,29 @@ class SynopsisRefresh(Struct, kw_only=True):
         return {record.document_id: record.missing_characters for record in self.created if record.missing_characters}
 
 
-def load_rows(reading: ReadTransaction, document_ids: list[str] | None = None) -> dict[str, Row[Any]]:
-    """The rows of the synopses of all documents, or of some, by document."""
-    where = () if document_ids is None else (synopses.c.document_id.in_(document_ids),)
-    return {row.document_id: row for row in reading.rows(synopses, *where)}
-
-
 def write_synopsis(
     tx: WriteTransaction, document_id: str, text: str, *, origin: SynopsisOrigin = "hand", expected: int | None = None
 ) -> int:
     """Store a synopsis of a document with the hash of its current text; return the new version."""
-    tx.require(documents, id=document_id)
     if not text.strip() or len(text) > MAX_CHARS:
-        raise FabulaError(Code.TEXT_INVALID, f"A synopsis has from one to {MAX_CHARS} characters. Nothing was changed.")
-    return _put(tx, document_id, text.strip(), origin, hash_text(_load_text(tx, document_id)), expected)
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message("A synopsis has 1 to {limit} characters. Nothing was changed.", limit=MAX_CHARS),
+        )
+    row = _make_row(document_id, text.strip(), origin, hash_text(_load_text(tx, document_id)))
+    return _put(tx, row, expected)
 
 
-def insert_synopses(tx: WriteTransaction, texts: Mapping[str, str], origins: Mapping[str, str] | None = None) -> None:
+def insert_synopses(tx: WriteTransaction, new: Mapping[str, Synopsis]) -> None:
     """Insert synopses of documents that have none yet."""
-    if not any(text.strip() for text in texts.values()):
+    written = {document_id: synopsis for document_id, synopsis in new.items() if synopsis.text.strip()}
+    if not written:
         return
-    tree = _DocumentTree(tx.rows(documents))
-    timestamp = current_timestamp()
-    rows = [
-        {
-            "document_id": document_id,
-            "text": text.strip(),
-            "origin": (origins or {}).get(document_id, "hand"),
-            "made_from": hash_text(tree.join_text(document_id)),
-            "changed": timestamp,
-        }
-        for document_id, text in texts.items()
-        if text.strip()
-    ]
-    tx.insert(synopses, *rows)
+    rows = tx.rows(documents)
+    by_id, by_parent = {row.id: row for row in rows}, group_by_parent(rows)
+    hashes = {document_id: hash_text(_join_text(by_id[document_id], by_parent)) for document_id in written}
+    new_rows = [_make_row(one, written[one].text.strip(), written[one].origin, hashes[one]) for one in written]
+    tx.insert(synopses, *new_rows)
 
 
 def remove_synopsis(tx: WriteTransaction, document_id: str) -> bool:
@@ -159,30 +150,30 @@ def refresh_synopses(
     result = SynopsisRefresh()
     with store.read(project=project_id) as reading:
         due = _find_due(reading, result, origin, document_ids, redo_fresh)
-    batch: list[_NewSynopsis] = []
+    batch: list[tuple[SynopsisRecord, str]] = []
     last_write = time.monotonic()
     for number, (document_id, version) in enumerate(due, start=1):
-        new = _summarise(store, project_id, document_id, version, language, summariser, characters, result)
-        if new is not None:
-            batch.append(new)
+        with store.read(project=project_id) as reading:
+            row = reading.row(documents, id=document_id)
+            text = "" if row is None else _load_text(reading, document_id)
+        main = characters.find_main_characters(text)
+        if row is None:
+            result.changed_meanwhile.append(document_id)
+        else:
+            try:
+                summary = _summarise(summariser, text, language, list(main.values()))
+                missing = characters.find_missing(main, summary)
+                new = SynopsisRecord(document_id, row.title, "fresh", origin, summary, version, missing)
+                batch.append((new, hash_text(text)))
+            except FabulaError as error:
+                result.failed[document_id] = error.message
         is_full = len(batch) >= _BATCH or time.monotonic() - last_write > _BATCH_SECONDS
         if batch and (is_full or number == len(due)):
-            _store_batch(store, project_id, batch, origin, result)
+            _store_batch(store, project_id, batch, result)
             batch, last_write = [], time.monotonic()
         if progress is not None:
             progress(number, len(due))
     return result
-
-
-class _NewSynopsis(Struct):
-    """A synopsis that is not stored yet."""
-
-    document_id: str
-    title: str
-    text: str
-    made_from: str
-    version: int  # of the synopsis that it replaces; 0 for none
-    missing_characters: tuple[str, ...]
 
 
 def _find_due(
@@ -207,124 +198,81 @@ def _find_due(
     return due
 
 
-def _summarise(
-    store: Store,
-    project_id: str,
-    document_id: str,
-    version: int,
-    language: Language,
-    summariser: Summariser,
-    characters: CharacterFinder,
-    result: SynopsisRefresh,
-) -> _NewSynopsis | None:
-    """Summarise one chapter, outside of any transaction; None where the chapter is gone or it failed."""
-    with store.read(project=project_id) as reading:
-        row = reading.row(documents, id=document_id)
-        text = "" if row is None else _load_text(reading, document_id)
-    if row is None:
-        result.changed_meanwhile.append(document_id)
-        return None
-    main = characters.find_main_characters(text)
-    length, names = choose_synopsis_length(text), list(main.values())
-    try:
-        summary = summariser(text, language=language, length=length, names=names).strip()
-    except FabulaError as error:
-        result.failed[document_id] = error.sentence
-        return None
-    if not summary or len(summary) > MAX_CHARS:
-        problem = "nothing came back" if not summary else f"more than {MAX_CHARS} characters came back"
-        result.failed[document_id] = problem
-        return None
-    missing = characters.find_missing(main, summary)
-    return _NewSynopsis(document_id, row.title, summary, hash_text(text), version, missing)
+def _summarise(summariser: Summariser, text: str, language: Language, names: list[str]) -> str:
+    """Summarise a chapter, outside of any transaction."""
+    summary = summariser(text, language=language, length=choose_synopsis_length(text), names=names).strip()
+    if not summary:
+        raise FabulaError(Code.LLM_ANSWER_INVALID, message("The synopsis that came back is empty."))
+    if len(summary) > MAX_CHARS:
+        raise FabulaError(
+            Code.LLM_ANSWER_INVALID,
+            message("The synopsis that came back has more than {limit} characters.", limit=MAX_CHARS),
+        )
+    return summary
 
 
 def _store_batch(
-    store: Store, project_id: str, batch: list[_NewSynopsis], origin: SynopsisOrigin, result: SynopsisRefresh
+    store: Store, project_id: str, batch: Sequence[tuple[SynopsisRecord, str]], result: SynopsisRefresh
 ) -> None:
-    """Store new synopses, except where the chapter or its synopsis changed meanwhile."""
+    """Store new synopses with their hashes, except where the chapter or its synopsis changed meanwhile.
+
+    The version of a new record is that of the synopsis it replaces; 0 for none.
+    """
     with store.write(project=project_id) as tx:
-        for new in batch:
+        for new, source_hash in batch:
             row = tx.row(synopses, document_id=new.document_id)
             if (
                 tx.row(documents, id=new.document_id) is None
-                or hash_text(_load_text(tx, new.document_id)) != new.made_from
+                or hash_text(_load_text(tx, new.document_id)) != source_hash
                 or new.version != (row.version if row else 0)
             ):
                 result.changed_meanwhile.append(new.document_id)
                 continue
-            version = _put(tx, new.document_id, new.text, origin, new.made_from, None)
-            record = SynopsisRecord(
-                new.document_id, new.title, "fresh", origin, new.text, version, new.missing_characters
-            )
-            result.created.append(record)
+            version = _put(tx, _make_row(new.document_id, new.text, new.origin, source_hash))
+            result.created.append(replace(new, version=version))
 
 
-def _put(
-    tx: WriteTransaction, document_id: str, text: str, origin: SynopsisOrigin, made_from: str, expected: int | None
-) -> int:
-    values = {"text": text, "origin": origin, "made_from": made_from, "changed": current_timestamp()}
-    if tx.row(synopses, document_id=document_id) is None and not expected:
-        tx.insert(synopses, {"document_id": document_id, **values})
+def _make_row(document_id: str, text: str, origin: str | None, source_hash: str) -> dict[str, Any]:
+    values = {"document_id": document_id, "text": text, "origin": origin, "made_from": source_hash}
+    return {**values, "changed": current_timestamp()}
+
+
+def _put(tx: WriteTransaction, row: Mapping[str, Any], expected: int | None = None) -> int:
+    key = {"document_id": row["document_id"]}
+    if tx.row(synopses, **key) is None and not expected:
+        tx.insert(synopses, row)
         return 1
-    return tx.update_row(synopses, {"document_id": document_id}, values, expected=expected)
+    return tx.update_row(synopses, key, row, expected=expected)
 
 
 def _load_chapters(reading: ReadTransaction) -> list[tuple[Chapter, Row[Any] | None]]:
     """The chapters of the story with the rows of their synopses, including planned chapters without a text."""
-    synopsis_rows = load_rows(reading)
-    story = [
-        Document(
-            row.id,
-            row.title,
-            row.text,
-            kind=DocumentKind(row.kind),
-            parent=row.parent_id,
-            **synopsis_fields(synopsis_rows.get(row.id)),
-        )
-        for row in sort_in_reading_order(reading.rows(documents))
-        if row.kind != DocumentKind.NOTE
-    ]
-    chapters = group_into_chapters(story, {document.id: document for document in story})
+    manuscript, synopsis_rows = load_manuscript(reading), load_synopsis_rows(reading)
     return [
         (chapter, synopsis_rows.get(chapter.id))
-        for chapter in chapters
+        for chapter in group_into_chapters(manuscript.documents, manuscript.by_id)
         if chapter.documents[0].kind not in CONTAINER_KINDS
     ]
 
 
-def synopsis_fields(row: Row[Any] | None) -> dict[str, Any]:
-    """The fields of a `Document` that come from the row of its synopsis."""
-    if row is None:
-        return {}
-    return {"synopsis": row.text, "synopsis_origin": row.origin, "synopsis_text_hash": row.made_from}
-
-
 def _load_text(reading: ReadTransaction, document_id: str) -> str:
     """The text of a document and of everything below it."""
-    rows = [reading.require(documents, id=document_id)]
+    first = reading.require(documents, id=document_id)
+    rows: list[Row[Any]] = []
     level = [document_id]
     while level:
-        children = reading.rows(documents, documents.c.parent_id.in_(level))
-        rows += children
-        level = [row.id for row in children]
-    return _DocumentTree(rows).join_text(document_id)
+        below = reading.rows(documents, documents.c.parent_id.in_(level))
+        rows += below
+        level = [row.id for row in below]
+    return _join_text(first, group_by_parent(rows))
 
 
-class _DocumentTree:
-    """Joins the texts of a document and of everything below it; notes are not part of it."""
-
-    def __init__(self, rows: Sequence[Row[Any]]) -> None:
-        self._rows = {row.id: row for row in rows}
-        self._children = group_by_parent(row for row in rows if row.kind != DocumentKind.NOTE)
-
-    def join_text(self, document_id: str) -> str:
-        """The text of a document and of everything below it, in reading order."""
-        first = self._rows[document_id]
-        texts, stack = [], [first]
-        while stack:
-            row = stack.pop()
-            if row is first or first.kind in CONTAINER_KINDS or row.kind not in CONTAINER_KINDS:
-                texts.append(row.text)
-                stack.extend(reversed(self._children.get(row.id, ())))
-        return join_texts(texts)
+def _join_text(first: Row[Any], by_parent: Mapping[str | None, Sequence[Row[Any]]]) -> str:
+    """The text of a document and of everything below it, in reading order; notes are not part of it."""
+    excluded = {DocumentKind.NOTE, *(() if first.kind in CONTAINER_KINDS else CONTAINER_KINDS)}
+    texts, stack = [], [first]
+    while stack:
+        row = stack.pop()
+        texts.append(row.text)
+        stack += reversed([child for child in by_parent.get(row.id, ()) if child.kind not in excluded])
+    return join_texts(texts)

@@ -2,16 +2,20 @@
 
 Everything is cached on the snapshot of the manuscript. The next snapshot takes over the chapters that did not change,
 with everything that was computed for them, so that a saved paragraph costs the work of one chapter.
+
+Relevant chapters are found by an inverted index over the keywords of their synopses. A request looks up its words and
+adds up their weights. A word that many synopses contain is ignored. A chapter whose synopsis must be computed first is
+not in the index: otherwise the first request of a book would wait for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import log1p
 
 from fabula.context.gate import judge_fragment
 from fabula.context.trace import Reason
-from fabula.core.fragment import Fragment
 from fabula.core.story import Timeline, Vantage
 from fabula.manuscript.model import Document, Manuscript, hash_text
 from fabula.manuscript.synopses.chapters import (
@@ -22,11 +26,15 @@ from fabula.manuscript.synopses.chapters import (
     group_into_chapters,
     join_texts,
 )
-from fabula.manuscript.synopses.relevance import ChapterRelevance
 from fabula.manuscript.synopses.rollups import Rollup, RollupCache, StorySoFar, plan_story_so_far
+from fabula.text.keywords import find_present_words
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
 
 _MAX_PLANS = 4096
+_COMMON_FRACTION = 8  # a word in more than one of so many synopses is ignored
+_MIN_COMMON = 4  # but not a word in at most so many
+_MAX_QUERY_WORDS = 24  # the rarest first
+_MAX_WEIGHT = 2.0  # of a word, however often a synopsis contains it
 
 
 class ChapterSynopses:
@@ -40,14 +48,14 @@ class ChapterSynopses:
     ) -> None:
         self.manuscript = manuscript
         self.characters = characters
-        known = previous.by_id if previous is not None else None
+        known = previous.by_id if previous is not None else {}
         self.chapters = group_into_chapters(manuscript.documents, manuscript.by_id, known, characters)
         self.by_id: dict[str, Chapter] = {chapter.id: chapter for chapter in self.chapters}
         self._relevance: ChapterRelevance | None = (
             None if previous is None else previous.__dict__.get("relevance", previous._relevance)
         )
         self._rollups: RollupCache = RollupCache(previous._rollups if previous is not None else None)
-        self._plans: dict[tuple[str, str], tuple[Timeline, SynopsisPlan]] = {}
+        self._plans: dict[tuple[str, str], tuple[Timeline, StorySoFar]] = {}
 
     @classmethod
     def for_manuscript(cls, manuscript: Manuscript, characters: CharacterFinder | None = None) -> ChapterSynopses:
@@ -70,9 +78,8 @@ class ChapterSynopses:
     def relevance(self) -> ChapterRelevance:
         """The index of the keywords of all synopses."""
         previous, self._relevance = self._relevance, None
-        return (
-            previous if previous is not None and previous.is_current(self.chapters) else ChapterRelevance(self.chapters)
-        )
+        is_current = previous is not None and previous.is_current(self.chapters)
+        return previous if previous is not None and is_current else ChapterRelevance(self.chapters)
 
     @cached_property
     def parts(self) -> dict[str, Rollup]:
@@ -94,9 +101,9 @@ class ChapterSynopses:
 
         title = part.title or part.id
         summarised = tuple(chapter for chapter in chapters if not chapter.is_empty)
-        return Rollup(f"rollup:{part.id}", (title, title), summarised, combine_visibility(documents), summarise)
+        return Rollup(part.id, (title, title), summarised, combine_visibility(documents), summarise)
 
-    def plan(self, document_id: str, vantage: Vantage, timeline: Timeline) -> SynopsisPlan:
+    def plan(self, document_id: str, vantage: Vantage, timeline: Timeline) -> StorySoFar:
         """The plan for a document and a vantage; the place within the document does not matter."""
         key = (document_id, vantage.name if vantage.position is not None else f"{vantage.name}?")
         cached = self._plans.get(key)
@@ -107,9 +114,9 @@ class ChapterSynopses:
         chapters = list(self._chapters_before(document_id))
         if not self._is_linear:
             chapters = [chapter for chapter in chapters if is_visible(chapter, vantage, timeline)]
-        plan = SynopsisPlan(plan_story_so_far(chapters, self.parts, self._rollups))
-        self._plans[key] = (timeline, plan)
-        return plan
+        story = plan_story_so_far(chapters, self.parts, self._rollups)
+        self._plans[key] = (timeline, story)
+        return story
 
     @cached_property
     def _is_linear(self) -> bool:
@@ -133,12 +140,44 @@ class ChapterSynopses:
                     yield scene
 
 
-class SynopsisPlan:
-    """The synopses for one place in the story, and the fragments that were made of them."""
+class ChapterRelevance:
+    """The keywords of all synopses, with the chapters that contain them."""
 
-    def __init__(self, story: StorySoFar) -> None:
-        self.story = story
-        self.fragment_cache: dict[tuple[str, str, str, int], tuple[Fragment, ...]] = {}
+    def __init__(self, chapters: Sequence[Chapter]) -> None:
+        self._keywords = tuple(chapter.keywords for chapter in chapters)
+        numbers_by_word: dict[str, list[int]] = {}
+        for number, keywords in enumerate(self._keywords):
+            for word in keywords:
+                numbers_by_word.setdefault(word, []).append(number)
+        limit = max(len(chapters) // _COMMON_FRACTION, _MIN_COMMON)
+        self._postings = {
+            word: [
+                (number, min(self._keywords[number][word], _MAX_WEIGHT) * log1p(len(chapters) / len(numbers)))
+                for number in numbers
+            ]
+            for word, numbers in numbers_by_word.items()
+            if len(numbers) <= limit
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._postings)
+
+    def is_current(self, chapters: Sequence[Chapter]) -> bool:
+        """Whether an index of these chapters would be equal to this one."""
+        return len(self._keywords) == len(chapters) and all(
+            keywords is chapter.keywords or keywords == chapter.keywords
+            for keywords, chapter in zip(self._keywords, chapters, strict=True)
+        )
+
+    def score(self, texts: Iterable[str]) -> Mapping[int, float]:
+        """The score of each chapter, by its number, for some texts; at least two words must be shared."""
+        postings = self._postings
+        words = set().union(*(find_present_words(text, postings.keys()) for text in texts))
+        scores: dict[int, list[float]] = {}
+        for _, word in sorted((len(postings[word]), word) for word in words)[:_MAX_QUERY_WORDS]:
+            for number, weight in postings[word]:
+                scores.setdefault(number, []).append(weight)
+        return {number: sum(weights) for number, weights in scores.items() if len(weights) > 1}
 
 
 def is_visible(chapter: Chapter, vantage: Vantage, timeline: Timeline) -> bool:

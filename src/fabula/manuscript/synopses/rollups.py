@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import is_
+from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.core.fragment import Fragment, Visibility
-from fabula.manuscript.synopses.chapters import DERIVED, Chapter, Synopsis, combine_visibility
+from fabula.manuscript.synopses.chapters import DERIVED, Chapter, FragmentCache, Synopsis, combine_visibility
 from fabula.text.summaries import condense_texts, estimate_condensed_tokens, estimate_summary_tokens
 
-SO_FAR = "rollup:so-far"  # the source name of the earliest chapters
+SO_FAR = "so-far"  # the id of the roll-up of the earliest chapters
 RECENT_CHAPTERS = 3  # with synopses of their own
 ROLLUP_SIZE = 5  # chapters in one run
 NEAR_ROLLUPS = 2  # roll-ups that stay separate
@@ -31,59 +32,63 @@ _FAN_IN = 6  # texts that are condensed into one
 _SO_FAR_LENGTH = 1.5  # of the story so far, relative to a chapter's synopsis
 
 
-class Rollup:
+class Rollup(Struct, eq=False, dict=True):
     """One short text for several chapters, computed when it is needed, with the visibility of all of them."""
 
-    def __init__(
-        self,
-        source: str,
-        titles: tuple[str, str],
-        chapters: Sequence[Chapter],
-        terms: tuple[Visibility, ...],
-        summarise: Callable[[], Synopsis],
-        *,
-        inputs: Sequence[Chapter] = (),
-        length: float = 1.0,
-    ) -> None:
-        """`titles` are those of the first and last chapter; `inputs` are the chapters whose synopses are condensed."""
-        self.source = source
-        self.first_title, self.last_title = titles
-        self.chapters = tuple(chapters)
-        self.visibility = terms
-        self.length = length  # relative to a chapter's synopsis
-        self.fragment_cache: dict[tuple[str, str, float], Fragment] = {}  # by project, language and score
-        self._summarise = summarise
-        self._inputs = inputs
+    id: str
+    titles: tuple[str, str]  # of the first and last chapter
+    chapters: Sequence[Chapter]
+    visibility: tuple[Visibility, ...]
+    summarise: Callable[[], Synopsis]
+    inputs: Sequence[Chapter] = ()  # the chapters whose synopses are condensed
+    length: float = 1.0  # relative to a chapter's synopsis
+    fragment_cache: FragmentCache = field(default_factory=dict)
+
+    kind: ClassVar[str] = "rollup"  # the prefix of its source
+
+    @property
+    def source(self) -> str:
+        """The source of its fragment."""
+        return f"{self.kind}:{self.id}"
+
+    @property
+    def title(self) -> str:
+        """The title of its only chapter, or of the first and the last."""
+        return " – ".join(dict.fromkeys(self.titles))
 
     @cached_property
     def synopsis(self) -> Synopsis:
         """The text of the roll-up."""
-        return self._summarise()
+        return self.summarise()
 
     @property
     def estimated_tokens(self) -> int:
         """About how many tokens the text will take, where synopses must be computed; 0 where all are ready."""
-        if all(chapter.is_ready for chapter in self._inputs):
+        if all(chapter.is_ready for chapter in self.inputs):
             return 0
-        texts = [chapter.text for chapter in self._inputs]
-        return min(
-            estimate_condensed_tokens(texts[0], self.length), sum(estimate_summary_tokens(text) for text in texts)
-        )
+        texts = [chapter.text for chapter in self.inputs]
+        return min(estimate_condensed_tokens(texts[0], self.length), sum(map(estimate_summary_tokens, texts)))
 
-    @property
+    @cached_property
     def chapter_ids(self) -> frozenset[str]:
         """The ids of its chapters."""
         return frozenset(chapter.id for chapter in self.chapters)
 
 
 class StorySoFar(Struct, frozen=True):
-    """How the chapters before the current place are represented."""
+    """How the chapters before the current place are represented, and the fragments that were made of them."""
 
-    recent: tuple[Chapter, ...] = ()
-    between: tuple[Chapter, ...] = ()
-    rollups: tuple[Rollup, ...] = ()
+    recent: Sequence[Chapter] = ()
+    between: Sequence[Chapter] = ()
+    rollups: Sequence[Rollup] = ()
     distant: Rollup | None = None
     without_synopsis: frozenset[str] = frozenset()  # chapters of runs that would need too many new synopses
+    fragment_cache: dict[tuple[str, str, str, int], tuple[Fragment, ...]] = field(default_factory=dict)
+
+    @property
+    def all_rollups(self) -> list[Rollup]:
+        """The roll-ups in story order."""
+        return [*([] if self.distant is None else [self.distant]), *self.rollups]
 
 
 class RollupCache:
@@ -94,20 +99,31 @@ class RollupCache:
 
     def roll_up(self, run: Sequence[Chapter]) -> Rollup:
         """The roll-up of these chapters."""
-        return self._get(run, lambda: _make_rollup(run))
+        return self._get(f"{run[0].id}..{run[-1].id}", run, run, 1.0)
 
     def roll_up_again(self, rollups: Sequence[Rollup]) -> Rollup:
         """The roll-up of these roll-ups."""
         chapters = [chapter for rollup in rollups for chapter in rollup.chapters]
-        return self._get(chapters, lambda: _make_story_so_far(rollups), "so-far")
+        return self._get(SO_FAR, chapters, rollups, _SO_FAR_LENGTH)
 
-    def _get(self, chapters: Sequence[Chapter], make: Callable[[], Rollup], *prefix: str) -> Rollup:
-        key = (*prefix, *(chapter.id for chapter in chapters))
+    def _get(
+        self, rollup_id: str, chapters: Sequence[Chapter], summarised: Sequence[Chapter | Rollup], length: float
+    ) -> Rollup:
+        key = (rollup_id, *(chapter.id for chapter in chapters))
         rollup = self._rollups.get(key)
         if rollup is None or not all(map(is_, rollup.chapters, chapters)):
             if len(self._rollups) >= _MAX_CACHED:
                 self._rollups.clear()
-            rollup = self._rollups[key] = make()
+            documents = list(chain.from_iterable(chapter.documents for chapter in chapters))
+            rollup = self._rollups[key] = Rollup(
+                rollup_id,
+                (summarised[0].titles[0], summarised[-1].titles[1]),
+                chapters,
+                combine_visibility(documents),
+                lambda: _condense([one.synopsis for one in summarised], length),
+                inputs=chapters,
+                length=length,
+            )
         return rollup
 
 
@@ -132,11 +148,11 @@ def plan_story_so_far(chapters: Sequence[Chapter], parts: Mapping[str, Rollup], 
         new_synopses_left -= missing
         selected.append(rollups.roll_up(run))
     selected.reverse()
-    near, early = selected[-NEAR_ROLLUPS:], selected[:-NEAR_ROLLUPS]
-    distant = rollups.roll_up_again(early) if len(early) > 1 else None
-    if distant is None:
-        near = selected
-    return StorySoFar(tuple(chapters[edge:]), tuple(between), tuple(near), distant, frozenset(without_synopsis))
+    early = selected[:-NEAR_ROLLUPS]
+    if len(early) < 2:
+        return StorySoFar(chapters[edge:], between, selected, None, frozenset(without_synopsis))
+    distant = rollups.roll_up_again(early)
+    return StorySoFar(chapters[edge:], between, selected[-NEAR_ROLLUPS:], distant, frozenset(without_synopsis))
 
 
 def _split_into_runs(chapters: Sequence[Chapter], edge: int) -> tuple[list[Sequence[Chapter]], list[Chapter]]:
@@ -158,30 +174,6 @@ def _split_into_runs(chapters: Sequence[Chapter], edge: int) -> tuple[list[Seque
     return complete, between
 
 
-def _make_rollup(run: Sequence[Chapter]) -> Rollup:
-    return Rollup(
-        f"rollup:{run[0].id}..{run[-1].id}",
-        (run[0].title, run[-1].title),
-        run,
-        _combine_chapters(run),
-        lambda: _condense([chapter.synopsis for chapter in run], 1.0),
-        inputs=run,
-    )
-
-
-def _make_story_so_far(rollups: Sequence[Rollup]) -> Rollup:
-    chapters = [chapter for rollup in rollups for chapter in rollup.chapters]
-    return Rollup(
-        SO_FAR,
-        (rollups[0].first_title, rollups[-1].last_title),
-        chapters,
-        _combine_chapters(chapters),
-        lambda: _condense([rollup.synopsis for rollup in rollups], _SO_FAR_LENGTH),
-        inputs=chapters,
-        length=_SO_FAR_LENGTH,
-    )
-
-
 def _condense(synopses: Sequence[Synopsis], length: float) -> Synopsis:
     """Condense synopses, a few at a time, until one is left."""
     texts = [synopsis.text for synopsis in synopses if synopsis.text]
@@ -192,10 +184,4 @@ def _condense(synopses: Sequence[Synopsis], length: float) -> Synopsis:
     return Synopsis(_condense_texts(tuple(texts), length), origin, any(synopsis.is_stale for synopsis in synopses))
 
 
-def _combine_chapters(chapters: Sequence[Chapter]) -> tuple[Visibility, ...]:
-    return combine_visibility([document for chapter in chapters for document in chapter.documents])
-
-
-@lru_cache(maxsize=4096)
-def _condense_texts(texts: tuple[str, ...], share: float) -> str:
-    return condense_texts(texts, share)
+_condense_texts = lru_cache(maxsize=4096)(condense_texts)
