@@ -38,7 +38,7 @@ def test_it_shows_what_is_in_what_is_out_and_why() -> None:
         "memory:later": Reason.NOT_YET.value,
         "memory:e": Reason.NOT_CHOSEN.value,
     }
-    assert found.injected[0].sentence == "you confirmed it"
+    assert str(found.injected[0].sentence) == "you confirmed it"
     assert found.tokens == sum(one.tokens for one in found.injected) > 0
     assert {one.kind for one in found.omitted} == {"preference", "episode"}
 
