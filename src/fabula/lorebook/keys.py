@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from fabula.core.messages import Message
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 from fabula.text.word_boundaries import find_occurrences
 
@@ -28,7 +29,7 @@ class LoreKey(Struct, frozen=True):
 
     text: str
     pattern: JsRegex | None = None
-    problem: str = ""
+    problem: Message | None = None
 
 
 @lru_cache(maxsize=8192)
@@ -38,7 +39,7 @@ def parse_key(text: str) -> LoreKey:
     if not slashed or _BARE_SLASH.search(slashed[1]):
         return LoreKey(text)
     parsed = compile_regex(slashed[1].replace("\\/", "/"), slashed[2])
-    return LoreKey(text, problem=parsed) if isinstance(parsed, str) else LoreKey(text, parsed)
+    return LoreKey(text, parsed) if isinstance(parsed, JsRegex) else LoreKey(text, problem=parsed)
 
 
 class ScanText:

@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from fabula.core.messages import Message
 from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 from fabula.text.word_boundaries import contains_word
 
@@ -63,7 +64,7 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
         if len(self.pattern) > MAX_PATTERN_CHARACTERS:
             return f"its pattern is longer than {MAX_PATTERN_CHARACTERS} characters"
         regex = _compile(self.pattern, ignore_case=not self.case_sensitive) if self.pattern else None
-        return f"its pattern cannot be used: {regex}" if isinstance(regex, str) else None
+        return f"its pattern cannot be used: {regex}" if isinstance(regex, Message) else None
 
 
 class ConditionContext(Struct, frozen=True, kw_only=True):
@@ -168,7 +169,7 @@ def _explain_no_match(condition: Condition, context: ConditionContext) -> str | 
     if not condition.pattern:
         return None
     regex = _compile(condition.pattern, ignore_case=ignore_case)
-    if isinstance(regex, str):
+    if isinstance(regex, Message):
         return f"its pattern cannot be used: {regex}"
     work = WorkBudget()
     try:
@@ -205,7 +206,7 @@ def _seeded_random(context: ConditionContext, name: str) -> Random:
     return Random("\x1f".join((context.project_id, context.scope, str(context.message_count), name)))
 
 
-def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | str:
+def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | Message:
     """Compile a pattern, bare or between slashes with flags of its own; a text says why it cannot be."""
     slashed = _SLASHED.fullmatch(pattern)
     return compile_regex(slashed[1], slashed[2]) if slashed else compile_regex(pattern, "i" if ignore_case else "")
