@@ -90,7 +90,7 @@ class _RegexRun:
             raise TooMuchWorkError
 
     def move(self, node: Node, positions: int, *, forwards: bool = True) -> int:
-        """The ends of matches that begin at one of these positions; backwards, the beginnings of those that end there."""
+        """The ends of matches that begin at these positions; backwards, the beginnings of those that end there."""
         if not positions:
             return 0
         self.spend(_STEP_COST + self.size // 8)

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from fabula.text.names.ambiguous import is_chinese_word_between
 from fabula.text.names.surnames import DOUBLE_SURNAMES, UNAMBIGUOUS_SURNAMES
-from fabula.text.word_list import make_word_set
+from fabula.text.word_list import load_word_lists
 
 if TYPE_CHECKING:
     from rjieba import Jieba
@@ -34,8 +34,8 @@ CONTEXT_CHARACTERS = 24  # on each side of a match that the segmenter is given
 LONG_NAME = 3  # characters
 _FREQUENCY = 1000
 _PLACE_ENDINGS = frozenset("庙祠桥路街村镇县市寺亭塔墓林洞店")
-_INSTITUTIONS = make_word_set("中学 小学 大学 学院 医院 图书馆 机场 书院 纪念馆 广场 公园")
-_TITLES = make_word_set("太后 皇帝 皇后 先生 女士 小姐 夫人 太太 公主 王子 大人 将军 丞相 老师 姑娘")
+_LISTS = load_word_lists("chinese_names")
+_INSTITUTIONS, _TITLES = _LISTS["institutions"], _LISTS["forms_of_address"]
 _NAME_JOINTS = frozenset("—–-－·・•‧")  # between the parts of one foreign name
 _TRANSCRIPTION = frozenset("斯尔姆特克德普弗蒂茨恩顿莱")  # frequent in foreign names
 
