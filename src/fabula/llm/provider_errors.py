@@ -15,6 +15,7 @@ from math import isfinite, nan
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 
 RETRYABLE_CODES = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
@@ -65,7 +66,7 @@ def translate_error(error: BaseException, provider: str) -> FabulaError:
     return FabulaError(Code.LLM_GONE, f"{provider} failed ({type(error).__name__}). What came before is kept.")
 
 
-def invalid_answer_error(provider: str, what: str = "something that is no answer of a model") -> FabulaError:
+def invalid_answer_error(provider: str, what: str | Message = "something that is no answer of a model") -> FabulaError:
     """The error for an answer that cannot be read."""
     return FabulaError(
         Code.LLM_ANSWER_INVALID,

@@ -25,6 +25,7 @@ import httpcore2
 import httpx2
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
 from fabula.net.addresses import (
     Address,
     collect_addresses,
@@ -66,12 +67,12 @@ def make_client(policy: HttpPolicy) -> httpx2.AsyncClient:
     Raises AddressRefusedError or ProxyRefusedError, and ImportError where a SOCKS proxy needs the package socksio.
     """
     problem = find_url_problem(policy.base_url)
-    if problem:
+    if problem is not None:
         raise AddressRefusedError(problem)
     try:
         httpx2.URL(policy.base_url)
     except httpx2.InvalidURL as error:
-        raise AddressRefusedError("holds a host that is neither a name nor an address") from error
+        raise AddressRefusedError(message("contains a host that is neither a name nor an address")) from error
     return httpx2.AsyncClient(
         transport=_GuardedTransport(policy),
         timeout=httpx2.Timeout(policy.read_seconds, connect=policy.connect_seconds),
@@ -142,8 +143,8 @@ class _AddressGuard:
             )
         return addresses
 
-    def _refuse(self, problem: str) -> None:
-        if problem and not self._policy.allow_any_address:
+    def _refuse(self, problem: Message | None) -> None:
+        if problem is not None and not self._policy.allow_any_address:
             raise AddressRefusedError(problem)
 
 
@@ -201,7 +202,7 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
         request.headers = httpx2.Headers([*headers, (b"Accept-Encoding", b"identity")])
         response = await super().handle_async_request(request)
         problem = _find_answer_problem(response)
-        if problem:
+        if problem is not None:
             await response.aclose()
             raise AnswerRefusedError(problem)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -230,7 +231,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             last = part.rfind(b"\n")
             line = line + len(part) if last < 0 else len(part) - last - 1
             if line > max_line or total > self._policy.max_bytes:
-                raise AnswerRefusedError("more than an answer can be")
+                raise AnswerRefusedError(message("an answer that is too long"))
             yield part
 
     async def aclose(self) -> None:
@@ -238,21 +239,21 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _find_answer_problem(response: httpx2.Response) -> str:
-    """Why the body of an answer is not read, or an empty string."""
+def _find_answer_problem(response: httpx2.Response) -> Message | None:
+    """Why the body of an answer is not read, or None."""
     if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        return "a packed answer"
+        return message("a compressed answer")
     media_type = response.headers.get("content-type", "").lower().split(";")[0]
     if response.status_code < 400 and media_type.startswith(_PAGE_TYPES):
-        return f"a page of the kind {media_type}"
-    return ""
+        return message("a page of the type {media_type}", media_type=media_type)
+    return None
 
 
 def _choose_proxy(policy: HttpPolicy) -> str | None:
     proxy = find_proxy(policy.base_url, policy.proxy)
     if proxy is not None:
         problem = find_proxy_problem(proxy, from_settings=policy.proxy != FROM_ENVIRONMENT)
-        if problem:
+        if problem is not None:
             raise ProxyRefusedError(problem)
     return proxy
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message
 from fabula.net.addresses import find_url_problem
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 
@@ -131,7 +132,7 @@ class EmbeddingEndpoint:
             raise self._unavailable(f"answered with status {status}")
         return body
 
-    def _unavailable(self, problem: str) -> FabulaError:
+    def _unavailable(self, problem: str | Message) -> FabulaError:
         return FabulaError(
             Code.EMBEDDING_UNAVAILABLE, f"The embeddings server {self._host} {problem}. Search goes by words alone."
         )
