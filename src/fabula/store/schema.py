@@ -12,15 +12,16 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryKeyConstraint, Row, String, Table, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from fabula.core.errors import Code
+from fabula.core.story import Position
 
 METADATA = MetaData(
     naming_convention={
@@ -31,6 +32,7 @@ METADATA = MetaData(
     }
 )
 
+T = TypeVar("T")
 OwnerKind = Literal["project", "user"]
 NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
@@ -142,6 +144,24 @@ def timestamp_columns() -> tuple[Column[str], Column[str]]:
 def position_columns(prefix: str) -> tuple[Column[str], Column[int]]:
     """A position in the story. It has no foreign key: a position whose document is gone is never reached."""
     return Column(f"{prefix}_document", Text), Column(f"{prefix}_offset", Integer)
+
+
+def position_values(prefix: str, position: Position | None) -> dict[str, Any]:
+    """The values of a position's columns."""
+    document, offset = (None, None) if position is None else (position.document, position.offset)
+    return {f"{prefix}_document": document, f"{prefix}_offset": offset}
+
+
+def struct_from_row(row: Row[Any], kind: type[T], **values: object) -> T:
+    """A struct with the columns of a row that it has fields for; `values` come in place of columns or are added."""
+    columns = {str(name): value for name, value in row._mapping.items()}
+    return msgspec.convert(columns | values, kind)
+
+
+def position_from_row(row: Row[Any], prefix: str) -> Position | None:
+    """The position in a row's columns."""
+    document, offset = row._mapping[f"{prefix}_document"], row._mapping[f"{prefix}_offset"]
+    return None if document is None else Position(document, offset or 0)
 
 
 def project_foreign_key(
