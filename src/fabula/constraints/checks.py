@@ -28,6 +28,7 @@ from fabula.constraints.sentence_length import count_length, find_sentences
 from fabula.core.messages import Message, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
+from fabula.text.truncation import shorten_to_line
 
 EntryNames = Mapping[str, tuple[str, ...]]  # entry id -> all its names
 LaterNames = Mapping[str, Position]  # name -> where it enters the story
@@ -75,7 +76,7 @@ def check_text(
     if position is not None and later_names:
         ahead = tuple(name for name, since in later_names.items() if not timeline.has_reached(since, position))
         for hit in make_matcher(ahead).find(text) if ahead else ():
-            sentence = message("“{words}” is not known yet at this point of the story.", words=hit.surface)
+            sentence = message("“{words}” is not known yet at this point of the story.", words=_quote(hit.surface))
             span = (hit.start, hit.end)
             violations.append(_make_violation(text, f"name:{hit.owner}", span, sentence.render(language)))
     return sorted(violations, key=lambda violation: (violation.start, violation.end, violation.constraint))
@@ -101,7 +102,7 @@ def _run_check(
             narration = find_narration(text) if narration_only else [(0, len(text))]
             for start, end in find_banned_words(text, words):
                 if any(first <= start and end <= last for first, last in narration):
-                    yield (start, end), message("“{words}” is not to be used.", words=text[start:end])
+                    yield (start, end), message("“{words}” is not to be used.", words=_quote(text[start:end]))
         case SentenceLength(max_length=max_length, unit=unit):
             for start, end in find_sentences(text):
                 count = count_length(text[start:end], unit, language)
@@ -117,7 +118,7 @@ def _run_check(
             for start, end in find_narrator_pronouns(text, person, language):
                 sentence = message(
                     "“{words}” speaks of the narrator, and the story is told in the {person}.",
-                    words=text[start:end],
+                    words=_quote(text[start:end]),
                     person=_PERSONS[person],
                 )
                 yield (start, end), sentence
@@ -133,7 +134,7 @@ def _run_check(
             if before is None or chapter is None or chapter < before:
                 matcher = make_matcher(_add_aliases(names, entry_names))
                 for start, end in drop_overlaps((hit.start, hit.end) for hit in matcher.find(text)):
-                    yield (start, end), message("“{words}” is not to be named here.", words=text[start:end])
+                    yield (start, end), message("“{words}” is not to be named here.", words=_quote(text[start:end]))
 
 
 def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ...]:
@@ -147,3 +148,7 @@ def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ..
 
 def _make_violation(text: str, ident: str, span: Span, sentence: str) -> Violation:
     return Violation(constraint=ident, start=span[0], end=span[1], words=text[slice(*span)], sentence=sentence)
+
+
+def _quote(words: str) -> str:
+    return shorten_to_line(words, 41)

@@ -117,8 +117,8 @@ async def _post(
         raise OSError("the exchange broke off or took too long") from error
 
 
-class _AddressGuard:
-    """Resolves hosts and refuses addresses that the policy does not allow."""
+class _GuardedBackend(httpcore2.AnyIOBackend):
+    """Resolves hosts, refuses addresses that the policy does not allow, and connects to the others."""
 
     def __init__(self, policy: HttpPolicy) -> None:
         self._policy = policy
@@ -147,14 +147,6 @@ class _AddressGuard:
         if problem is not None and not self._policy.allow_any_address:
             raise AddressRefusedError(problem)
 
-
-class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects only to addresses that the guard has checked."""
-
-    def __init__(self, guard: _AddressGuard) -> None:
-        self._guard = guard
-        self._backend = httpcore2.AnyIOBackend()
-
     async def connect_tcp(
         self,
         host: str,
@@ -165,20 +157,16 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address that answers."""
         try:
-            addresses = await self._guard.resolve(host, port, timeout)
+            addresses = await self.resolve(host, port, timeout)
         except (OSError, ValueError) as error:
             raise httpcore2.ConnectError("the name cannot be looked up") from error
         failure: Exception = httpcore2.ConnectError("the name has no address")
         for address in addresses:
             try:
-                return await self._backend.connect_tcp(str(address), port, timeout, local_address, socket_options)
+                return await super().connect_tcp(str(address), port, timeout, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
         raise failure
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await self._backend.sleep(seconds)
 
 
 class _GuardedTransport(httpx2.AsyncHTTPTransport):
@@ -189,10 +177,10 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
         limits = httpx2.Limits(max_connections=policy.max_connections, max_keepalive_connections=20)
         super().__init__(verify=_tls_context(), limits=limits, proxy=proxy)
         self._policy = policy
-        self._guard = _AddressGuard(policy)
+        self._backend = _GuardedBackend(policy)
         self._check_before_proxy = proxy is not None
         if proxy is None:
-            self._pool._network_backend = _GuardedBackend(self._guard)
+            self._pool._network_backend = self._backend
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request with allowed headers only, and bound its answer."""
@@ -212,7 +200,7 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
     async def _check_host(self, url: httpx2.URL) -> None:
         """Check a host that a proxy will resolve, once for each client."""
         with suppress(OSError, ValueError):  # only the proxy knows this name
-            await self._guard.resolve(url.raw_host.decode("ascii"), url.port or 443, LOOKUP_SECONDS)
+            await self._backend.resolve(url.raw_host.decode("ascii"), url.port or 443, LOOKUP_SECONDS)
         self._check_before_proxy = False
 
 

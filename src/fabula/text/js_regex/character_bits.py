@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from fabula.text.js_regex.syntax_tree import CharacterClass
+from fabula.text.js_regex.parser import CharacterClass
 from fabula.text.js_regex.unicode_properties import has_property
 
 if TYPE_CHECKING:

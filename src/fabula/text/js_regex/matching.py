@@ -15,8 +15,7 @@ from functools import lru_cache
 
 from fabula.core.messages import Message
 from fabula.text.js_regex.character_bits import LOOKUP_COST, CharacterPositions, RegexText
-from fabula.text.js_regex.parser import RegexSyntaxError, parse_regex
-from fabula.text.js_regex.syntax_tree import (
+from fabula.text.js_regex.parser import (
     NEWLINE,
     WORD,
     Alternation,
@@ -25,7 +24,9 @@ from fabula.text.js_regex.syntax_tree import (
     Concatenation,
     Lookaround,
     Node,
+    RegexSyntaxError,
     Repetition,
+    parse_regex,
 )
 
 WORK = 60_000_000  # bytes and steps for all patterns of a scan together: about a quarter of a second
