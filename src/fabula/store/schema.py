@@ -154,8 +154,14 @@ def position_values(prefix: str, position: Position | None) -> dict[str, Any]:
 
 def struct_from_row(row: Row[Any], kind: type[T], **values: object) -> T:
     """A struct with the columns of a row that it has fields for; `values` come in place of columns or are added."""
-    columns = {str(name): value for name, value in row._mapping.items()}
+    columns = dict(zip(_plain_names(row._fields), row, strict=True))
     return msgspec.convert(columns | values, kind)
+
+
+@cache
+def _plain_names(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of columns as plain strings: msgspec takes no subclass of `str` for a key."""
+    return tuple(map(str, fields))
 
 
 def position_from_row(row: Row[Any], prefix: str) -> Position | None:
