@@ -28,29 +28,29 @@ from fabula.net.addresses import find_address_problem, find_host_problem, find_u
     ],
 )
 def test_metadata_services_are_refused_even_where_link_local_is_allowed(address: str) -> None:
-    assert "secrets" in find_address_problem(ip_address(address), allow_link_local=True)
+    assert "secrets" in str(find_address_problem(ip_address(address), allow_link_local=True))
 
 
 @pytest.mark.parametrize("address", ["169.254.1.1", "fe80::1", "::ffff:169.254.1.1", "64:ff9b::a9fe:101"])
 def test_link_local_addresses_must_be_allowed_first(address: str) -> None:
-    assert "link-local" in find_address_problem(ip_address(address))
-    assert find_address_problem(ip_address(address), allow_link_local=True) == ""
+    assert "link-local" in str(find_address_problem(ip_address(address)))
+    assert find_address_problem(ip_address(address), allow_link_local=True) is None
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "240.1.1.1"])
 def test_addresses_that_no_server_has_are_refused(address: str) -> None:
-    assert "no server" in find_address_problem(ip_address(address))
+    assert "no server" in str(find_address_problem(ip_address(address)))
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.168.1.20", "10.0.0.7", "fd12::1"])
 def test_servers_in_the_local_network_may_get_a_key_without_https(address: str) -> None:
-    assert find_address_problem(ip_address(address), sends_clear_key=True) == ""
+    assert find_address_problem(ip_address(address), sends_clear_key=True) is None
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "64:ff9b::808:808"])
 def test_other_servers_get_a_key_only_with_https(address: str) -> None:
-    assert find_address_problem(ip_address(address)) == ""
-    assert "https" in find_address_problem(ip_address(address), sends_clear_key=True)
+    assert find_address_problem(ip_address(address)) is None
+    assert "https" in str(find_address_problem(ip_address(address), sends_clear_key=True))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_names_are_not_addresses(host: str) -> None:
 
 def test_names_of_metadata_services_are_refused() -> None:
     assert find_host_problem("Metadata.Google.Internal.")
-    assert find_host_problem("api.openai.com") == ""
+    assert find_host_problem("api.openai.com") is None
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "ollama.localhost", "127.8.8.8", "[::1]", "2130706433"])
@@ -99,9 +99,9 @@ def test_all_names_of_this_machine_are_loopback(host: str) -> None:
 )
 def test_an_invalid_url_is_refused_without_repeating_it(url: str) -> None:
     assert find_url_problem(url)
-    assert "secret" not in find_url_problem(url)
+    assert "secret" not in str(find_url_problem(url))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:11434/v1", "https://api.openai.com/v1", "http://[::1]:8080"])
 def test_a_valid_url_has_no_problem(url: str) -> None:
-    assert find_url_problem(url) == ""
+    assert find_url_problem(url) is None

@@ -61,7 +61,7 @@ def test_an_invalid_proxy_has_a_problem(proxy: str) -> None:
 
 
 def test_a_password_may_be_in_the_environment_but_not_in_a_setting() -> None:
-    assert find_proxy_problem("http://me:word@host:1", from_settings=False) == ""
+    assert find_proxy_problem("http://me:word@host:1", from_settings=False) is None
     problem = find_proxy_problem("http://me:word@host:1", from_settings=True)
     assert problem
-    assert "me:word" not in problem
+    assert "me:word" not in str(problem)

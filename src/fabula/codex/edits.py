@@ -17,11 +17,14 @@ from sqlalchemy import Row
 from fabula.codex import knowledge, progressions
 from fabula.codex.entry import Entry, Level, PinMode, Pins
 from fabula.codex.snapshot import MAX_IDS_PER_QUERY, read_entries, read_pins
-from fabula.codex.tables import entries, pins, relations, since_columns
+from fabula.codex.tables import entries, pins, relations
 from fabula.codex.validation import apply_values, codex_error, validate_entry
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.messages import message
+from fabula.store.rows import position_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
+_PLAIN_COLUMNS = ("type", "name", "aliases", "description", "details", "tags", "notes")
 _FIXED = frozenset({"id", "progressions"})  # `update` refuses these
 
 
@@ -74,7 +77,7 @@ def put_all(tx: WriteTransaction, new_entries: Iterable[Entry]) -> int:
     valid: dict[str, Entry] = {}
     for entry in new_entries:
         if entry.id in valid:
-            raise codex_error(f"Two entries have the id {entry.id!r}: give one of them another.")
+            raise codex_error(message("Two entries have the id {id!r}. Give one of them another id.", id=entry.id))
         valid[entry.id] = validate_entry(entry)
     old = read_entries(tx, valid)
     changed = [entry for ident, entry in valid.items() if old.get(ident) != entry]
@@ -108,7 +111,7 @@ def list_entries(reading: ReadTransaction) -> list[StoredEntry]:
 def pin_entry(tx: WriteTransaction, where_id: str, entry_id: str, mode: PinMode = PinMode.INCLUDE) -> None:
     """Include or exclude an entry in every prompt of one document or conversation."""
     if mode not in tuple(PinMode) or not is_valid_id(where_id):
-        raise codex_error("A pin needs the id of a document or conversation, and includes or excludes.")
+        raise codex_error(message("A pin needs the id of a document or conversation, and must include or exclude."))
     tx.require(entries, id=entry_id)
     is_this_pin = (pins.c.where_id == where_id, pins.c.entry_id == entry_id)
     if not tx.update_rows(pins, {"wish": PinMode(mode).value}, *is_this_pin):
@@ -145,16 +148,10 @@ def _insert(tx: WriteTransaction, new_entries: Sequence[Entry], replaced_rows: M
 
 def _columns(entry: Entry, at: str | None = None) -> dict[str, Any]:
     return {
-        "type": entry.type,
-        "name": entry.name,
-        "aliases": entry.aliases,
+        **{name: getattr(entry, name) for name in _PLAIN_COLUMNS},
         "level": Level(entry.level).value,
-        "description": entry.description,
-        "details": entry.details,
-        "tags": entry.tags,
-        "notes": entry.notes,
         "known_to": None if entry.known_to is None else sorted(entry.known_to),
-        **since_columns(entry.since),
+        **position_values("since", entry.since),
         "rules": msgspec.to_builtins(entry.rules),
         "changed": at or current_timestamp(),
     }

@@ -6,46 +6,50 @@ names its entry and the chapter it starts in, so that the model can see which of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from fabula.codex.entry import Entry, Progression
+from fabula.core.messages import Message, join_names, message
 from fabula.core.view import Language
 
-if TYPE_CHECKING:
-    from fabula.codex.entry import Entry, Progression
-
-_TYPES_ZH = {
-    "character": "人物",
-    "location": "地点",
-    "event": "事件",
-    "item": "物件",
-    "faction": "势力",
-    "lore": "设定",
-    "other": "其他",
+_TYPES = {
+    "character": message("character"),
+    "location": message("location"),
+    "event": message("event"),
+    "item": message("item"),
+    "faction": message("faction"),
+    "lore": message("lore"),
+    "other": message("other"),
 }
 
 
 def render_entry(entry: Entry, language: Language) -> str:
     """Render an entry: `Mara Venn (character; also Mara): …`, then its details."""
-    if language == "zh":
-        also = f"，又名{'、'.join(entry.aliases)}" if entry.aliases else ""
-        head = f"{entry.name}（{_TYPES_ZH.get(entry.type, entry.type)}{also}）：{entry.description}"
-        return head + "".join(f"{key}：{_end_sentence(value, '。')}" for key, value in entry.details.items())
-    also = f"; also {', '.join(entry.aliases)}" if entry.aliases else ""
-    head = f"{entry.name} ({entry.type}{also}): {entry.description}"
-    return head + "".join(f" {key.capitalize()}: {_end_sentence(value, '.')}" for key, value in entry.details.items())
+    text = message(
+        "{name} ({type}{also}): {description}",
+        name=entry.name,
+        type=_TYPES.get(entry.type, entry.type),
+        also=message("; also {names}", names=join_names(entry.aliases)) if entry.aliases else "",
+        description=entry.description,
+    ).render(language)
+    for key, value in entry.details.items():
+        title = key if language == "zh" else key.capitalize()
+        text += message(" {title}: {value}", title=title, value=_end_sentence(value)).render(language)
+    return text
 
 
 def render_progression(entry: Entry, progression: Progression, chapter: int | None, language: Language) -> str:
     """Render a progression: `Mara Venn (from chapter 5 on): …`, new names first."""
-    if language == "zh":
-        since = f"第{chapter}章起" if chapter else "此后"
-        also = f"又名{'、'.join(progression.aliases)}。" if progression.aliases else ""
-        return f"{entry.name}（{since}）：{also}{progression.text}"
-    since = f"from chapter {chapter} on" if chapter else "by now"
-    also = f"also called {', '.join(progression.aliases)}." if progression.aliases else ""
-    return f"{entry.name} ({since}): {' '.join(filter(None, (also, progression.text)))}"
+    text: str | Message = progression.text
+    if progression.aliases:
+        names = join_names(progression.aliases)
+        text = (
+            message("also called {names}. {text}", names=names, text=text)
+            if text
+            else message("also called {names}.", names=names)
+        )
+    since = message("from chapter {chapter} on", chapter=chapter) if chapter else message("by now")
+    return message("{name} ({since}): {text}", name=entry.name, since=since, text=text).render(language)
 
 
-def _end_sentence(text: str, stop: str) -> str:
+def _end_sentence(text: str) -> str | Message:
     """Add a full stop unless the text ends with a mark already."""
-    return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else text + stop
+    return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else message("{text}.", text=text)

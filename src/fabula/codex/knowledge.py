@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from fabula.codex.entry import Entry
-from fabula.codex.tables import entries, knowledge, progressions, since_columns, since_from_row
+from fabula.codex.tables import entries, knowledge, progressions
 from fabula.codex.validation import codex_error, validate_position
 from fabula.core.ids import is_valid_id
+from fabula.core.messages import message, plural
 from fabula.core.story import Position
+from fabula.store.rows import position_from_row, position_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
 _ENTRY_PREFIX = "codex:entity:"
@@ -34,10 +36,10 @@ class KnownFact(Struct, frozen=True, kw_only=True):
 def put(tx: WriteTransaction, known: KnownFact) -> None:
     """Store that a character knows a fact, or replace what was stored about the two."""
     if not known.fact.strip() or not is_valid_id(known.knower):
-        raise codex_error("To say who knows what, name a fact and a character by their ids.")
+        raise codex_error(message("To say who knows what, name a fact and a character by their ids."))
     validate_position(known.since)
     _check_fact(tx, known.fact)
-    values = {**since_columns(known.since), "note": known.note}
+    values = {**position_values("since", known.since), "note": known.note}
     if not tx.update_rows(knowledge, values, knowledge.c.fact == known.fact, knowledge.c.knower == known.knower):
         tx.insert(knowledge, {"fact": known.fact, "knower": known.knower, **values})
 
@@ -55,7 +57,7 @@ def list_known_facts(
     where = [] if fact is None else [knowledge.c.fact == fact]
     where += [] if knower is None else [knowledge.c.knower == knower]
     return [
-        KnownFact(fact=row.fact, knower=row.knower, since=since_from_row(row), note=row.note)
+        KnownFact(fact=row.fact, knower=row.knower, since=position_from_row(row, "since"), note=row.note)
         for row in reading.rows(knowledge, *where, order=(knowledge.c.fact, knowledge.c.knower))
     ]
 
@@ -72,8 +74,7 @@ def renumber(tx: WriteTransaction, entry_id: str, new_numbers: Mapping[int, int 
     for row in rows:
         number = new_numbers[int(row.fact.removeprefix(prefix))]
         if number is not None:
-            since = since_columns(since_from_row(row))
-            rows_to_insert.append({"fact": f"{prefix}{number}", "knower": row.knower, **since, "note": row.note})
+            rows_to_insert.append({**row._mapping, "fact": f"{prefix}{number}"})
     tx.insert(knowledge, *rows_to_insert)
 
 
@@ -102,5 +103,11 @@ def _check_fact(tx: WriteTransaction, fact: str) -> None:
         count = tx.count(progressions, progressions.c.entry_id == entry_id)
         if not number.isdecimal() or not 1 <= int(number) <= count or str(int(number)) != number:
             raise codex_error(
-                f"The entry {entry_id!r} has {count} progressions, and {number!r} is none of their numbers."
+                plural(
+                    count,
+                    "The entry {id!r} has one progression, and {number!r} is not its number.",
+                    "The entry {id!r} has {count} progressions, and {number!r} is none of their numbers.",
+                    id=entry_id,
+                    number=number,
+                )
             )

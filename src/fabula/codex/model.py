@@ -14,9 +14,12 @@ from fabula.codex.entry import Entry, Knowledge, Level, Pins
 from fabula.codex.entry_text import render_entry, render_progression
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
+from fabula.core.messages import Message, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.text.names.matcher import NameMatcher
+
+_PINNED = message("pinned to this document or conversation")
 
 
 class Codex:
@@ -42,7 +45,7 @@ class Codex:
         self._project_id = project_id
         self._language = language
         self._timeline = timeline or Timeline()
-        self._rendered: dict[tuple[str, float, str], tuple[Fragment, ...]] = {}
+        self._rendered: dict[tuple[str, float, bool], tuple[Fragment, ...]] = {}
 
     def with_entries(self, entries: Sequence[Entry], *, knowledge: Knowledge) -> Codex:
         """Return a codex with other entries and knowledge, and the same pins and settings."""
@@ -76,22 +79,17 @@ class Codex:
         """Names that enter the story at some position, and that position."""
         return self.name_index.later_names
 
-    @property
-    def always_entries(self) -> tuple[Entry, ...]:
-        """The entries whose level is `always`."""
-        return self.name_index.always_entries
-
-    def render(self, entry: Entry, score: float, explanation: str = "") -> tuple[Fragment, ...]:
-        """Render an entry and its progressions as fragments, one each."""
-        key = (entry.id, score, explanation)
+    def render(self, entry: Entry, score: float, *, pinned: bool = False) -> tuple[Fragment, ...]:
+        """Render an entry and its progressions as fragments, one each; the trace says where it is pinned."""
+        key = (entry.id, score, pinned)
         fragments = self._rendered.get(key)
         if fragments is None:
             if len(self._rendered) > 8 * len(self.entries) + 64:
                 self._rendered.clear()
-            fragments = self._rendered[key] = tuple(self._render(entry, score, explanation))
+            fragments = self._rendered[key] = tuple(self._render(entry, score, _PINNED if pinned else ""))
         return fragments
 
-    def _render(self, entry: Entry, score: float, explanation: str) -> list[Fragment]:
+    def _render(self, entry: Entry, score: float, explanation: Message | str) -> list[Fragment]:
         layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
 
         def fragment(text: str, visibility: Visibility, *inherited: Visibility) -> Fragment:

@@ -27,7 +27,6 @@ class NameIndex:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(sorted(entries, key=sort_key))
         self.by_id = {entry.id: entry for entry in self.entries}
-        self.description_length = sum(len(entry.description) for entry in self.entries)
         self._earlier_matcher: NameMatcher | None = None  # a matcher built earlier, and which entries changed since
         self._changed_ids: frozenset[str] = frozenset()
 
@@ -38,16 +37,14 @@ class NameIndex:
             return self
         index = NameIndex(())
         ordered = list(self.entries)
-        index.by_id, index.description_length = self.by_id.copy(), self.description_length
+        index.by_id = self.by_id.copy()
         for ident in changed:
             old, new = index.by_id.pop(ident, None), entries.get(ident)
             if old is not None:
                 del ordered[bisect_left(ordered, sort_key(old), key=sort_key)]
-                index.description_length -= len(old.description)
             if new is not None:
                 insort(ordered, new, key=sort_key)
                 index.by_id[ident] = new
-                index.description_length += len(new.description)
         index.entries = tuple(ordered)
         return index._start_from(self, changed)
 
@@ -81,6 +78,11 @@ class NameIndex:
             {i: None if e is None or e.level not in _DETECTABLE else _searchable_names(e) for i, e in changed.items()},
             {i: None if e is None else _special_rules(e) for i, e in changed.items()},
         )
+
+    @cached_property
+    def description_length(self) -> int:
+        """The characters of all descriptions together."""
+        return sum(len(entry.description) for entry in self.entries)
 
     @cached_property
     def always_entries(self) -> tuple[Entry, ...]:

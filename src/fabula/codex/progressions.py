@@ -15,9 +15,10 @@ from sqlalchemy import Row
 from fabula.codex import knowledge
 from fabula.codex.entry import Entry, Progression
 from fabula.codex.snapshot import progression_from_row
-from fabula.codex.tables import entries, progressions, since_columns
+from fabula.codex.tables import entries, progressions
 from fabula.codex.validation import apply_values, validate_progression
 from fabula.core.ids import new_id
+from fabula.store.rows import position_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 
@@ -110,7 +111,7 @@ def _row(entry_id: str, ident: str, index: int, progression: Progression) -> dic
 def _columns(progression: Progression) -> dict[str, Any]:
     return {
         "text": progression.text,
-        **since_columns(progression.since),
+        **position_values("since", progression.since),
         "known_to": None if progression.known_to is None else sorted(progression.known_to),
         "aliases": progression.aliases,
     }

@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, Table
 
-from fabula.codex.entry import Entry, Knowledge, Level, PinMode, Pins, Progression, Relation
+from fabula.codex.entry import Entry, Knowledge, PinMode, Pins, Progression, Relation
 from fabula.codex.model import Codex
 from fabula.codex.name_index import NameIndex
-from fabula.codex.tables import entries, knowledge, pins, progressions, relations, since_from_row
+from fabula.codex.tables import entries, knowledge, pins, progressions, relations
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
+from fabula.store.rows import position_from_row, read_struct
 from fabula.store.transaction import ReadTransaction
 from fabula.text.names.matcher import NameRules
 
@@ -37,7 +38,10 @@ def load(
 ) -> Codex:
     """Load the codex; with a previous snapshot and the changed ids, read only those."""
     ids, known = (None, {}) if previous is None else (_few_ids(changed), previous.by_id)
-    current = {ident: _share(known.get(ident), entry) for ident, entry in read_entries(reading, ids).items()}
+    current = {
+        ident: known[ident] if known.get(ident) == entry else entry
+        for ident, entry in read_entries(reading, ids).items()
+    }
     pins_by_place, knowledge_by_fact = read_pins(reading, ids), read_knowledge(reading, ids)
     if previous is None:
         name_index = NameIndex(current.values())
@@ -69,7 +73,7 @@ def read_entries(reading: ReadTransaction, ids: Iterable[str] | None = None) -> 
     for row in _rows(reading, progressions, "entry_id", wanted, "place", "id"):
         steps.setdefault(row.entry_id, []).append(progression_from_row(row))
     return {
-        row.id: _entry(row, tuple(related.get(row.id, ())), tuple(steps.get(row.id, ())))
+        row.id: _entry(row, related.get(row.id, ()), steps.get(row.id, ()))
         for row in _rows(reading, entries, "id", wanted)
     }
 
@@ -88,13 +92,13 @@ def read_knowledge(reading: ReadTransaction, facts: Iterable[str] | None = None)
     found: dict[str, dict[str, Position | None]] = {}
     wanted = None if facts is None else sorted(facts)
     for row in _rows(reading, knowledge, "fact", wanted, "knower"):
-        found.setdefault(row.fact, {})[row.knower] = since_from_row(row)
+        found.setdefault(row.fact, {})[row.knower] = position_from_row(row, "since")
     return found
 
 
 def progression_from_row(row: Row[Any]) -> Progression:
     """Make a progression from its row."""
-    return Progression(row.text, since_from_row(row) or Position(""), _known_to(row), tuple(row.aliases))
+    return read_struct(Progression, row, since=position_from_row(row, "since") or Position(""))
 
 
 def _few_ids(changed: Set[str] | None) -> Set[str] | None:
@@ -114,36 +118,9 @@ def _rows(
         yield from reading.rows(table, table.c[key].in_(wanted[start : start + MAX_IDS_PER_QUERY]), order=order)
 
 
-def _share(previous: Entry | None, current: Entry) -> Entry:
-    return previous if previous is not None and previous == current else current
-
-
-def _entry(row: Row[Any], related: tuple[Relation, ...], steps: tuple[Progression, ...]) -> Entry:
-    return Entry(
-        id=row.id,
-        type=row.type,
-        name=row.name,
-        aliases=tuple(row.aliases),
-        level=Level(row.level),
-        description=row.description,
-        details=row.details,
-        tags=tuple(row.tags),
-        notes=row.notes,
-        relations=related,
-        known_to=_known_to(row),
-        since=since_from_row(row),
-        progressions=steps,
-        rules=_rules(row.rules),
-    )
-
-
-def _rules(stored: Any) -> NameRules:
-    """The matching rules of an entry; the defaults where the stored ones cannot be read."""
+def _entry(row: Row[Any], related: Sequence[Relation], steps: Sequence[Progression]) -> Entry:
     try:
-        return msgspec.convert(stored, NameRules)
-    except msgspec.ValidationError:
-        return NameRules()
-
-
-def _known_to(row: Row[Any]) -> frozenset[str] | None:
-    return None if row.known_to is None else frozenset(row.known_to)
+        rules = msgspec.convert(row.rules, NameRules)
+    except msgspec.ValidationError:  # of a newer version
+        rules = NameRules()
+    return read_struct(Entry, row, relations=related, progressions=steps, rules=rules)

@@ -27,7 +27,6 @@ from fabula.text.names.matcher import NameMatch
 _STEPS = 4  # scores change in quarters of nearness, so that rendered fragments are shared between requests
 _SCORES = tuple(score_in_range(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _RELATED_SCORE = DETECTED[0] - 0.1
-_PINNED = "pinned to this document or conversation"
 _OMITTED = {
     Level.WHEN_DETECTED: Reason.NOT_DETECTED,
     Level.MANUAL: Reason.LEVEL_MANUAL,
@@ -55,10 +54,9 @@ class CodexSource:
         scores, excluded = scorer.score_entries(), scorer.excluded
         others = [entry for ident in scores if (entry := codex.by_id[ident]).level is not Level.ALWAYS]
         fragments: list[Fragment] = []
-        for entry in (*codex.always_entries, *sorted(others, key=sort_key)):
+        for entry in (*codex.name_index.always_entries, *sorted(others, key=sort_key)):
             if entry.id not in excluded:
-                explanation = _PINNED if entry.id in scorer.included else ""
-                fragments += codex.render(entry, scores.get(entry.id, 0.0), explanation)
+                fragments += codex.render(entry, scores.get(entry.id, 0.0), pinned=entry.id in scorer.included)
         return fragments
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:

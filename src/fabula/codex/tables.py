@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Index, Row, Text
+from sqlalchemy import Column, Index, Text
 
 from fabula.codex.entry import Level, PinMode
-from fabula.core.story import Position
 from fabula.store.schema import (
     TableInfo,
     integer_column,
@@ -97,16 +96,3 @@ renames = project_table(
     json_column("changes"),
     text_column("made"),
 )
-
-
-def since_columns(since: Position | None) -> dict[str, Any]:
-    """Make the column values of a `since` position."""
-    return {
-        "since_document": None if since is None else since.document,
-        "since_offset": None if since is None else since.offset,
-    }
-
-
-def since_from_row(row: Row[Any]) -> Position | None:
-    """Read the `since` position of a row."""
-    return None if row.since_document is None else Position(row.since_document, row.since_offset or 0)

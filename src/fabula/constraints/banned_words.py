@@ -10,14 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from fabula.constraints.model import Span
 from fabula.text.names.matcher import NameMatcher
+from fabula.text.segmenter import load_segmenter
 from fabula.text.word_boundaries import Script, script_of
-
-if TYPE_CHECKING:
-    from rjieba import Jieba
 
 
 def find_banned_words(text: str, words: Sequence[str]) -> list[Span]:
@@ -58,7 +55,7 @@ def _find_unspaced(text: str, words: Sequence[str]) -> Iterator[Span]:
         yield from ((hit.start, hit.end) for hit in make_matcher(long).find(text))
     if len(long) < len(present):
         start = 0
-        for word in _segmenter().cut(text, False):
+        for word in load_segmenter().cut(text, False):
             if word in present:
                 yield start, start + len(word)
             start += len(word)
@@ -68,10 +65,3 @@ def _find_unspaced(text: str, words: Sequence[str]) -> Iterator[Span]:
 def make_matcher(names: tuple[str, ...]) -> NameMatcher:
     """Make a matcher for these names; it is cached, because building it takes longer than using it."""
     return NameMatcher({name: (name,) for name in names})
-
-
-@lru_cache(maxsize=1)
-def _segmenter() -> Jieba:
-    from rjieba import Jieba  # it takes memory and time, and English stories never need it
-
-    return Jieba()

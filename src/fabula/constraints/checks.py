@@ -25,8 +25,10 @@ from fabula.constraints.model import (
 from fabula.constraints.narration import find_missing_person, find_narration, find_narrator_pronouns
 from fabula.constraints.rule_parser import parse_rule
 from fabula.constraints.sentence_length import count_length, find_sentences
+from fabula.core.messages import Message, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
+from fabula.text.truncation import shorten_to_line
 
 EntryNames = Mapping[str, tuple[str, ...]]  # entry id -> all its names
 LaterNames = Mapping[str, Position]  # name -> where it enters the story
@@ -42,36 +44,13 @@ class Violation(Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-_SENTENCES: dict[Language, dict[str, str]] = {
-    "en": {
-        "banned": "“{words}” is not to be used.",
-        "length": "This sentence has {count} {unit}, and {most} are the most.",
-        "person": "“{words}” speaks of the narrator, and the story is told in the {person} person.",
-        "nobody": "Nobody is {who} in this passage, and the story is told in the {person} person.",
-        "named": "“{words}” is not to be named here.",
-        "later": "“{words}” is not known yet at this point of the story.",
-    },
-    "zh": {
-        "banned": "不得使用“{words}”。",
-        "length": "这一句有{count}{unit}，最多{most}{unit}。",
-        "person": "“{words}”是叙述者自称，而全文应以第{person}人称叙述。",
-        "nobody": "这一段始终没有“{who}”，而全文应以第{person}人称叙述。",
-        "named": "此处不得提到“{words}”。",
-        "later": "“{words}”在故事的这一刻尚未登场。",
-    },
+_UNITS = {"words": message("words"), "characters": message("characters")}
+_PERSONS = {
+    "first": message("first person"),
+    "second": message("second person"),
+    "third": message("third person"),
 }
-_UNITS: dict[Language, dict[str, str]] = {
-    "en": {"words": "words", "characters": "characters"},
-    "zh": {"words": "词", "characters": "字"},
-}
-_PERSON_NAMES: dict[Language, dict[str, str]] = {
-    "en": {"first": "first", "second": "second", "third": "third"},
-    "zh": {"first": "一", "second": "二", "third": "三"},
-}
-_PRONOUNS: dict[Language, dict[str, str]] = {
-    "en": {"first": "I", "second": "you"},
-    "zh": {"first": "我", "second": "你"},
-}
+_PRONOUNS = {("first", "en"): "I", ("second", "en"): "you", ("first", "zh"): "我", ("second", "zh"): "你"}
 
 
 def check_text(
@@ -92,10 +71,14 @@ def check_text(
         if is_in_force(constraint, position, timeline):
             check = find_check(constraint, entry_names)
             if check is not None:
-                violations.extend(_run_check(text, constraint.id, check, language, entry_names, chapter))
+                for span, sentence in _run_check(text, check, language, entry_names, chapter):
+                    violations.append(_make_violation(text, constraint.id, span, sentence.render(language)))
     if position is not None and later_names:
         ahead = tuple(name for name, since in later_names.items() if not timeline.has_reached(since, position))
-        violations.extend(_find_later_names(text, language, ahead))
+        for hit in make_matcher(ahead).find(text) if ahead else ():
+            sentence = message("“{words}” is not known yet at this point of the story.", words=_quote(hit.surface))
+            span = (hit.start, hit.end)
+            violations.append(_make_violation(text, f"name:{hit.owner}", span, sentence.render(language)))
     return sorted(violations, key=lambda violation: (violation.start, violation.end, violation.constraint))
 
 
@@ -111,41 +94,47 @@ def is_in_force(constraint: Constraint, position: Position | None, timeline: Tim
 
 
 def _run_check(
-    text: str, ident: str, check: TextCheck, language: Language, entry_names: EntryNames, chapter: int | None
-) -> Iterator[Violation]:
-    sentences = _SENTENCES[language]
+    text: str, check: TextCheck, language: Language, entry_names: EntryNames, chapter: int | None
+) -> Iterator[tuple[Span, Message]]:
+    """The spans that break a check, each with a sentence that says why."""
     match check:
         case BannedWords(words=words, narration_only=narration_only):
-            spans = find_banned_words(text, words)
-            if narration_only:
-                spans = _inside(spans, find_narration(text))
-            yield from (_violation(text, ident, span, sentences["banned"]) for span in spans)
+            narration = find_narration(text) if narration_only else [(0, len(text))]
+            for start, end in find_banned_words(text, words):
+                if any(first <= start and end <= last for first, last in narration):
+                    yield (start, end), message("“{words}” is not to be used.", words=_quote(text[start:end]))
         case SentenceLength(max_length=max_length, unit=unit):
-            for span in find_sentences(text):
-                count = count_length(text[slice(*span)], unit, language)
+            for start, end in find_sentences(text):
+                count = count_length(text[start:end], unit, language)
                 if count > max_length:
-                    sentence = sentences["length"].format(count=count, most=max_length, unit=_UNITS[language][unit])
-                    yield _violation(text, ident, span, sentence)
+                    sentence = message(
+                        "This sentence has {count} {unit}, and {most} are the most.",
+                        count=count,
+                        unit=_UNITS[unit],
+                        most=max_length,
+                    )
+                    yield (start, end), sentence
         case NarrativePerson(person=person):
-            person_name = _PERSON_NAMES[language][person]
-            sentence = sentences["person"].replace("{person}", person_name)
-            for span in find_narrator_pronouns(text, person, language):
-                yield _violation(text, ident, span, sentence)
+            for start, end in find_narrator_pronouns(text, person, language):
+                sentence = message(
+                    "“{words}” speaks of the narrator, and the story is told in the {person}.",
+                    words=_quote(text[start:end]),
+                    person=_PERSONS[person],
+                )
+                yield (start, end), sentence
             missing = find_missing_person(text, person, language)
             if missing is not None:
-                sentence = sentences["nobody"].format(who=_PRONOUNS[language][person], person=person_name)
-                yield _violation(text, ident, missing, sentence)
+                sentence = message(
+                    "Nobody is “{pronoun}” in this passage, and the story is told in the {person}.",
+                    pronoun=_PRONOUNS[person, language],
+                    person=_PERSONS[person],
+                )
+                yield missing, sentence
         case ForbiddenNames(names=names, before_chapter=before):
             if before is None or chapter is None or chapter < before:
                 matcher = make_matcher(_add_aliases(names, entry_names))
-                spans = drop_overlaps((hit.start, hit.end) for hit in matcher.find(text))
-                yield from (_violation(text, ident, span, sentences["named"]) for span in spans)
-
-
-def _find_later_names(text: str, language: Language, names: tuple[str, ...]) -> Iterator[Violation]:
-    if names:
-        for hit in make_matcher(names).find(text):
-            yield _violation(text, f"name:{hit.owner}", (hit.start, hit.end), _SENTENCES[language]["later"])
+                for start, end in drop_overlaps((hit.start, hit.end) for hit in matcher.find(text)):
+                    yield (start, end), message("“{words}” is not to be named here.", words=_quote(text[start:end]))
 
 
 def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ...]:
@@ -157,11 +146,9 @@ def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ..
     return tuple(dict.fromkeys(complete))
 
 
-def _inside(spans: Iterable[Span], outer: Sequence[Span]) -> list[Span]:
-    return [span for span in spans if any(start <= span[0] and span[1] <= end for start, end in outer)]
+def _make_violation(text: str, ident: str, span: Span, sentence: str) -> Violation:
+    return Violation(constraint=ident, start=span[0], end=span[1], words=text[slice(*span)], sentence=sentence)
 
 
-def _violation(text: str, ident: str, span: Span, sentence: str) -> Violation:
-    words = text[slice(*span)]
-    sentence = sentence.replace("{words}", words if len(words) <= 40 else f"{words[:40]}…")
-    return Violation(constraint=ident, start=span[0], end=span[1], words=words, sentence=sentence)
+def _quote(words: str) -> str:
+    return shorten_to_line(words, 41)

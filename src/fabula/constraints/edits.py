@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 from sqlalchemy import Row
 
 from fabula.constraints.model import (
@@ -19,7 +19,6 @@ from fabula.constraints.model import (
     Constraint,
     ConstraintKind,
     ConstraintOrigin,
-    TextCheck,
     check_limit,
     sort_constraints,
 )
@@ -27,9 +26,11 @@ from fabula.constraints.snapshot import constraint_from_row
 from fabula.constraints.tables import constraints
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id
+from fabula.core.messages import Message, join_names, message
+from fabula.store.rows import position_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-_FIXED = frozenset({"id", "created_at"})  # `update` refuses these
+_CHANGEABLE = frozenset(Constraint.__struct_fields__) - {"id", "created_at"}
 
 
 class StoredConstraint(Struct, frozen=True, kw_only=True):
@@ -50,18 +51,12 @@ def create(tx: WriteTransaction, constraint: Constraint, *, limit: int = MAX_CON
 
 def update(tx: WriteTransaction, constraint_id: str, values: Mapping[str, Any], *, expected: int | None = None) -> int:
     """Change text, kind, origin, priority, span or check, and return the new version."""
-    before = constraint_from_row(tx.require(constraints, id=constraint_id))
-    fields = asdict(before)
-    rejected = values.keys() - fields.keys() | _FIXED & values.keys()
+    rejected = values.keys() - _CHANGEABLE
     if rejected:
-        raise _constraint_error(f"These fields of a constraint cannot be changed: {', '.join(sorted(rejected))}.")
-    del fields["created_at"]  # `convert` knows this field by its JSON name
-    try:
-        changed = msgspec.convert({**fields, **values}, Constraint)
-    except msgspec.ValidationError as error:
-        raise _constraint_error(f"The constraint cannot be changed like this: {error}.") from error
-    constraint = _validate(replace(changed, created_at=before.created_at))
-    return tx.update_row(constraints, {"id": constraint_id}, _columns(constraint), expected=expected)
+        names = join_names(sorted(rejected))
+        raise _constraint_error(message("These fields of a constraint cannot be changed: {names}.", names=names))
+    constraint = _validate(constraint_from_row(tx.require(constraints, id=constraint_id)), **values)
+    return tx.update_row(constraints, {"id": constraint_id}, _row(constraint), expected=expected)
 
 
 def delete(tx: WriteTransaction, constraint_id: str, *, expected: int | None = None) -> None:
@@ -75,7 +70,9 @@ def put_all(tx: WriteTransaction, new_constraints: Iterable[Constraint], *, limi
     valid: dict[str, Constraint] = {}
     for constraint in new_constraints:
         if constraint.id in valid:
-            raise _constraint_error(f"Two constraints have the id {constraint.id!r}: give one of them another.")
+            raise _constraint_error(
+                message("Two constraints have the id {id!r}. Give one of them another id.", id=constraint.id)
+            )
         valid[constraint.id] = _validate(constraint)
     old = {row.id: constraint_from_row(row) for row in tx.rows(constraints)}
     new = [constraint for ident, constraint in valid.items() if ident not in old]
@@ -109,49 +106,36 @@ def _stored(row: Row[Any]) -> StoredConstraint:
     return StoredConstraint(constraint=constraint_from_row(row), version=row.version, updated_at=row.changed)
 
 
-def _validate(constraint: Constraint) -> Constraint:
-    """Refuse a constraint that cannot be stored; one made in Python may hold values of any type."""
+def _validate(constraint: Constraint, **values: object) -> Constraint:
+    """Return a constraint with some values changed; refuse one that cannot be stored, whatever it was made of."""
+    try:
+        fields = msgspec.to_builtins(constraint) | msgspec.to_builtins(values)
+        constraint = msgspec.convert(fields, Constraint)
+    except (msgspec.ValidationError, TypeError) as error:
+        problem = str(error)
+        raise _constraint_error(
+            message("The constraint {id!r} cannot be stored: {problem}.", id=constraint.id, problem=problem)
+        ) from error
     if not is_valid_id(constraint.id):
         raise _constraint_error(
-            f"{constraint.id!r} cannot be the id of a constraint: leave out spaces, slashes and `|`."
-        )
-    if constraint.kind not in tuple(ConstraintKind) or constraint.origin not in tuple(ConstraintOrigin):
-        raise _constraint_error(
-            f"A constraint is about {', '.join(ConstraintKind)} and comes from {', '.join(ConstraintOrigin)}; "
-            f"{constraint.id!r} says {constraint.kind!r} and {constraint.origin!r}."
+            message("{id!r} cannot be the id of a constraint: leave out spaces, slashes and `|`.", id=constraint.id)
         )
     since, until = constraint.since, constraint.until
     if any(mark is not None and (not mark.document or mark.offset < 0) for mark in (since, until)):
-        raise _constraint_error(f"The constraint {constraint.id!r} has a span that is no place in the story.")
+        raise _constraint_error(
+            message("The constraint {id!r} begins or ends at no place in the story.", id=constraint.id)
+        )
     if since is not None and until is not None and since.document == until.document and until.offset <= since.offset:
-        raise _constraint_error(f"The constraint {constraint.id!r} would end before it begins.")
-    if constraint.check is not None:
-        try:
-            msgspec.convert(msgspec.to_builtins(constraint.check), TextCheck)
-        except (msgspec.ValidationError, TypeError) as error:
-            raise _constraint_error(f"What is to be checked for {constraint.id!r} makes no sense: {error}.") from error
+        raise _constraint_error(message("The constraint {id!r} would end before it begins.", id=constraint.id))
     return constraint
 
 
-def _constraint_error(sentence: str) -> FabulaError:
-    return FabulaError(Code.CONSTRAINT_VALIDATION_ERROR, f"{sentence} Nothing was changed.")
+def _constraint_error(sentence: Message) -> FabulaError:
+    return FabulaError(Code.CONSTRAINT_VALIDATION_ERROR, message("{sentence} Nothing was changed.", sentence=sentence))
 
 
 def _row(constraint: Constraint) -> dict[str, Any]:
-    return {"id": constraint.id, "made": constraint.created_at, **_columns(constraint)}
-
-
-def _columns(constraint: Constraint) -> dict[str, Any]:
-    since, until = constraint.since, constraint.until
-    return {
-        "text": constraint.text,
-        "kind": ConstraintKind(constraint.kind).value,
-        "origin": ConstraintOrigin(constraint.origin).value,
-        "priority": constraint.priority,
-        "since_document": None if since is None else since.document,
-        "since_offset": None if since is None else since.offset,
-        "until_document": None if until is None else until.document,
-        "until_offset": None if until is None else until.offset,
-        "check": None if constraint.check is None else msgspec.to_builtins(constraint.check),
-        "changed": current_timestamp(),
-    }
+    columns: dict[str, Any] = msgspec.to_builtins(constraint)
+    del columns["since"], columns["until"]
+    since, until = position_values("since", constraint.since), position_values("until", constraint.until)
+    return {**columns, **since, **until, "changed": current_timestamp()}

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
+from fabula.core.messages import message
 from fabula.core.story import Position
 
 MAX_CONSTRAINTS = 500
@@ -92,8 +93,10 @@ class Constraint(Struct, frozen=True, kw_only=True):
         if not self.id.strip() or not self.text.strip() or not 0 <= self.priority <= 100:
             raise FabulaError(
                 Code.CONSTRAINT_VALIDATION_ERROR,
-                f"The constraint {self.id!r} was refused: it needs an id, a text and a priority from 0 to 100. "
-                "Nothing was changed.",
+                message(
+                    "The constraint {id!r} needs an id, a text and a priority from 0 to 100. Nothing was changed.",
+                    id=self.id,
+                ),
             )
 
 
@@ -135,7 +138,11 @@ def check_limit(count: int, limit: int) -> None:
     if count > limit:
         raise FabulaError(
             Code.CONSTRAINT_LIMIT,
-            f"A project may have {limit} constraints and this would make {count}. "
-            "Merge or delete some first. Nothing was changed.",
+            message(
+                "A project may have {limit} constraints, and this would make {count}. "
+                "Merge or delete some first. Nothing was changed.",
+                limit=limit,
+                count=count,
+            ),
             most=limit,
         )

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-import msgspec
 from sqlalchemy import Row
 
-from fabula.constraints.model import (
-    Constraint,
-    ConstraintKind,
-    ConstraintOrigin,
-    Constraints,
-    TextCheck,
-)
+from fabula.constraints.model import Constraint, Constraints
 from fabula.constraints.tables import constraints
-from fabula.core.story import Position
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 
@@ -27,10 +20,8 @@ def load(
     if previous is not None and changed is not None and not changed:
         return previous
     known = {constraint.id: constraint for constraint in previous.constraints} if previous is not None else {}
-    current = []
-    for row in reading.rows(constraints):
-        constraint, before = constraint_from_row(row), known.get(row.id)
-        current.append(before if before is not None and before == constraint else constraint)
+    read = map(constraint_from_row, reading.rows(constraints))
+    current = [known[new.id] if known.get(new.id) == new else new for new in read]
     # The limit applies when constraints are created; a project that exceeds it still opens.
     snapshot = Constraints(project_id, current, limit=None)
     return previous if previous is not None and previous.constraints == snapshot.constraints else snapshot
@@ -38,14 +29,4 @@ def load(
 
 def constraint_from_row(row: Row[Any]) -> Constraint:
     """Make a constraint from its row."""
-    return Constraint(
-        id=row.id,
-        text=row.text,
-        kind=ConstraintKind(row.kind),
-        origin=ConstraintOrigin(row.origin),
-        priority=row.priority,
-        created_at=row.made,
-        since=None if row.since_document is None else Position(row.since_document, row.since_offset or 0),
-        until=None if row.until_document is None else Position(row.until_document, row.until_offset or 0),
-        check=None if row.check is None else msgspec.convert(row.check, TextCheck),
-    )
+    return read_struct(Constraint, row)

@@ -27,7 +27,7 @@ class LoreKey(Struct, frozen=True):
 
     text: str
     pattern: JsRegex | None = None
-    problem: str = ""
+    problem: Message | None = None
 
 
 @lru_cache(maxsize=8192)
@@ -37,7 +37,7 @@ def parse_key(text: str) -> LoreKey:
     if not slashed or _BARE_SLASH.search(slashed[1]):
         return LoreKey(text)
     parsed = compile_regex(slashed[1].replace("\\/", "/"), slashed[2])
-    return LoreKey(text, problem=parsed) if isinstance(parsed, str) else LoreKey(text, parsed)
+    return LoreKey(text, parsed) if isinstance(parsed, JsRegex) else LoreKey(text, problem=parsed)
 
 
 class ScanText:

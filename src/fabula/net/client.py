@@ -25,6 +25,7 @@ import httpcore2
 import httpx2
 from msgspec import Struct
 
+from fabula.core.messages import Message, message
 from fabula.net.addresses import (
     Address,
     collect_addresses,
@@ -66,12 +67,12 @@ def make_client(policy: HttpPolicy) -> httpx2.AsyncClient:
     Raises AddressRefusedError or ProxyRefusedError, and ImportError where a SOCKS proxy needs the package socksio.
     """
     problem = find_url_problem(policy.base_url)
-    if problem:
+    if problem is not None:
         raise AddressRefusedError(problem)
     try:
         httpx2.URL(policy.base_url)
     except httpx2.InvalidURL as error:
-        raise AddressRefusedError("holds a host that is neither a name nor an address") from error
+        raise AddressRefusedError(message("contains a host that is neither a name nor an address")) from error
     return httpx2.AsyncClient(
         transport=_GuardedTransport(policy),
         timeout=httpx2.Timeout(policy.read_seconds, connect=policy.connect_seconds),
@@ -116,8 +117,8 @@ async def _post(
         raise OSError("the exchange broke off or took too long") from error
 
 
-class _AddressGuard:
-    """Resolves hosts and refuses addresses that the policy does not allow."""
+class _GuardedBackend(httpcore2.AnyIOBackend):
+    """Resolves hosts, refuses addresses that the policy does not allow, and connects to the others."""
 
     def __init__(self, policy: HttpPolicy) -> None:
         self._policy = policy
@@ -142,17 +143,9 @@ class _AddressGuard:
             )
         return addresses
 
-    def _refuse(self, problem: str) -> None:
-        if problem and not self._policy.allow_any_address:
+    def _refuse(self, problem: Message | None) -> None:
+        if problem is not None and not self._policy.allow_any_address:
             raise AddressRefusedError(problem)
-
-
-class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects only to addresses that the guard has checked."""
-
-    def __init__(self, guard: _AddressGuard) -> None:
-        self._guard = guard
-        self._backend = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -164,20 +157,16 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address that answers."""
         try:
-            addresses = await self._guard.resolve(host, port, timeout)
+            addresses = await self.resolve(host, port, timeout)
         except (OSError, ValueError) as error:
             raise httpcore2.ConnectError("the name cannot be looked up") from error
         failure: Exception = httpcore2.ConnectError("the name has no address")
         for address in addresses:
             try:
-                return await self._backend.connect_tcp(str(address), port, timeout, local_address, socket_options)
+                return await super().connect_tcp(str(address), port, timeout, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
         raise failure
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await self._backend.sleep(seconds)
 
 
 class _GuardedTransport(httpx2.AsyncHTTPTransport):
@@ -188,10 +177,10 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
         limits = httpx2.Limits(max_connections=policy.max_connections, max_keepalive_connections=20)
         super().__init__(verify=_tls_context(), limits=limits, proxy=proxy)
         self._policy = policy
-        self._guard = _AddressGuard(policy)
+        self._backend = _GuardedBackend(policy)
         self._check_before_proxy = proxy is not None
         if proxy is None:
-            self._pool._network_backend = _GuardedBackend(self._guard)
+            self._pool._network_backend = self._backend
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request with allowed headers only, and bound its answer."""
@@ -201,7 +190,7 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
         request.headers = httpx2.Headers([*headers, (b"Accept-Encoding", b"identity")])
         response = await super().handle_async_request(request)
         problem = _find_answer_problem(response)
-        if problem:
+        if problem is not None:
             await response.aclose()
             raise AnswerRefusedError(problem)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -211,7 +200,7 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
     async def _check_host(self, url: httpx2.URL) -> None:
         """Check a host that a proxy will resolve, once for each client."""
         with suppress(OSError, ValueError):  # only the proxy knows this name
-            await self._guard.resolve(url.raw_host.decode("ascii"), url.port or 443, LOOKUP_SECONDS)
+            await self._backend.resolve(url.raw_host.decode("ascii"), url.port or 443, LOOKUP_SECONDS)
         self._check_before_proxy = False
 
 
@@ -230,7 +219,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             last = part.rfind(b"\n")
             line = line + len(part) if last < 0 else len(part) - last - 1
             if line > max_line or total > self._policy.max_bytes:
-                raise AnswerRefusedError("more than an answer can be")
+                raise AnswerRefusedError(message("an answer that is too long"))
             yield part
 
     async def aclose(self) -> None:
@@ -238,21 +227,21 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _find_answer_problem(response: httpx2.Response) -> str:
-    """Why the body of an answer is not read, or an empty string."""
+def _find_answer_problem(response: httpx2.Response) -> Message | None:
+    """Why the body of an answer is not read, or None."""
     if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        return "a packed answer"
+        return message("a compressed answer")
     media_type = response.headers.get("content-type", "").lower().split(";")[0]
     if response.status_code < 400 and media_type.startswith(_PAGE_TYPES):
-        return f"a page of the kind {media_type}"
-    return ""
+        return message("a page of the type {media_type}", media_type=media_type)
+    return None
 
 
 def _choose_proxy(policy: HttpPolicy) -> str | None:
     proxy = find_proxy(policy.base_url, policy.proxy)
     if proxy is not None:
         problem = find_proxy_problem(proxy, from_settings=policy.proxy != FROM_ENVIRONMENT)
-        if problem:
+        if problem is not None:
             raise ProxyRefusedError(problem)
     return proxy
 

@@ -6,22 +6,24 @@ their own and write the sentence. The phrase never repeats an address, because a
 
 from __future__ import annotations
 
+from fabula.core.messages import Message
 
-class AddressRefusedError(Exception):
-    """The client must not connect to this address; `problem` follows "The address of the server"."""
 
-    def __init__(self, problem: str) -> None:
+class _RefusedError(Exception):
+    """A refusal with a phrase that says why."""
+
+    def __init__(self, problem: Message) -> None:
         super().__init__(problem)
         self.problem = problem
+
+
+class AddressRefusedError(_RefusedError):
+    """The client must not connect to this address; `problem` follows "The address of the server"."""
 
 
 class ProxyRefusedError(AddressRefusedError):
     """The configured proxy cannot be used; `problem` follows "The address of the proxy"."""
 
 
-class AnswerRefusedError(Exception):
+class AnswerRefusedError(_RefusedError):
     """The client does not read this answer on; `problem` follows "The server sent"."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem

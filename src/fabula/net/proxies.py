@@ -10,7 +10,8 @@ from ipaddress import ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from fabula.net.addresses import is_loopback, parse_address
+from fabula.core.messages import Message, message
+from fabula.net.addresses import is_loopback, parse_address, split_url
 
 FROM_ENVIRONMENT, NO_PROXY = "environment", "none"
 _SCHEMES = ("http", "https", "socks5", "socks5h")
@@ -24,31 +25,21 @@ def find_proxy(url: str, choice: str = FROM_ENVIRONMENT) -> str | None:
         return None
     if choice != FROM_ENVIRONMENT:
         return choice
-    if (
-        proxy_bypass(f"{host}:{parts.port}" if parts.port else host)
-        or proxy_bypass(host)
-        or _is_in_excluded_network(host)
-    ):
+    if proxy_bypass(parts.netloc) or proxy_bypass(host) or _is_in_excluded_network(host):
         return None
     proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    if not proxy:
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy or None
 
 
-def find_proxy_problem(proxy: str, *, from_settings: bool) -> str:
-    """Why a proxy cannot be used, or an empty string. One from a setting must not contain a password."""
-    try:
-        parts = urlsplit(proxy)
-        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid or any(character <= " " for character in proxy):
-        return "is none: it is like http://host:3128"
+def find_proxy_problem(proxy: str, *, from_settings: bool) -> Message | None:
+    """Why a proxy cannot be used, or None. One from a setting must not contain a password."""
+    parts = split_url(proxy, _SCHEMES)
+    if parts is None:
+        return message("is not valid: it must be like http://host:3128")
     if from_settings and (parts.username is not None or parts.password is not None):
-        return "holds a name or a password; those belong into the environment"
-    return ""
+        return message("contains a user name or a password; put them into the environment")
+    return None
 
 
 def _is_in_excluded_network(host: str) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy import Row, Table
 
+from fabula.core.story import Position
+
 T = TypeVar("T", bound=Struct)
 
 
 def read_struct(kind: type[T], row: Row[Any], **others: object) -> T:
     """Read a struct from a row; `others` are fields without a column, by their encoded names."""
-    values = dict(zip(map(str, row._fields), row, strict=True))  # names of columns are not plain text
+    values = dict(zip(_plain_names(row._fields), row, strict=True))
     for column in [name for name in values if name.endswith("_document")]:
         prefix, document = column.removesuffix("_document"), values[column]
         position = {"document": document, "offset": values[f"{prefix}_offset"] or 0}
@@ -31,3 +34,21 @@ def make_row(table: Table, value: Struct) -> dict[str, Any]:
             position = field or {"document": None, "offset": None}
             row |= {f"{name}_{part}": position[part] for part in ("document", "offset")}
     return row
+
+
+def position_values(prefix: str, position: Position | None) -> dict[str, Any]:
+    """The values of a position's columns."""
+    document, offset = (None, None) if position is None else (position.document, position.offset)
+    return {f"{prefix}_document": document, f"{prefix}_offset": offset}
+
+
+def position_from_row(row: Row[Any], prefix: str) -> Position | None:
+    """The position in a row's columns."""
+    document, offset = row._mapping[f"{prefix}_document"], row._mapping[f"{prefix}_offset"]
+    return None if document is None else Position(document, offset or 0)
+
+
+@cache
+def _plain_names(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of columns as plain strings: msgspec takes no subclass of `str` for a key."""
+    return tuple(map(str, fields))

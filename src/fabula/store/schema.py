@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -31,6 +31,7 @@ METADATA = MetaData(
     }
 )
 
+T = TypeVar("T")
 OwnerKind = Literal["project", "user"]
 NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]

@@ -6,11 +6,12 @@ units and may send `\\r\\n`. Both are converted once, when a request comes in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
 from typing import NamedTuple
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
+from fabula.core.messages import message
 
 
 def normalise(text: str) -> str:
@@ -26,34 +27,28 @@ def check_cursor(cursor: object, length: int) -> int:
     if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor <= length:
         raise FabulaError(
             Code.CURSOR_INVALID,
-            f"The cursor stands at {cursor!r}, but this document runs from 0 to {length}. "
-            "Send the text you are editing along, or ask again with a cursor inside it.",
+            message(
+                "The cursor is at {cursor!r}, but this document runs from 0 to {length}. "
+                "Send the text you are editing along, or ask again with a cursor inside it.",
+                cursor=cursor,
+                length=length,
+            ),
         )
     return cursor
 
 
 def utf16_to_code_points(text: str, units: int) -> int:
     """The code point offset of a UTF-16 offset; CURSOR_INVALID for one inside a surrogate pair."""
-    if isinstance(units, bool) or not isinstance(units, int) or units < 0:
-        raise FabulaError(
-            Code.CURSOR_INVALID, f"{units!r} is not a place in a text. Give the cursor as a whole number from 0 up."
-        )
     if text.isascii():
         return check_cursor(units, len(text))
     data = text.encode("utf-16-le", "surrogatepass")
-    if 2 * units > len(data):
+    size = 2 * check_cursor(units, len(data) // 2)
+    if units and 0xD8 <= data[size - 1] <= 0xDB and size < len(data) and 0xDC <= data[size + 1] <= 0xDF:
         raise FabulaError(
             Code.CURSOR_INVALID,
-            f"The cursor stands at unit {units}, but this document has only {len(data) // 2}. "
-            "Send the text you are editing along.",
+            message("The cursor at UTF-16 unit {units} is inside one character. Move it before or after.", units=units),
         )
-    head = data[: 2 * units]
-    if units and 0xD8 <= head[-1] <= 0xDB and 2 * units < len(data) and 0xDC <= data[2 * units + 1] <= 0xDF:
-        raise FabulaError(
-            Code.CURSOR_INVALID,
-            f"The cursor at UTF-16 unit {units} stands inside one character. Move it to either side of it.",
-        )
-    return len(head.decode("utf-16-le", "surrogatepass"))
+    return len(data[:size].decode("utf-16-le", "surrogatepass"))
 
 
 def map_to_normalised(text: str, cursor: int) -> int:
@@ -85,28 +80,10 @@ class TextEdit(NamedTuple):
         """By how many characters the text after the edit moved."""
         return self.new_end - self.old_end
 
-    def map_offset(self, offset: int, *, inside: int) -> int:
-        """An offset into the old text, as an offset into the new one; an offset inside the edit becomes `inside`."""
-        if offset <= self.start:
-            return offset
-        return offset + self.growth if offset >= self.old_end else inside
-
 
 def find_edit(old: str, new: str) -> TextEdit:
     """The smallest edit that turns one text into the other."""
-    shortest = min(len(old), len(new))
-    head = _find_largest(shortest, lambda size: old[:size] == new[:size])
-    tail = _find_largest(shortest - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    sizes = range(1, min(len(old), len(new)) + 1)
+    head = bisect_left(sizes, True, key=lambda size: old[:size] != new[:size])
+    tail = bisect_left(sizes[: len(sizes) - head], True, key=lambda size: old[-size:] != new[-size:])
     return TextEdit(head, len(old) - tail, len(new) - tail)
-
-
-def _find_largest(limit: int, is_same: Callable[[int], bool]) -> int:
-    """The largest size up to `limit` for which `is_same` holds (it holds for every smaller size)."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if is_same(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low

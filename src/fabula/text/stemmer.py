@@ -7,6 +7,8 @@ in its place and found less of the evidence (docs/architecture.md).
 
 from __future__ import annotations
 
+from fabula.text.word_list import load_word_lists
+
 _VOWELS = frozenset("aeiouy")
 _MIN_STEM = 5  # letters that must remain where a whole ending such as -ation is removed
 _ENDINGS = (
@@ -14,29 +16,7 @@ _ENDINGS = (
     *("ness", "ity", "iti", "able", "ible", "ance", "ence", "ship", "hood", "ful", "less", "ous", "ive", "ion"),
     *("al", "er", "or", "ist", "ic", "ant", "ent", "en", "at"),
 )
-_IRREGULAR = """
-go goes going went gone; see saw seen; take took taken; give gave given; make made; get got gotten; buy bought;
-bring brought; think thought; teach taught; catch caught; fight fought; seek sought; tell told; say said;
-know knew known;
-grow grew grown; throw threw thrown; fly flew flown; draw drew drawn; blow blew blown; show shown; come came;
-become became; run ran; begin began begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung;
-sink sank sunk; speak spoke spoken; break broke broken; steal stole stolen; choose chose chosen;
-freeze froze frozen; wake woke woken; drive drove driven; ride rode ridden; write wrote written; rise rose risen;
-eat ate eaten; fall fell fallen; feel felt; keep kept; sleep slept; leave left; meet met; lose lost; find found;
-hold held; stand stood; understand understood; sit sat; win won; build built; send sent; spend spent; lend lent;
-bend bent; hear heard; sell sold; pay paid; lead led; feed fed; bleed bled; hide hid hidden; bite bit bitten;
-wear wore worn; tear tore torn; bear bore born borne; swear swore sworn; forget forgot forgotten;
-forgive forgave forgiven; shake shook shaken; shoot shot; dig dug; hang hung; stick stuck; strike struck;
-swing swung; spin spun; cling clung; mean meant; dream dreamt; burn burnt; learn learnt; spell spelt; shine shone;
-weave wove woven; tread trod; bind bound; grind ground; creep crept; weep wept; sweep swept; slay slew slain;
-arise arose; awake awoke; flee fled; light lit; lay laid; forbid forbade forbidden; kneel knelt; leap leapt;
-child children; man men; woman women; foot feet; tooth teeth; mouse mice; goose geese; wife wives; life lives;
-knife knives; wolf wolves; leaf leaves; thief thieves; half halves; shelf shelves; loaf loaves; calf calves;
-elf elves; person people; die dying died dead death
-"""
-_BASE_FORMS = {
-    form: line.split()[0] for line in _IRREGULAR.replace("\n", " ").split(";") for form in line.split() if line.strip()
-}
+_BASE_FORMS = {form: base for base, forms in load_word_lists("irregular_forms").items() for form in forms}
 
 
 def stem(word: str) -> str:

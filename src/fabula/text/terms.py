@@ -15,6 +15,7 @@ from itertools import chain
 from operator import add
 
 from fabula.text.stemmer import stem
+from fabula.text.word_list import load_word_lists
 
 EXACT_PREFIX = "="  # marks a word as it is written, beside its stem
 _FIRST_UNSPACED = "\u2e80"  # from here on: scripts without spaces, and Hangul, whose words change at their ends
@@ -22,16 +23,7 @@ _UNSPACED = rf"[^\W\d_\0-{chr(ord(_FIRST_UNSPACED) - 1)}]+"
 _SPACED = rf"[^\W\d_{_FIRST_UNSPACED}-\U0010ffff]+"
 _UNSPACED_LETTER = re.compile(_UNSPACED)
 _WORD = re.compile(rf"{_UNSPACED}|{_SPACED}(?:['’]{_SPACED})*|\d+")
-_FUNCTION_WORDS = """
-a an the of to in on at by for with from as is are was were be been being am do does did done doing have has had
-having i me my mine we us our ours you your yours he him his she her hers it its they them their theirs this that
-these those there here and or but if then than so not no nor what which who whom whose when where why how will would
-shall should can could may might must about into over after before during between out up down off again once all any
-both each few more most other some such only own same too very just also s t
-i'm i've i'd i'll don't didn't doesn't isn't wasn't hasn't haven't you're they're that's what's let's it's he's she's
-who's there's won't can't couldn't wouldn't
-"""
-STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+STOP_WORDS = load_word_lists("stop_words")["terms"]
 
 
 def split_terms(text: str) -> list[str]:

@@ -6,10 +6,12 @@ too long for the budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from zlib import crc32
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.sentences import find_sentence_starts
@@ -114,23 +116,12 @@ class TextWindow(Fragment, frozen=True, kw_only=True, gc=False):
         text = self.paragraphs.text[start:end]
         characters: Sequence[int] = range(1, len(text)) if ending else ()
         for starts in (find_sentence_starts(text)[1:], characters):
-            found = _find_first_fitting(starts, lambda at: tokenizer.count(text[at:].lstrip() + ending), max_tokens)
-            rest = "" if found is None else text[found:].lstrip()
+            # The earliest start from which the rest fits: the rest shrinks as starts rise.
+            fits = bisect_left(starts, True, key=lambda at: tokenizer.count(text[at:].lstrip() + ending) <= max_tokens)
+            rest = text[starts[fits] :].lstrip() if fits < len(starts) else ""
             if rest:
                 return WindowCut(end - len(rest), tokenizer.count(rest + ending))
         return None
-
-
-def _find_first_fitting(starts: Sequence[int], cost: Callable[[int], int], max_tokens: int) -> int | None:
-    """The earliest start from which the rest fits (costs fall as starts rise)."""
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        if cost(starts[middle]) <= max_tokens:
-            high = middle
-        else:
-            low = middle + 1
-    return starts[low] if low < len(starts) else None
 
 
 def as_text_window(fragment: Fragment) -> TextWindow:
@@ -138,11 +129,10 @@ def as_text_window(fragment: Fragment) -> TextWindow:
     if isinstance(fragment, TextWindow):
         return fragment
     paragraphs = Paragraphs(fragment.text)
-    fields = {name: getattr(fragment, name) for name in fragment.__struct_fields__}
     begin, end = paragraphs.starts[0], len(fragment.text)
     text_end = _strip_end(fragment.text, begin, end)
     return TextWindow(
-        **fields,
+        **asdict(fragment),
         paragraphs=paragraphs,
         begin=begin,
         end=end,

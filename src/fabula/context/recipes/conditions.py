@@ -70,7 +70,7 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
         if len(self.pattern) > MAX_PATTERN_CHARACTERS:
             return message("its pattern is longer than {characters} characters", characters=MAX_PATTERN_CHARACTERS)
         regex = _compile(self.pattern, ignore_case=not self.case_sensitive) if self.pattern else None
-        return message("its pattern cannot be used: {problem}", problem=regex) if isinstance(regex, str) else None
+        return message("its pattern cannot be used: {problem}", problem=regex) if isinstance(regex, Message) else None
 
 
 class ConditionContext(Struct, frozen=True, kw_only=True):
@@ -182,7 +182,7 @@ def _explain_no_match(condition: Condition, context: ConditionContext) -> Messag
     if not condition.pattern:
         return None
     regex, work = _compile(condition.pattern, ignore_case=ignore_case), WorkBudget()
-    if isinstance(regex, str):
+    if isinstance(regex, Message):
         return message("its pattern cannot be used: {problem}", problem=regex)
     try:
         matched = any(regex.is_found_in(RegexText(text[-MAX_SEARCHED_CHARACTERS:]), work) for text in texts)
@@ -218,7 +218,7 @@ def _seeded_random(context: ConditionContext, name: str) -> Random:
     return Random("\x1f".join((context.project_id, context.scope, str(context.message_count), name)))
 
 
-def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | str:
+def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | Message:
     """Compile a pattern, bare or between slashes with flags of its own; a text says why it cannot be."""
     slashed = _SLASHED.fullmatch(pattern)
     return compile_regex(slashed[1], slashed[2]) if slashed else compile_regex(pattern, "i" if ignore_case else "")

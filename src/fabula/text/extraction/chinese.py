@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
@@ -29,9 +28,7 @@ from fabula.text.extraction.chinese_words import (
 )
 from fabula.text.extraction.model import MIN_MENTIONS, ExtractedName, Progress, Texts
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES, surname_of
-
-if TYPE_CHECKING:
-    from rjieba import Jieba
+from fabula.text.segmenter import find_tag, load_segmenter
 
 CHARACTERS_PER_MENTION = 150_000  # a longer book requires one mention more for each of these
 MAX_NAME = 4  # characters
@@ -39,15 +36,12 @@ MAX_NAME = 4  # characters
 
 def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[ExtractedName]:
     """The names of a book; `progress` counts every character twice, as the book is read twice."""
-    from rjieba import Jieba
-
     length, done = sum(len(text) for _, text in texts), 0
-    segmenter = Jieba()
     words: Counter[str] = Counter()
     speakers: Counter[str] = Counter()
     introduced: set[tuple[str, str]] = set()
     for _, text in texts:
-        words.update(segmenter.cut(text))
+        words.update(load_segmenter().cut(text))
         speakers.update(SPEAKER.findall(text))
         introduced.update(_find_introductions(text))
         done += len(text)
@@ -55,7 +49,7 @@ def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[E
             progress(done, 2 * length)
     minimum = max(MIN_MENTIONS, length // CHARACTERS_PER_MENTION)
     introduced_names = {name for pair in introduced for name in pair}
-    candidates = _make_candidates(words, speakers, introduced_names, minimum, segmenter)
+    candidates = _make_candidates(words, speakers, introduced_names, minimum)
     automaton = AhoCorasick([candidate.word for candidate in candidates], matchkind=MatchKind.Standard)
     for _, text in texts:
         _collect_statistics(text, automaton, candidates)
@@ -79,7 +73,7 @@ def _find_introductions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _make_candidates(
-    words: Mapping[str, int], speakers: Mapping[str, int], introduced: set[str], minimum: int, segmenter: Jieba
+    words: Mapping[str, int], speakers: Mapping[str, int], introduced: set[str], minimum: int
 ) -> list[CandidateStatistics]:
     """The words that may be names at all."""
     candidates: list[CandidateStatistics] = []
@@ -87,8 +81,7 @@ def _make_candidates(
     for word in sorted(frequent | introduced):
         if word not in introduced and not _can_be_name(word):
             continue
-        tagged = segmenter.tag(word, False)
-        tag = tagged[0][1] if len(tagged) == 1 else ""
+        tag = find_tag(word)
         speeches = speakers.get(word, 0)
         is_noun_with_surname = word[0] in SURNAMES and tag in NOUN_TAGS
         if speeches > 1 or tag.startswith(NAME_TAGS) or word in introduced or is_noun_with_surname:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from fabula.text.word_list import make_word_set
+from fabula.text.word_list import load_word_lists
 
+_LISTS = load_word_lists("chinese_names")
 HAN = "\u4e00-\u9fff"
 _MANNER = (
     "(?:大[怒喜惊笑叫呼哭骂]|冷笑|微笑|[笑忙又便亦乃因急叹泣答问说喝厉惊怒喜只即谓忽哭骂叫回再连也先都奏告应]"
@@ -29,31 +30,8 @@ INTRODUCTION = re.compile(
 
 MEASURE_CHARACTERS = frozenset("一个这那众诸各其此些位名每某几两二三多")  # before persons in general: 一个…, 众…
 PLACE_VERBS = frozenset("在至到往入赴奔离出取守攻据屯回过")
-GENERIC_PERSONS = make_word_set(
-    "俗语 常言 古语 众人 大家 左右 使者 太太 老爷 奶奶 丫头 丫鬟 婆子 小厮 姑娘 小姐 "
-    "夫人 将军 丞相 主公 先生 陛下 太后 皇后 皇帝 天子 国王 大王 和尚 道士 道人 老者 "
-    "老人 少年 女子 男子 妇人 妇女 师父 师傅 徒弟 哥哥 弟弟 姐姐 妹妹 兄弟 爹爹 母亲 "
-    "父亲 妈妈 爸爸 爷爷 公公 婆婆 叔叔 伯伯 舅舅 姑姑 姨妈 姨娘 公子 少爷 老师 同学 "
-    "医生 警察 老板 大夫 太医 皇上 太子 公主 王爷 大人 小人 老太太 老头 老头子 老汉 军士 "
-    "士卒 百姓 众将 诸将 众官 百官 文武 群臣 诸侯 部将 小校 家人 家丁 主人 客人 朋友 "
-    "孩子 女儿 儿子 丈夫 妻子 媳妇 嫂子 奴才 奴婢 大将军 将士 军师 都督 太守 刺史 太尉 "
-    "司徒 司空 侍中 都尉 校尉 老夫 老祖宗 祖宗 嬷嬷 老嬷嬷 姥姥 相公 娘子 官人 员外 太公 "
-    "庄客 长老 菩萨 妖精 妖怪 妖魔 怪物 小妖 店家 店主 掌柜 伙计 秀才 举人 知县 知府 "
-    "巡抚 总兵 太监 宫女 侍卫 门生 弟子 教主 掌门 道长 方丈 师太 师兄 师弟 师姐 师妹 "
-    "前辈 少女 女人 男人 老婆 老公 司机 经理 主任 队长 局长 校长 教授 记者 护士 士兵 "
-    "战士 敌人 对方 自己 别人 有人 那人 此人 其人 后人 人家 大哥 二哥 三哥 大姐 二姐 "
-    "三姐 大爷 二爷 三爷 大嫂 二嫂 小丫头 老婆子 大老爷 二老爷 小女 老身 贫僧 贫道 小弟 "
-    "愚兄 仁兄 贤弟 令尊 壮士 英雄 好汉 豪杰 头领 喽罗 山贼 强盗 刺客 奸细 探子 细作 "
-    "来人 军人 女尼 尼姑 从人 四人 三人 五人 六人 数人 古人 世人 旁人 外人 仆人 佣人 "
-    "童子 老尼 书办 军汉 公人 差人 差役 衙役 门子 门人 小童 书童 道童 仙童 侍女 宫人 "
-    "美人"
-)
-TITLES = make_word_set(
-    "夫人 姨妈 姥姥 姑娘 太太 奶奶 老爷 先生 小姐 大人 将军 都督 丞相 皇叔 嬷嬷 妈妈 姨娘 "
-    "妹妹 姐姐 哥哥 公子 少爷 大夫 太医 二爷 三爷 大爷 道长 真人 老师 教授 医生 队长 掌柜 "
-    "员外 太公 师傅 师父 师兄 姑姑 婆婆 爷爷 老太 老爹 道婆 二姐 三姐 大姐 姑 嫂 氏 公 母 "
-    "妃 郎 爷 婆 妈"
-)
+GENERIC_PERSONS = _LISTS["generic_persons"]
+TITLES = _LISTS["titles"]
 POSSESSION_ENDINGS = frozenset("兵军将营寨城主王侯帝后家府宅门")  # what belongs to somebody, or what somebody is
 PLACE_ENDINGS = frozenset("州城关山江河县郡国府院馆庵寺园阁楼殿宫寨谷岭村镇庄岛湖海桥街港口镇洞峰崖坡")
 NEVER_IN_NAME = frozenset(

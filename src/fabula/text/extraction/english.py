@@ -15,26 +15,7 @@ from itertools import groupby
 
 from msgspec import Struct, field
 
-from fabula.text.extraction.english_words import (
-    ABBREVIATED_TITLES,
-    ACTION_WORDS,
-    AUXILIARIES,
-    CAPITALISED_WORDS,
-    DETERMINERS,
-    DIRECTION_PREPOSITIONS,
-    GROUP_NOUNS,
-    MEN_TITLES,
-    NAME_PARTICLES,
-    PLACE_NOUNS,
-    PLACE_PREPOSITIONS,
-    POSSESSIONS,
-    SPEECH_VERBS,
-    TITLES,
-    UNMARRIED_TITLES,
-    WIVES_TITLES,
-    WOMEN_TITLES,
-    WORDS_THAT_ARE_NAMES,
-)
+from fabula.text.extraction import english_words as lists
 from fabula.text.extraction.model import (
     MAX_EXAMPLES,
     MIN_MENTIONS,
@@ -50,14 +31,14 @@ MAX_ALIASES = 6
 _UP, _LOW = "A-ZÀ-ÖØ-ÞŁŒŠŽ", "a-zß-öø-ÿāăąćčďēęěğīłńňōœŕřśşšţťūůűźżž"
 _CAPITAL = rf"[{_UP}](?:[{_UP}{_LOW}]|['’](?!s\b)(?=[{_UP}{_LOW}]))*(?:-[{_UP}][{_UP}{_LOW}]+)*"
 _BETWEEN = rf"(?:(?<=\b[{_UP}])\.|(?<=\b[A-Z][a-z])\.|(?<=\b[A-Z][a-z][a-z])\.)?[ \u00a0\u202f\n]"
-_RUN = re.compile(rf"(?<![\w’'-]){_CAPITAL}(?:{_BETWEEN}(?:(?:{'|'.join(sorted(NAME_PARTICLES))}) )?{_CAPITAL})*")
+_RUN = re.compile(rf"(?<![\w’'-]){_CAPITAL}(?:{_BETWEEN}(?:(?:{'|'.join(sorted(lists.NAME_PARTICLES))}) )?{_CAPITAL})*")
 _LOWER_CASE_WORD = re.compile(rf"(?<![\w’'-])[{_LOW}]{{2,}}(?:['’][{_LOW}]+)?")
 _HEADING = re.compile(r"(?:(?<=\n\n)|\A)[^\n]{1,90}(?<![.!?…,;:”\"’—-])(?=\n\n|\n?\Z)")
 _WORD_BEFORE = re.compile(r"([\w’'-]+)[,]?[ \u00a0\n]+\Z")
 _WORD_AFTER = re.compile(r"(['’]s?)?,?[ \u00a0\n]+([\w’'-]+)|['’]s\b")
 _SENTENCE_ENDS = frozenset(".!?…")
 _SENTENCE_OPENERS = _SENTENCE_ENDS | frozenset(":;“‘\"'([{*_—")
-_TITLE_CLASSES = (MEN_TITLES, WIVES_TITLES, UNMARRIED_TITLES, WOMEN_TITLES)
+_TITLE_CLASSES = (lists.MEN_TITLES, lists.WIVES_TITLES, lists.UNMARRIED_TITLES, lists.WOMEN_TITLES)
 
 Form = tuple[str, ...]  # one form of a name, word by word
 
@@ -162,9 +143,9 @@ class _NameWords:
         self._speeches: Counter[str] = Counter()
         for run in runs:
             self._inside_sentence.update(run.words[1:] if run.begins_sentence else run.words)
-            if run.before in SPEECH_VERBS and not run.begins_sentence:
+            if run.before in lists.SPEECH_VERBS and not run.begins_sentence:
                 self._speeches[run.words[0]] += 1
-            elif run.after in SPEECH_VERBS and (len(run.words) > 1 or not run.begins_sentence):
+            elif run.after in lists.SPEECH_VERBS and (len(run.words) > 1 or not run.begins_sentence):
                 self._speeches[run.words[-1]] += 1
         self._cache: dict[str, bool] = {}
 
@@ -176,8 +157,13 @@ class _NameWords:
 
     def _is_name(self, word: str) -> bool:
         lower = word.lower().replace("'", "’")
-        is_listed = lower in CAPITALISED_WORDS
-        if (is_listed and lower not in WORDS_THAT_ARE_NAMES) or lower in TITLES or len(word) < 2 or word.isupper():
+        is_listed = lower in lists.CAPITALISED_WORDS
+        if (
+            (is_listed and lower not in lists.WORDS_THAT_ARE_NAMES)
+            or lower in lists.TITLES
+            or len(word) < 2
+            or word.isupper()
+        ):
             return False
         inside = self._inside_sentence[word]
         if inside > 2 * self._lower_case.get(lower, 0) and not is_listed:
@@ -190,15 +176,15 @@ class _NameWords:
         name: list[str] = []
         for word in (*run.words, ""):
             lower = word.lower()
-            if word and (word in self or (name and lower in NAME_PARTICLES)):
+            if word and (word in self or (name and lower in lists.NAME_PARTICLES)):
                 name.append(word)
                 continue
-            while name and name[-1].lower() in NAME_PARTICLES:
+            while name and name[-1].lower() in lists.NAME_PARTICLES:
                 name.pop()
             if name:
                 yield " ".join(titles), tuple(name)
                 titles, name = [], []
-            titles = [*titles, word] if lower in TITLES else []
+            titles = [*titles, word] if lower in lists.TITLES else []
 
 
 def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> None:
@@ -208,15 +194,17 @@ def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> Non
         statistics.places.append(run.place)
     if title:
         statistics.titles[title] += 1
-    statistics.speeches += run.before in SPEECH_VERBS or run.after in SPEECH_VERBS
+    statistics.speeches += run.before in lists.SPEECH_VERBS or run.after in lists.SPEECH_VERBS
     if run.is_possessive:
-        statistics.actions += run.after in POSSESSIONS
-    elif run.after in ACTION_WORDS or run.after.endswith("ed"):
+        statistics.actions += run.after in lists.POSSESSIONS
+    elif run.after in lists.ACTION_WORDS or run.after.endswith("ed"):
         statistics.actions += 1
-    elif run.after in AUXILIARIES:
+    elif run.after in lists.AUXILIARIES:
         statistics.actions += 0.5
-    statistics.determiners += run.before in DETERMINERS and not title
-    statistics.locations += run.before in PLACE_PREPOSITIONS or (0.3 if run.before in DIRECTION_PREPOSITIONS else 0)
+    statistics.determiners += run.before in lists.DETERMINERS and not title
+    statistics.locations += run.before in lists.PLACE_PREPOSITIONS or (
+        0.3 if run.before in lists.DIRECTION_PREPOSITIONS else 0
+    )
 
 
 def _join_titles(statistics: Mapping[tuple[str, Form], NameStatistics]) -> dict[Form, NameStatistics]:
@@ -302,7 +290,7 @@ def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics]) -> Ext
 
 
 def _add_dots(title: str) -> str:
-    return " ".join(f"{word}." if word.lower() in ABBREVIATED_TITLES else word for word in title.split())
+    return " ".join(f"{word}." if word.lower() in lists.ABBREVIATED_TITLES else word for word in title.split())
 
 
 def _estimate_kind(
@@ -311,10 +299,10 @@ def _estimate_kind(
     words = {word.lower() for form in members for word in form}
     as_thing, as_place = total.determiners / total.count, total.locations / total.count
     as_saint = sum(count for title, count in total.titles.items() if title.lower() in ("st", "saint"))
-    if words & PLACE_NOUNS:
+    if words & lists.PLACE_NOUNS:
         return "location", 0.8
     has_singular = any((form[-1][:-1],) in forms for form in members if form[-1][-1] == "s")
-    if words & GROUP_NOUNS or (as_thing > 0.3 and has_singular):
+    if words & lists.GROUP_NOUNS or (as_thing > 0.3 and has_singular):
         return "faction", 0.8
     is_person = total.person_score >= MIN_PERSON_SCORE and total.person_score > 2 * as_place
     if as_thing < 0.3 and is_person and as_saint * 2 < total.count:

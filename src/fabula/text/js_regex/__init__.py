@@ -2,6 +2,6 @@
 
 from fabula.text.js_regex.character_bits import RegexText
 from fabula.text.js_regex.matching import JsRegex, TooMuchWorkError, WorkBudget, compile_regex
-from fabula.text.js_regex.syntax_tree import JS_WHITESPACE
+from fabula.text.js_regex.parser import JS_WHITESPACE
 
 __all__ = ["JS_WHITESPACE", "JsRegex", "RegexText", "TooMuchWorkError", "WorkBudget", "compile_regex"]

@@ -6,15 +6,18 @@ After that, the positions of a class of characters come from a table.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from fabula.text.js_regex.syntax_tree import CharacterClass
+from fabula.text.js_regex.parser import CharacterClass
 from fabula.text.js_regex.unicode_properties import has_property
 
 if TYPE_CHECKING:
     from numpy import bool_, int64
     from numpy.typing import NDArray
+
+LOOKUP_COST = 6_000  # the least that finding the positions of a class costs
 
 
 class RegexText:
@@ -46,19 +49,12 @@ class CharacterPositions:
         self._letters = numpy.flatnonzero(numpy.bincount(self._codes)) if self.size else self._codes
         self._cache: dict[tuple[CharacterClass, bool], int] = {}
 
-    @property
-    def distinct_characters(self) -> int:
-        """How many different characters occur."""
-        return len(self._letters)
-
-    def has_cached(self, chars: CharacterClass, ignore_case: bool) -> bool:
-        """Were the positions of that class computed before?"""
-        return (chars, ignore_case) in self._cache
-
-    def find_positions(self, chars: CharacterClass, ignore_case: bool) -> int:
-        """The positions of the characters of a class."""
+    def find_positions(self, chars: CharacterClass, ignore_case: bool, spend: Callable[[int], None]) -> int:
+        """The positions of the characters of a class; `spend` is told the work where they were not cached."""
         positions = self._cache.get((chars, ignore_case))
         if positions is None:
+            cost = len(chars.ranges) + 300 * len(chars.properties) + 300 * ignore_case
+            spend(LOOKUP_COST + 4 * self.size + cost * len(self._letters))
             positions = self._cache[chars, ignore_case] = self._compute_positions(chars, ignore_case)
         return positions
 

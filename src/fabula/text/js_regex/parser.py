@@ -2,50 +2,127 @@
 
 Keys of the form `/…/i` are JavaScript and would mean something else in Python: in JavaScript `\\w` and `\\d` are
 ASCII, `$` is only the very end, `[]` never matches, and a `{` may stand for itself. So they are parsed by JavaScript's
-grammar: the lenient one of browsers, or the strict one with the `u` flag.
+grammar: the lenient one of browsers, or the strict one with the `u` flag. The syntax tree holds what decides whether
+there is a match, and no more.
 """
 
 from __future__ import annotations
 
 import re
 
-from fabula.text.js_regex.syntax_tree import (
-    DIGIT,
-    LAST_CODE_POINT,
-    NEWLINE,
-    SPACE,
-    WORD,
-    Alternation,
-    Boundary,
-    CharacterClass,
-    Concatenation,
-    Lookaround,
-    Node,
-    Range,
-    Repetition,
-    complement,
-)
+from msgspec import Struct
+
+from fabula.core.messages import Message, message
 from fabula.text.js_regex.unicode_properties import find_property
+
+LAST_CODE_POINT = 0x10FFFF
+Range = tuple[int, int]
+
+
+class CharacterClass(Struct, frozen=True):
+    """One character out of ranges and Unicode properties; a property is a name and whether it is negated."""
+
+    ranges: tuple[Range, ...] = ()
+    properties: tuple[tuple[str, bool], ...] = ()
+    negated: bool = False
+
+
+class Concatenation(Struct, frozen=True):
+    """Parts that follow one another."""
+
+    parts: tuple[Node, ...]
+
+
+class Alternation(Struct, frozen=True):
+    """One of several parts."""
+
+    parts: tuple[Node, ...]
+
+
+class Repetition(Struct, frozen=True):
+    """A part repeated at least `minimum` and at most `maximum` times; None for no limit."""
+
+    part: Node
+    minimum: int
+    maximum: int | None
+
+
+class Lookaround(Struct, frozen=True):
+    """A part that must, or must not, follow or precede a position."""
+
+    part: Node
+    ahead: bool
+    negated: bool
+
+
+class Boundary(Struct, frozen=True):
+    """A condition on a position between characters: `^`, `$`, `b` or `B`."""
+
+    kind: str
+
+
+Node = CharacterClass | Concatenation | Alternation | Repetition | Lookaround | Boundary
+
+
+def complement(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """All characters outside these ranges."""
+    found, past = [], 0
+    for low, high in sorted(ranges):
+        if low > past:
+            found.append((past, low - 1))
+        past = max(past, high + 1)
+    return (*found, (past, LAST_CODE_POINT)) if past <= LAST_CODE_POINT else tuple(found)
+
+
+DIGIT: tuple[Range, ...] = ((48, 57),)
+WORD: tuple[Range, ...] = ((48, 57), (65, 90), (95, 95), (97, 122))
+SPACE: tuple[Range, ...] = (
+    (9, 13),
+    (32, 32),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+)
+NEWLINE: tuple[Range, ...] = ((10, 10), (13, 13), (0x2028, 0x2029))
+JS_WHITESPACE = "".join(
+    chr(code) for low, high in SPACE for code in range(low, high + 1)
+)  # the characters that JavaScript's trim removes
 
 MAX_DEPTH = 100
 _SETS = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
-_QUANTIFIER = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
-_NAME = re.compile(r"<([^\W\d]\w*|\$\w*)>")
-_HEX = re.compile(r"[0-9a-fA-F]+")
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")  # lazy ones match where greedy ones do
+_BOUNDS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_LOOKAROUND = re.compile(r"\(\?(<?)([=!])")
+_GROUP = re.compile(r"\((?:\?:|\?<([^\W\d]\w*|\$\w*)>|(?!\?))")
+_ESCAPE = re.compile(
+    r"(?P<set>[dDwWsS])|(?P<control>[tnvfr])|(?P<letter>c[A-Za-z])|(?P<code>x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})"
+    r"|(?P<digits>[0-9]+)|(?P<other>.)",
+    re.DOTALL,
+)
 _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
+_CODE_POINT = re.compile(r"\{0*([0-9a-fA-F]{1,6})\}")
 _PROPERTY = re.compile(r"\{([A-Za-z_&]+)(?:=([A-Za-z_]+))?\}")
 
 
 class RegexSyntaxError(Exception):
     """The text is no regular expression, or uses something that is not supported."""
 
+    def __init__(self, problem: Message) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
 
 def parse_regex(source: str, flags: str) -> Node:
     """The syntax tree of a pattern; raises RegexSyntaxError where it is invalid or not supported."""
     if len(set(flags)) != len(flags) or set(flags) - set("gimsuy"):
-        raise RegexSyntaxError(f"the flags {flags!r} make no sense")
+        raise RegexSyntaxError(message("the flags {flags!r} are not known", flags=flags))
     return _Parser(source, flags).parse()
 
 
@@ -64,7 +141,7 @@ class _Parser:
     def parse(self) -> Node:
         node = self.alternation()
         if self.at < len(self.source):
-            raise RegexSyntaxError("a ) closes nothing")
+            raise RegexSyntaxError(message("a closing bracket has no opening one"))
         return node
 
     def peek(self, text: str) -> bool:
@@ -83,7 +160,7 @@ class _Parser:
     def alternation(self) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise RegexSyntaxError(f"brackets stand more than {MAX_DEPTH} deep")
+            raise RegexSyntaxError(message("brackets are nested more than {most} deep", most=MAX_DEPTH))
         parts = [self.concatenation()]
         while self.take("|"):
             parts.append(self.concatenation())
@@ -97,75 +174,58 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
     def quantified(self, node: Node, can_repeat: bool) -> Node:
-        bounds: tuple[int, int | None] | None = None
-        for mark, meaning in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self.take(mark):
-                bounds = meaning
-                break
-        else:
-            found = self.match(_QUANTIFIER)
-            if found:
-                minimum = _parse_number(found[1])
-                bounds = (minimum, minimum if not found[2] else _parse_number(found[3]) if found[3] else None)
-        if bounds is None:
+        found = self.match(_QUANTIFIER)
+        if found is None:
             return node
         if not can_repeat:
-            raise RegexSyntaxError("a quantifier stands behind nothing that can be repeated")
-        if bounds[1] is not None and bounds[1] < bounds[0]:
-            raise RegexSyntaxError("a quantifier counts backwards")
-        self.take("?")  # lazy: changes where a match ends, not whether there is one
-        return Repetition(node, *bounds)
+            raise RegexSyntaxError(_NOTHING_TO_REPEAT)
+        if found[1]:
+            return Repetition(node, *_BOUNDS[found[1]])
+        minimum = _parse_number(found[2])
+        maximum = _parse_number(found[4]) if found[4] else None if found[3] else minimum
+        if maximum is not None and maximum < minimum:
+            raise RegexSyntaxError(message("the first number of a quantifier is larger than the second"))
+        return Repetition(node, minimum, maximum)
 
     def atom(self) -> tuple[Node, bool]:
         """The next atom, and whether a quantifier may follow it."""
         mark = self.source[self.at]
         if mark == "(":
             return self.group()
+        if _QUANTIFIER.match(self.source, self.at):
+            raise RegexSyntaxError(_NOTHING_TO_REPEAT)
         self.at += 1
         if mark in "^$":
             return Boundary(mark), False
         if mark == "[":
             return self.character_class(), True
         if mark == ".":
-            return (
-                CharacterClass(negated=True) if self.dot_matches_newline else CharacterClass(NEWLINE, negated=True)
-            ), True
+            return CharacterClass(() if self.dot_matches_newline else NEWLINE, negated=True), True
         if mark == "\\":
-            if self.at >= len(self.source):
-                raise RegexSyntaxError("it ends with a backslash")
-            if self.source[self.at] in "bB":
-                self.at += 1
-                return Boundary(self.source[self.at - 1]), False
+            for kind in "bB":
+                if self.take(kind):
+                    return Boundary(kind), False
             return self.escape(in_class=False), True
-        if mark in "*+?":
-            raise RegexSyntaxError("a quantifier stands behind nothing that can be repeated")
-        if mark in "{}]":
-            self.at -= 1
-            if self.unicode or _QUANTIFIER.match(self.source, self.at):
-                raise RegexSyntaxError(f"a lone {mark}")
-            self.at += 1
+        if mark in "{}]" and self.unicode:
+            raise RegexSyntaxError(message("{mark} stands alone", mark=mark))
         return _literal(ord(mark)), True
 
     def group(self) -> tuple[Node, bool]:
-        for mark, ahead, negated in (("(?=", 1, 0), ("(?!", 1, 1), ("(?<=", 0, 0), ("(?<!", 0, 1)):
-            if self.take(mark):
-                return Lookaround(self.group_body(), bool(ahead), bool(negated)), bool(ahead) and not self.unicode
-        if self.take("(?<"):
-            self.at -= 1
-            name = self.match(_NAME)
-            if not name or name[1] in self.group_names:
-                raise RegexSyntaxError("a group's name makes no sense")
-            self.group_names.add(name[1])
-        elif not self.take("(?:"):
-            if self.peek("(?"):
-                raise RegexSyntaxError("(? is followed by nothing that is known")
-            self.at += 1
+        lookaround = self.match(_LOOKAROUND)
+        if lookaround:
+            ahead, negated = not lookaround[1], lookaround[2] == "!"
+            return Lookaround(self.group_body(), ahead, negated), ahead and not self.unicode
+        group = self.match(_GROUP)
+        if not group or group[1] in self.group_names:
+            raise RegexSyntaxError(message("a group begins in a way that is not known, or its name is used twice"))
+        if group[1]:
+            self.group_names.add(group[1])
         return self.group_body(), True
 
     def group_body(self) -> Node:
         node = self.alternation()
         if not self.take(")"):
-            raise RegexSyntaxError("a bracket is not closed")
+            raise RegexSyntaxError(message("a bracket is not closed"))
         return node
 
     def character_class(self) -> CharacterClass:
@@ -180,11 +240,11 @@ class _Parser:
                 low, high = _single(first), _single(last)
                 if low is None or high is None:
                     if self.unicode:
-                        raise RegexSyntaxError("a range has no end")
+                        raise RegexSyntaxError(message("a range in square brackets has no end"))
                     both = (*first.ranges, (45, 45), *last.ranges)
                     first = CharacterClass(both, (*first.properties, *last.properties))
                 elif high < low:
-                    raise RegexSyntaxError("a range runs backwards")
+                    raise RegexSyntaxError(message("a range in square brackets runs backwards"))
                 else:
                     first = CharacterClass(((low, high),))
             ranges += first.ranges
@@ -193,97 +253,74 @@ class _Parser:
 
     def class_member(self) -> CharacterClass:
         if self.at >= len(self.source):
-            raise RegexSyntaxError("a [ is not closed")
+            raise RegexSyntaxError(message("a square bracket is not closed"))
         self.at += 1
         mark = self.source[self.at - 1]
-        if mark != "\\":
-            return _literal(ord(mark))
-        if self.at >= len(self.source):
-            raise RegexSyntaxError("it ends with a backslash")
-        if self.take("b"):
-            return _literal(8)
-        if self.unicode and self.take("-"):
-            return _literal(45)
-        return self.escape(in_class=True)
+        return self.escape(in_class=True) if mark == "\\" else _literal(ord(mark))
 
     def escape(self, *, in_class: bool) -> CharacterClass:
         """The characters that an escape after a backslash means."""
-        mark = self.source[self.at]
-        self.at += 1
-        if mark.lower() in _SETS:
-            ranges = _SETS[mark.lower()]
-            return CharacterClass(ranges if mark.islower() else complement(ranges))
-        if mark in _CONTROLS:
-            return _literal(_CONTROLS[mark])
-        if mark in "pP" and self.unicode:
-            return self.unicode_property(mark == "P")
-        if mark in "xu":
-            return self.code_escape(mark)
-        if (
-            mark == "c"
-            and self.source[self.at : self.at + 1].isascii()
-            and self.source[self.at : self.at + 1].isalpha()
-        ):
-            self.at += 1
-            return _literal(ord(self.source[self.at - 1]) % 32)
-        if mark == "k" and not in_class and (self.unicode or self.has_named_groups):
-            raise RegexSyntaxError("it refers back to a group, which cannot be matched in bounded time")
-        if mark.isdigit() and mark.isascii():
-            return self.digit_escape(in_class)
-        if mark == "c" and not self.unicode:
+        found = self.match(_ESCAPE)
+        if found is None:
+            raise RegexSyntaxError(message("it ends with a backslash"))
+        text = found[0]
+        match found.lastgroup:
+            case "set":
+                ranges = _SETS[text.lower()]
+                return CharacterClass(ranges if text.islower() else complement(ranges))
+            case "control":
+                return _literal(_CONTROLS[text])
+            case "letter":
+                return _literal(ord(text[1]) % 32)
+            case "code":
+                return _literal(int(text[1:], 16))
+            case "digits":
+                return self.digit_escape(text, in_class)
+        if text == "k" and not in_class and (self.unicode or self.has_named_groups):
+            raise RegexSyntaxError(_REFERS_BACK)
+        if text == "b":  # only in a class: elsewhere it is a boundary
+            return _literal(8)
+        if self.unicode:
+            return self.unicode_escape(text, in_class)
+        if text == "c":
             self.at -= 1
             return _literal(92)
-        if self.unicode and mark not in _SYNTAX:
-            raise RegexSyntaxError(f"\\{mark} means nothing")
+        return _literal(ord(text))
+
+    def unicode_escape(self, mark: str, in_class: bool) -> CharacterClass:
+        """What an escape means with the `u` flag alone."""
+        if mark in "pP":
+            found = self.match(_PROPERTY)
+            name = find_property(found[1], found[2]) if found else None
+            if name is None:
+                raise RegexSyntaxError(message("the property after \\{mark} is not known here", mark=mark))
+            return CharacterClass(properties=((name, mark == "P"),))
+        code_point = self.match(_CODE_POINT) if mark == "u" else None
+        if code_point and int(code_point[1], 16) <= LAST_CODE_POINT:
+            return _literal(int(code_point[1], 16))
+        if mark not in _SYNTAX and not (in_class and mark == "-"):
+            raise RegexSyntaxError(message("\\{mark} means nothing here", mark=mark))
         return _literal(ord(mark))
 
-    def unicode_property(self, negated: bool) -> CharacterClass:
-        found = self.match(_PROPERTY)
-        name = find_property(found[1], found[2]) if found else None
-        if name is None:
-            raise RegexSyntaxError(
-                f"the property {found[0] if found else 'after a backslash and p'!r} is not known here"
-            )
-        return CharacterClass(properties=((name, negated),))
-
-    def code_escape(self, mark: str) -> CharacterClass:
-        if mark == "u" and self.unicode and self.take("{"):
-            found = self.match(_HEX)
-            if not found or not self.take("}") or int(found[0], 16) > LAST_CODE_POINT:
-                raise RegexSyntaxError("a code point makes no sense")
-            return _literal(int(found[0], 16))
-        length = 2 if mark == "x" else 4
-        digits = self.source[self.at : self.at + length]
-        if len(digits) == length and _HEX.fullmatch(digits):
-            self.at += length
-            return _literal(int(digits, 16))
+    def digit_escape(self, digits: str, in_class: bool) -> CharacterClass:
+        """A character by its octal code; a number that refers to a group is refused."""
+        if not in_class and digits[0] != "0" and (self.unicode or _parse_number(digits) <= self.group_count):
+            raise RegexSyntaxError(_REFERS_BACK)
         if self.unicode:
-            raise RegexSyntaxError(f"\\{mark} has no code")
-        return _literal(ord(mark))
+            if digits != "0":
+                raise RegexSyntaxError(message("\\{mark} means nothing here", mark=digits))
+            return _literal(0)
+        octal = _OCTAL.match(digits)
+        self.at -= len(digits) - (octal.end() if octal else 1)
+        return _literal(int(octal[0], 8) if octal else ord(digits[0]))
 
-    def digit_escape(self, in_class: bool) -> CharacterClass:
-        start = self.at - 1
-        number = re.compile("[0-9]+").match(self.source, start)
-        if (
-            number
-            and not in_class
-            and number[0][0] != "0"
-            and (self.unicode or _parse_number(number[0]) <= self.group_count)
-        ):
-            raise RegexSyntaxError("it refers back to a group, which cannot be matched in bounded time")
-        if self.unicode:
-            if number and number[0] == "0":
-                return _literal(0)
-            raise RegexSyntaxError("an octal code makes no sense here")
-        octal = _OCTAL.match(self.source, start)
-        if octal:
-            self.at = octal.end()
-            return _literal(int(octal[0], 8))
-        return _literal(ord(self.source[start]))
+
+_NOTHING_TO_REPEAT = message("a quantifier has nothing before it that can be repeated")
+_REFERS_BACK = message("it refers back to a group, which cannot be matched in bounded time")
 
 
 def _parse_number(digits: str) -> int:
-    return int(digits[:9]) if len(digits) < 10 else 10**9
+    return int(digits) if len(digits) < 10 else 10**9
 
 
 def _literal(code: int) -> CharacterClass:

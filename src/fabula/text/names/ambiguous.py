@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
-from fabula.text.word_list import make_word_set
+from fabula.text.word_list import load_word_lists
 
+_LISTS = load_word_lists("ambiguous_names")
 _SENTENCE_ENDS = frozenset(".!?…:;\n—")
 _OPENING_MARKS = "“‘\"'([{*_ \u00a0\u3000"
 _OBJECT = re.compile(
@@ -19,14 +20,8 @@ _OBJECT = re.compile(
     r"|not|be)\b|the (?-i:(?![A-Z])))",
     re.IGNORECASE,
 )
-_VERBS = make_word_set(
-    "bill can carry chase chuck don drew grace grant hope jack josh lance mark may nick pat peg pierce rip rob rose "
-    "rush skip stew sue trip tuck wade ward watch will"
-)
-_TIMES = make_word_set(
-    "january february march april may june july august september october november december spring summer autumn "
-    "winter monday tuesday wednesday thursday friday saturday sunday easter dawn"
-)
+_VERBS = _LISTS["verbs"]
+_TIMES = _LISTS["times"]
 _BEFORE_TIME = re.compile(
     r"(?:\b(?:in|since|until|till|during|last|next|early|late|mid|every|(?:end|middle|beginning|month|first|day|days|"
     r"morning|night|\d(?:st|nd|rd|th)?) of|\d(?:st|nd|rd|th)?)[ -])\Z",
@@ -35,17 +30,14 @@ _BEFORE_TIME = re.compile(
 _AFTER_TIME = re.compile(r",? (?:the )?\d")
 
 # Chinese adverbs of degree, measure words, and what turns a word into an adverb.
-_DEGREE_ADVERBS = make_word_set(
-    "很 太 最 更 挺 极 颇 较 越 愈 不 没 未 非常 十分 极其 极为 特别 相当 比较 格外 如此 这么 那么 多么 越来越 "
-    "有点 有些 更加 过于 异常 无比 万分 分外 不够 足够"
-)
+_DEGREE_ADVERBS = _LISTS["degree_adverbs"]
 _MEASURE_WORD = re.compile(
     "[一二两三四五六七八九十百千几数半这那每某各整][座块片条朵阵场股滴颗串缕层团堆张把杯坛瓶首件种份声道]\\Z"
 )
-_ADVERB_ENDINGS = make_word_set("地 着 极了")
-_QUANTIFIERS = make_word_set("整个 各个 各 每 任何 所有 一切 全部 某种 这种 那种 一种")
+_ADVERB_ENDINGS = _LISTS["adverb_endings"]
+_QUANTIFIERS = _LISTS["quantifiers"]
 _FUNCTION_TAGS = ("c", "d", "p", "r", "u")  # conjunctions, adverbs, prepositions, pronouns, particles
-_NAMING_VERBS = make_word_set("叫 名叫 名为 唤 喊 唤作 叫作 叫做 姓")
+_NAMING_VERBS = _LISTS["naming_verbs"]
 _AFTER_PERSON = ("说", "道", "问", "笑", "喊", "答", "先生", "小姐", "姑娘", "老师")
 
 

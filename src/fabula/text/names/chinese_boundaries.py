@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Set
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from fabula.text.names.ambiguous import is_chinese_word_between
 from fabula.text.names.surnames import DOUBLE_SURNAMES, UNAMBIGUOUS_SURNAMES
-from fabula.text.word_list import make_word_set
+from fabula.text.segmenter import find_tag, load_segmenter, make_segmenter
+from fabula.text.word_list import load_word_lists
 
 if TYPE_CHECKING:
     from rjieba import Jieba
@@ -34,8 +34,8 @@ CONTEXT_CHARACTERS = 24  # on each side of a match that the segmenter is given
 LONG_NAME = 3  # characters
 _FREQUENCY = 1000
 _PLACE_ENDINGS = frozenset("庙祠桥路街村镇县市寺亭塔墓林洞店")
-_INSTITUTIONS = make_word_set("中学 小学 大学 学院 医院 图书馆 机场 书院 纪念馆 广场 公园")
-_TITLES = make_word_set("太后 皇帝 皇后 先生 女士 小姐 夫人 太太 公主 王子 大人 将军 丞相 老师 姑娘")
+_LISTS = load_word_lists("chinese_names")
+_INSTITUTIONS, _TITLES = _LISTS["institutions"], _LISTS["forms_of_address"]
 _NAME_JOINTS = frozenset("—–-－·・•‧")  # between the parts of one foreign name
 _TRANSCRIPTION = frozenset("斯尔姆特克德普弗蒂茨恩顿莱")  # frequent in foreign names
 
@@ -63,7 +63,7 @@ class ChineseBoundaries:
             if name not in self.known_names:
                 with self._lock:
                     if self._segmenter is None:
-                        self._segmenter = _make_segmenter()
+                        self._segmenter = make_segmenter()
                     self._segmenter.add_word(name, _FREQUENCY, "nr")
                     self.known_names.add(name)
 
@@ -121,25 +121,25 @@ def _is_foreign(name: str) -> bool:
 
 def _is_swallowed(word: SegmentedWord, name: str, start: int, end: int) -> bool:
     """Is a word of the dictionary this name with one more character in front?"""
-    if word.start != start - 1 or word.start + len(word.word) != end or _find_tag(name)[:2] not in ("nr", ""):
+    if word.start != start - 1 or word.start + len(word.word) != end or find_tag(name)[:2] not in ("nr", ""):
         return False
     if _is_full_name(name):
-        return _find_tag(word.word).startswith("nr") or not _is_proper_noun(word.word)
-    return _find_tag(word.word[0]).startswith(("c", "p", "v", "zg"))
+        return find_tag(word.word).startswith("nr") or not _is_proper_noun(word.word)
+    return find_tag(word.word[0]).startswith(("c", "p", "v", "zg"))
 
 
 def _begins_longer_word(name: str, word: str, rest: str) -> bool:
     """Is this a longer ordinary word, and not two words in one (明治维新, 雷锋精神)?"""
     if rest in ("", "的") or _is_full_name(name) or _is_proper_noun(word):
         return False
-    tag = _find_tag(word)
+    tag = find_tag(word)
     if tag in ("i", "l"):  # 愚公移山 speaks of 愚公
-        return not _find_tag(name).startswith("n")
-    return tag != "" and not (len(rest) > 1 and _dictionary().has_word(rest))
+        return not find_tag(name).startswith("n")
+    return tag != "" and not (len(rest) > 1 and load_segmenter().has_word(rest))
 
 
 def _is_word(name: str, word: SegmentedWord, rest: str) -> bool:
-    return _dictionary().has_word(name) and is_chinese_word_between(_find_tag(name), word.before, rest or word.after)
+    return load_segmenter().has_word(name) and is_chinese_word_between(find_tag(name), word.before, rest or word.after)
 
 
 def _follows_own_name(text: str, start: int, owner_names: Set[str]) -> bool:
@@ -161,26 +161,7 @@ def _continues(rest: str, after: str) -> bool:
 
 
 def _is_proper_noun(word: str) -> bool:
-    return _find_tag(word).startswith(("nr", "ns", "nt", "nz"))
-
-
-@lru_cache(maxsize=8192)
-def _find_tag(word: str) -> str:
-    """The part-of-speech tag of a word in the dictionary; "" for an unknown word."""
-    tagged = _dictionary().tag(word, False)
-    return tagged[0][1] if len(tagged) == 1 else ""
-
-
-@lru_cache(maxsize=1)
-def _dictionary() -> Jieba:
-    """A segmenter without the names of the story."""
-    return _make_segmenter()
-
-
-def _make_segmenter() -> Jieba:
-    from rjieba import Jieba  # it takes memory and time, and English stories never need it
-
-    return Jieba()
+    return find_tag(word).startswith(("nr", "ns", "nt", "nz"))
 
 
 def _is_han(text: str, at: int) -> bool:

@@ -12,7 +12,7 @@ of the previous one, beside a small automaton for the new names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
 from typing import TypeVar
@@ -31,7 +31,14 @@ from fabula.text.names.spellings import (
     make_spellings,
 )
 from fabula.text.names.surnames import surname_of
-from fabula.text.word_boundaries import Script, can_begin_word, can_end_word, is_half_of_double_name, script_of
+from fabula.text.word_boundaries import (
+    Script,
+    can_begin_word,
+    can_end_word,
+    find_occurrences,
+    is_half_of_double_name,
+    script_of,
+)
 
 _BY_START = itemgetter(1)
 _BY_END = itemgetter(2, 1)
@@ -90,7 +97,7 @@ class NameMatcher:
     def __init__(self, names: Mapping[str, Iterable[str]], *, rules: Mapping[str, NameRules] | None = None) -> None:
         """`names` are all names of each owner; an owner without rules gets the default ones."""
         self._rules = dict(rules or {})
-        self._names = {owner: tuple(surfaces) for owner, surfaces in names.items()}
+        self._names = {owner: _strip_names(surfaces) for owner, surfaces in names.items()}
         self._patterns: dict[str, _Pattern] = {}
         self._owners: dict[str, tuple[str, ...]] = {}  # by name
         self._spellings: dict[str, tuple[str, ...]] = {}  # the names that have each spelling
@@ -108,7 +115,7 @@ class NameMatcher:
         self, names: Mapping[str, Iterable[str] | None], rules: Mapping[str, NameRules | None] | None = None
     ) -> NameMatcher:
         """A matcher in which the names and rules of some owners are replaced, added or (None) removed."""
-        new_names = {owner: None if surfaces is None else tuple(surfaces) for owner, surfaces in names.items()}
+        new_names = {owner: None if surfaces is None else _strip_names(surfaces) for owner, surfaces in names.items()}
         new_names = {owner: surfaces for owner, surfaces in new_names.items() if self._names.get(owner) != surfaces}
         new_rules = {owner: rule for owner, rule in (rules or {}).items() if self._rules.get(owner) != rule}
         changed = dict.fromkeys((*new_names, *new_rules))
@@ -134,7 +141,8 @@ class NameMatcher:
         new._boundaries = self._boundaries if can_share else ChineseBoundaries()
         present = [owner for owner in changed if owner in names]
         new._add(present)
-        fresh = {*self._small.keys, *(spelling for owner in present for spelling in new._spellings_of(owner))}
+        fresh = set(self._small.keys)
+        fresh.update(spelling for owner in present for name in names[owner] for spelling in make_spellings(name, ()))
         new._large = self._large
         new._small = _Automaton(sorted(key for key in fresh if key in new._spellings and key not in new._large.numbers))
         same_folded = new._folded.keys() == self._folded.keys()
@@ -143,13 +151,11 @@ class NameMatcher:
 
     def _add(self, owners: Sequence[str]) -> None:
         """Record the names of these owners and their spellings."""
-        fresh = {name.strip() for owner in owners for name in self._names[owner]}
-        common = find_common_words({name.lower() for name in fresh if name[:1].isupper()})
+        fresh = {name for owner in owners for name in self._names[owner]}
+        common = find_common_words({name.lower() for name in fresh if name[0].isupper()})
         for owner in owners:
             rules = self._rules.get(owner, _DEFAULT_RULES)
-            for name in map(str.strip, self._names[owner]):
-                if not name:
-                    continue
+            for name in self._names[owner]:
                 _append(self._owners, name, owner)
                 is_smart = rules.case is CaseMatching.SMART
                 for spelling in make_spellings(name, common) if is_smart else make_exact_spellings(name):
@@ -157,31 +163,14 @@ class NameMatcher:
                 if rules.case is CaseMatching.ANY:
                     _append(self._folded, fold_case(level_punctuation(name)), name)
 
-    def _remove(self, owner: str, surfaces: Iterable[str]) -> set[str]:
+    def _remove(self, owner: str, names: Iterable[str]) -> set[str]:
         """Remove the names of an owner; returns those that no other owner has."""
-        removed = set()
-        for name in map(str.strip, surfaces):
-            others = tuple(other for other in self._owners.get(name, ()) if other != owner)
-            if others:
-                self._owners[name] = others
-            elif self._owners.pop(name, None) is not None:
-                self._remove_spellings(name)
-                removed.add(name)
+        removed = {name for name in names if name in self._owners and _discard(self._owners, name, owner)}
+        for name in removed:
+            for spelling in make_spellings(name, ()):
+                _discard(self._spellings, spelling, name)
+            _discard(self._folded, fold_case(level_punctuation(name)), name)
         return removed
-
-    def _remove_spellings(self, name: str) -> None:
-        spellings = [(self._spellings, spelling) for spelling in make_spellings(name, ())]
-        for table, key in [*spellings, (self._folded, fold_case(level_punctuation(name)))]:
-            others = tuple(other for other in table.get(key, ()) if other != name)
-            if others:
-                table[key] = others
-            else:
-                table.pop(key, None)
-
-    def _spellings_of(self, owner: str) -> Iterator[str]:
-        for name in map(str.strip, self._names[owner]):
-            if name:
-                yield from make_spellings(name, ())
 
     def find(self, text: str) -> Sequence[NameMatch]:
         """Every match in order; a name with several owners is a match for each of them."""
@@ -200,8 +189,8 @@ class NameMatcher:
                 continue
             pattern = patterns.get(key) or self._make_pattern(key)
             if pattern.first is Script.HAN:
-                if not has_added:
-                    self._add_to_segmenter(occurrences)
+                if not has_added:  # every Chinese name that occurs here
+                    self._boundaries.add_names(sorted({k for k, _, _ in occurrences if script_of(k[0]) is Script.HAN}))
                     has_added = True
             elif not (text[start - 1 : start] in _SEPARATORS and text[end : end + 1] in _SEPARATORS) and not (
                 can_end_word(text, end, pattern.last, plural=not key.islower())
@@ -235,10 +224,6 @@ class NameMatcher:
         found.sort(key=_BY_START)
         return found
 
-    def _add_to_segmenter(self, occurrences: list[tuple[str, int, int]]) -> None:
-        """Add every Chinese name that occurs in the text to the segmenter."""
-        self._boundaries.add_names(sorted({key for key, _, _ in occurrences if script_of(key[0]) is Script.HAN}))
-
     def _make_pattern(self, key: str) -> _Pattern:
         """The owners of a spelling, found when it first occurs."""
         owners: dict[str, NameRules] = {}
@@ -271,23 +256,15 @@ class NameMatcher:
         """A match for each owner who can be meant here: none where the text is part of other words."""
         matches = []
         for owner, rules in pattern.owners:
-            if pattern.first is Script.HAN and not self._boundaries.is_name_at(
-                text,
-                start,
-                end,
-                is_person=rules.is_person,
-                owner_names=self._other_names(owner, text[start:end]),
-            ):
-                continue
+            if pattern.first is Script.HAN:
+                others = set(self._names[owner]) - {text[start:end]}
+                others |= {surname for other in others if (surname := surname_of(other))}
+                if not self._boundaries.is_name_at(text, start, end, is_person=rules.is_person, owner_names=others):
+                    continue
             if rules.excluded_phrases and _is_in_phrase(text, start, end, rules.excluded_phrases):
                 continue
             matches.append(NameMatch(owner, text[start:end], start, end))
         return matches
-
-    def _other_names(self, owner: str, name: str) -> Set[str]:
-        """The other names of a Chinese owner, and the surnames in them."""
-        others = {other for other in map(str.strip, self._names[owner]) if other and other != name}
-        return others | {surname for other in others if (surname := surname_of(other))}
 
 
 class _Automaton:
@@ -326,15 +303,26 @@ def _append(table: dict[str, tuple[str, ...]], key: str, value: str) -> None:
         table[key] = (*values, value)
 
 
+def _discard(table: dict[str, tuple[str, ...]], key: str, value: str) -> bool:
+    """Remove a value of a key, and the key with its last value; returns whether that was the last."""
+    others = tuple(other for other in table.get(key, ()) if other != value)
+    if others:
+        table[key] = others
+    else:
+        table.pop(key, None)
+    return not others
+
+
+def _strip_names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(stripped for name in names if (stripped := name.strip()))
+
+
 def _is_in_phrase(text: str, start: int, end: int, phrases: tuple[str, ...]) -> bool:
     """Does the match stand inside one of these phrases?"""
     for phrase in phrases:
         folded = fold_case(level_punctuation(phrase))
         first = max(start - len(folded), 0)
         around = fold_case(level_punctuation(text[first : end + len(folded)]))
-        at = around.find(folded)
-        while at >= 0:
-            if first + at <= start and end <= first + at + len(folded):
-                return True
-            at = around.find(folded, at + 1)
+        if any(first + at <= start and end <= first + to for at, to in find_occurrences(around, folded)):
+            return True
     return False

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
-
-if TYPE_CHECKING:
-    from rjieba import Jieba
+from fabula.text.segmenter import load_segmenter
 
 Span = tuple[int, int]
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*(?: [A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*)*")
@@ -59,7 +55,7 @@ def _find_english(text: str, known_text: str) -> Iterator[Span]:
 
 def _find_chinese(text: str) -> Iterator[Span]:
     at, start, name = 0, 0, ""
-    for word, tag in [*_segmenter().tag(text), ("", "")]:
+    for word, tag in [*load_segmenter().tag(text), ("", "")]:
         if tag.startswith("nr") and len(name) + len(word) <= 4:
             start = start if name else at
             name += word
@@ -69,10 +65,3 @@ def _find_chinese(text: str) -> Iterator[Span]:
             name = word if tag.startswith("nr") else ""
             start = at
         at += len(word)
-
-
-@lru_cache(maxsize=1)
-def _segmenter() -> Jieba:
-    from rjieba import Jieba
-
-    return Jieba()

@@ -13,6 +13,7 @@ from math import ceil
 from typing import Protocol
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Message, join_alternatives, message
 from fabula.text.bounded_cache import BoundedTextCache
 
 CACHED_CHARACTERS = 8_000_000  # of text in one generation of cached counts
@@ -32,6 +33,15 @@ class Tokenizer(Protocol):
 
 class TokenizerError(Exception):
     """A tokenizer raised, or returned something that is not a count."""
+
+    def __init__(self, problem: Message) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def _failure(name: str, error: Exception) -> TokenizerError:
+    kind = type(error).__name__
+    return TokenizerError(message("the tokenizer {name} failed ({kind})", name=name, kind=kind))
 
 
 class Encoding:
@@ -62,7 +72,7 @@ class Encoding:
         try:
             return len(self._encode(text))
         except Exception as error:
-            raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
+            raise _failure(self.name, error) from error
 
     def clear_cache(self) -> None:
         """Free the memory of all cached counts."""
@@ -86,9 +96,9 @@ class GuardedTokenizer:
         try:
             count = self._base.count(text)
         except Exception as error:
-            raise TokenizerError(f"the tokenizer {self.name} failed ({type(error).__name__})") from error
+            raise _failure(self.name, error) from error
         if not isinstance(count, int) or count < 0:
-            raise TokenizerError(f"the tokenizer {self.name} gave no count")
+            raise TokenizerError(message("the tokenizer {name} gave no count", name=self.name))
         return count
 
 
@@ -125,22 +135,8 @@ class ByteTokenizer:
 
 
 ENCODINGS = (
-    "o200k_base",
-    "cl100k_base",
-    "llama2",
-    "llama3",
-    "qwen2",
-    "qwen3",
-    "deepseek_v3",
-    "glm4",
-    "kimi_k2",
-    "mistral_v1",
-    "mistral_v2",
-    "mistral_v3",
-    "gemma2",
-    "gemma3",
-    "phi4",
-    "olmo2",
+    *("o200k_base", "cl100k_base", "llama2", "llama3", "qwen2", "qwen3", "deepseek_v3", "glm4", "kimi_k2"),
+    *("mistral_v1", "mistral_v2", "mistral_v3", "gemma2", "gemma3", "phi4", "olmo2"),
 )
 
 
@@ -150,6 +146,8 @@ def load_encoding(name: str) -> Encoding:
     if name not in ENCODINGS:
         near = get_close_matches(name, ENCODINGS, n=3, cutoff=0.4) or ENCODINGS
         raise FabulaError(
-            Code.MODEL_UNKNOWN, f"No encoding called {name!r} is known here. Try {', '.join(near)}.", nearest=near
+            Code.MODEL_UNKNOWN,
+            message("Fabula knows no encoding called {name!r}. Try {names}.", name=name, names=join_alternatives(near)),
+            nearest=near,
         )
     return Encoding(name)
