@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, render, say
+from fabula.core.messages import plural
+
+commands = CommandGroup()
 
 
+@commands.command()
 def rename(
     project: PROJECT,
-    old: Annotated[str, typer.Argument(help="A name as it is now.")],
-    new: Annotated[str, typer.Argument(help="What it shall be.")],
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this, only look.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="In conversations too.")] = False,
+    old: Annotated[str, Argument(help="A name as it is now.")],
+    new: Annotated[str, Argument(help="What it shall be.")],
+    apply: Annotated[bool, Option("--apply", help="Rename; without this, the places are only shown.")] = False,
+    history: Annotated[bool, Option("--history", help="In conversations too.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -31,17 +37,23 @@ def rename(
     if as_json:
         print_json(describe_rename(places, rename_id))
         return
-    for place in places:
-        print(f"{place.area:<12} {place.label}: {place.before}[{place.words} → {place.replacement}]{place.after}")
+    for one in places:
+        change = f"{one.before}[{one.words} → {one.replacement}]{one.after}"
+        print_line(f"{one.area:<12} {render(one.label)}: {change}")
+    count = plural(len(places), "{count} place", "{count} places")
     if rename_id:
-        print(f"{len(places)} places are renamed. Undo: fabula codex undo-rename {project} {rename_id}")
+        undo = f"fabula codex undo-rename {project} {rename_id}"
+        say("Renamed in {places}. Undo: {command}", places=count, command=undo)
+    elif places:
+        say("Found in {places}. Add --apply to rename.", places=count)
     else:
-        print(f"{len(places)} places. {'Add --apply to rename them.' if places else 'Nothing to rename.'}")
+        say("{name} was found nowhere. There is nothing to rename.", name=old)
 
 
+@commands.command("undo-rename")
 def undo_rename(
     project: PROJECT,
-    rename_id: Annotated[str, typer.Argument(metavar="[ID]", help="Which rename; the latest if left out.")] = "",
+    rename_id: Annotated[str, Argument(metavar="[ID]", help="Which rename; the latest if left out.")] = "",
     store: STORE = None,
 ) -> None:
     """Undo a rename, if nothing it touched has changed since.
@@ -50,4 +62,5 @@ def undo_rename(
     """
     with open_project(project, store) as opened:
         undone = opened.codex.undo_rename(rename_id or None)
-    print(f"{undone.new} is {undone.old} again in {undone.count} places.")
+    places = plural(undone.count, "{count} place", "{count} places")
+    say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)
