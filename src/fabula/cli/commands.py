@@ -111,7 +111,7 @@ def _translate_paragraph(text: str, width: int) -> str:
         if cell_len(lines[-1] + part) > width:
             lines.append("")
         lines[-1] += part
-    return "\n".join(("\b", *lines))  # \b: click leaves the lines of this paragraph alone
+    return "\n".join(("\b", *map(str.rstrip, lines)))  # \b: click leaves the lines of this paragraph alone
 
 
 class _Context(Context):
