@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "fabula"
 TRANSLATED = [language for language in list_languages() if language != ENGLISH]
 COMMAND_LINE = SOURCE / "cli"
 # Which argument of a call is the template that translations go by. `say` and `warn` take a message as well.
-MAKERS = {"message": 0, "plural": 2, "translate": 0, "say": 0, "warn": 0}
+MAKERS = {"message": 0, "plural": 2, "translate": 0, "say": 0, "warn": 0, "invalid_request": 0}
 
 
 def find_templates() -> dict[str, str]:

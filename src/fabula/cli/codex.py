@@ -1,4 +1,4 @@
-"""`fabula codex`: entries, how they stand to each other, what becomes of them, who knows it, and pins."""
+"""`fabula codex`: entries, their relations and progressions, who knows them, pins and renames (man-4)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from fabula.cli import rename
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import print_json, print_line, report, say, translate
+from fabula.cli.output import print_json, print_line, print_list, render, report, say, translate
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
 
@@ -29,7 +28,6 @@ KNOWN_TO = Annotated[list[str] | None, Option("--known-to", help="Who may know i
 UNDO = Annotated[bool, Option("--undo", help="Take it back.")]
 
 commands = CommandGroup("codex", help="Who and what there is in the story.")
-commands.add_typer(rename.commands)
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,7 @@ class EntryFields:
     notes: Annotated[str | None, Option("--notes", help="Private: never sent.")] = None
     known_to: KNOWN_TO = None
     since: SINCE = None
-    exceptions: Annotated[
-        list[str] | None, Option("--except", help="A phrase in which the name means something else.")
-    ] = None
+    exceptions: Annotated[list[str] | None, Option("--except", help="A phrase that means something else.")] = None
     case: Annotated[str | None, Option("--case", help="How its names are found: smart, exact or any case.")] = None
 
     def values(self) -> dict[str, Any]:
@@ -72,15 +68,12 @@ def list_entries(
     """
     from fabula.workspace.schemas.codex import describe_entry
 
+    def row(entry: Entry) -> str:
+        return f"{entry.id:<24} {entry.type:<10} {entry.level.value:<14} {', '.join(entry.names[:6])}"
+
     with open_project(project, store) as opened:
         found = opened.codex.list_entries(kind=kind, level=level)
-    if as_json:
-        print_json([describe_entry(entry) for entry in found])
-        return
-    if not found:
-        say("No entries. Add one: fabula codex add PROJECT NAME")
-    for entry in found:
-        print_line(f"{entry.id:<24} {entry.type:<10} {entry.level.value:<14} {', '.join(entry.names[:6])}")
+    print_list(found, describe_entry, row, message("No entries. Add one: fabula codex add PROJECT NAME"), as_json)
 
 
 @commands.command()
@@ -238,6 +231,57 @@ def pin(
         say("{name} is kept out of {where}.", name=found.name, where=where)
     else:
         say("{name} is pinned to {where}.", name=found.name, where=where)
+
+
+@commands.command()
+def rename(
+    project: PROJECT,
+    old: Annotated[str, Argument(help="A name as it is now.")],
+    new: Annotated[str, Argument(help="What it shall be.")],
+    apply: Annotated[bool, Option("--apply", help="Rename; without this, the places are only shown.")] = False,
+    history: Annotated[bool, Option("--history", help="In conversations too.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first.
+
+    Example: fabula codex rename "The Lantern Coast" Mara Maren --apply
+    """
+    from fabula.workspace.schemas.codex import describe_rename
+
+    with open_project(project, store) as opened:
+        places = opened.codex.preview_rename(old, new, history=history)
+        rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
+    if as_json:
+        print_json(describe_rename(places, rename_id))
+        return
+    for one in places:
+        change = f"{one.before}[{one.words} → {one.replacement}]{one.after}"
+        print_line(f"{one.area:<12} {render(one.label)}: {change}")
+    count = plural(len(places), "{count} place", "{count} places")
+    if rename_id:
+        undo = f"fabula codex undo-rename {project} {rename_id}"
+        say("Renamed in {places}. Undo: {command}", places=count, command=undo)
+    elif places:
+        say("Found in {places}. Add --apply to rename.", places=count)
+    else:
+        say("{name} was found nowhere. There is nothing to rename.", name=old)
+
+
+@commands.command("undo-rename")
+def undo_rename(
+    project: PROJECT,
+    rename_id: Annotated[str, Argument(metavar="[ID]", help="Which rename; the latest if left out.")] = "",
+    store: STORE = None,
+) -> None:
+    """Undo a rename, if nothing it touched has changed since.
+
+    Example: fabula codex undo-rename "The Lantern Coast"
+    """
+    with open_project(project, store) as opened:
+        undone = opened.codex.undo_rename(rename_id or None)
+    places = plural(undone.count, "{count} place", "{count} places")
+    say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)
 
 
 def _print_entry(entry: Entry, names: Mapping[str, str], titles: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -11,8 +11,11 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import print_json, print_line, render, report, say
+from fabula.cli.output import print_json, print_line, print_list, render, report, say
 from fabula.core.messages import message, plural
+
+if TYPE_CHECKING:
+    from fabula.workspace.constraints import CheckedConstraint
 
 CONSTRAINT = Annotated[str, Argument(help="A constraint, by its id.")]
 KIND = Annotated[str | None, Option("--kind", help="narrative, character, world, style or plot.")]
@@ -49,17 +52,14 @@ def list_constraints(
     """
     from fabula.workspace.schemas.constraints import describe_checked
 
+    def row(one: CheckedConstraint) -> str:
+        rule, sign = one.constraint, "✓" if one.check is not None else " "
+        return f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
+
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
-    if as_json:
-        print_json([describe_checked(one) for one in found])
-        return
-    if not found:
-        say("No constraints. Add one: fabula constraint add PROJECT TEXT")
-    for one in found:
-        rule, sign = one.constraint, "✓" if one.check is not None else " "
-        row = f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
-        print_line(row)
+    empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
+    print_list(found, describe_checked, row, empty, as_json)
 
 
 @commands.command(cls=ConstraintCommand)

@@ -143,7 +143,7 @@ def export(
     book: BOOK,
     path: Annotated[Path, Argument(help="The file to write; of a card .json, .png or .charx.")],
     into: Annotated[
-        Path | None, Option("--into", help="The picture or archive that a card is put into; it is not changed.")
+        Path | None, Option("--into", help="The picture or archive to put a card into; it stays as it is.")
     ] = None,
     world_info: Annotated[bool, Option("--as-world-info", help="As SillyTavern's world info.")] = False,
     overwrite: OVERWRITE = False,
@@ -237,9 +237,7 @@ def when(
     entry: ENTRY,
     since: Annotated[str | None, Option("--since", help="From this chapter on; `start` for always.")] = None,
     until: Annotated[str | None, Option("--until", help="Up to this chapter; `end` for ever.")] = None,
-    known_to: Annotated[
-        list[str] | None, Option("--known-to", help="Who knows it: ids, reader, `nobody`, `everybody`.")
-    ] = None,
+    known_to: Annotated[list[str] | None, Option("--known-to", help="Ids, reader, `nobody`, `everybody`.")] = None,
     store: STORE = None,
 ) -> None:
     """Say in which chapters an entry holds, and who may know it.

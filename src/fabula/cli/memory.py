@@ -10,9 +10,8 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace, read_text
 from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import print_json, print_line, render, report, say, shorten, translate
+from fabula.cli.output import invalid_request, print_json, print_line, render, report, say, shorten, translate
 from fabula.cli.request_options import RequestCommand, make_request
-from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Message, message, plural
 
 if TYPE_CHECKING:
@@ -288,21 +287,14 @@ def _edit(text: str) -> str:
         try:
             done = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as error:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message(
-                    "The editor {editor!r} could not be started. Set EDITOR, or use --set. Nothing was changed.",
-                    editor=editor,
-                ),
+            raise invalid_request(
+                "The editor {editor!r} could not be started. Set EDITOR, or use --set. Nothing was changed.",
+                editor=editor,
             ) from error
         if done.returncode:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message(
-                    "The editor {editor!r} ended with {exit_code}. Nothing was changed.",
-                    editor=editor,
-                    exit_code=done.returncode,
-                ),
+            code = done.returncode
+            raise invalid_request(
+                "The editor {editor!r} ended with {code}. Nothing was changed.", editor=editor, code=code
             )
         return read_text(str(file))
 

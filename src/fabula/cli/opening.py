@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.cli.output import use_project_language
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.output import invalid_request, use_project_language
+from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ def read_bytes(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message("{name} could not be read ({reason}).", name=name, reason=error.strerror),
-        ) from error
+        raise invalid_request("{name} could not be read ({reason}).", name=name, reason=error.strerror) from error
 
 
 def read_text(name: str) -> str:
@@ -70,7 +67,4 @@ def read_text(name: str) -> str:
     try:
         return normalise(read_bytes(name).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message("{name} is not text in UTF-8. Save it as such and try again.", name=name),
-        ) from error
+        raise invalid_request("{name} is not text in UTF-8. Save it as such and try again.", name=name) from error

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, say
+from fabula.cli.output import print_list, say
+from fabula.core.messages import message
+
+if TYPE_CHECKING:
+    from fabula.workspace.outline import Beat
 
 BEAT = Annotated[str, Argument(help="A beat, by its id or the beginning of it.")]
 
@@ -29,15 +33,13 @@ def list_beats(
     """
     from fabula.workspace.schemas.outline import describe_beat
 
+    def row(beat: Beat) -> str:
+        return f"{'x' if beat.is_done else ' '} {beat.id[:8]}  {beat.document_id:<24} {beat.text}"
+
     with open_project(project, store) as opened:
         found = opened.outline.list_beats(document)
-    if as_json:
-        print_json([describe_beat(beat) for beat in found])
-        return
-    if not found:
-        say("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
-    for beat in found:
-        print_line(f"{'x' if beat.is_done else ' '} {beat.id[:8]}  {beat.document_id:<24} {beat.text}")
+    empty = message("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
+    print_list(found, describe_beat, row, empty, as_json)
 
 
 @commands.command()

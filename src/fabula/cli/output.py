@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, Message, join_names, list_languages, message, show
+from fabula.core.messages import ENGLISH, Message, join_names, list_languages, show
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
+Item = TypeVar("Item")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -28,14 +29,11 @@ def choose_language() -> None:
     _language.set(next((language for language in list_languages() if locale.startswith(language)), ENGLISH))
     chosen = os.environ.get(LANGUAGE_VARIABLE)
     if chosen and chosen not in list_languages():
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "{variable} is {chosen!r}, which is no language of Fabula. There are: {known}.",
-                variable=LANGUAGE_VARIABLE,
-                chosen=chosen,
-                known=join_names(list_languages()),
-            ),
+        known = join_names(list_languages())
+        raise invalid_request(
+            "FABULA_LANGUAGE is {chosen!r}, which is no language of Fabula. There are: {known}.",
+            chosen=chosen,
+            known=known,
         )
     if chosen:
         _language.set(chosen)
@@ -75,6 +73,24 @@ def warn(sentence: Message | str, /, **values: object) -> None:
 def print_line(line: Message | str, *, file: TextIO | None = None) -> None:
     """Print a message, or a line of names, ids, codes and numbers, which no language changes."""
     print(printable(render(line)).rstrip(" "), file=file)
+
+
+def invalid_request(template: str, /, **values: object) -> FabulaError:
+    """Return the error for a command that makes no sense, with a template that must be a literal."""
+    return FabulaError(Code.REQUEST_INVALID, Message(template, values))
+
+
+def print_list(
+    items: Sequence[Item], describe: Callable[[Item], object], row: Callable[[Item], str], empty: Message, as_json: bool
+) -> None:
+    """Print a list: schemas as JSON, or one row an item, or a sentence where there is none."""
+    if as_json:
+        print_json([describe(item) for item in items])
+        return
+    if not items:
+        say(empty)
+    for item in items:
+        print_line(row(item))
 
 
 def report(data: object, sentence: Message, as_json: bool) -> None:

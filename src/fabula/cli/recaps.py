@@ -5,15 +5,18 @@ A model makes them in the background every few rounds. `rebuild` queues that wor
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, report, say, shorten
+from fabula.cli.output import print_json, print_line, print_list, report, say, shorten
 from fabula.core.messages import message
+
+if TYPE_CHECKING:
+    from fabula.conversation.recaps.model import RecapEntry
 
 CONVERSATION = Annotated[str, Argument(help="A conversation, by its id.")]
 ITEM = Annotated[str, Argument(help="A summary or a recap, by its id.")]
@@ -28,19 +31,15 @@ def list_recaps(project: PROJECT, conversation: CONVERSATION, store: STORE = Non
 
     Example: fabula recaps list "The Lantern Coast" evening-talk
     """
+    from fabula.workspace.schemas.recaps import describe_recap
+
+    def row(one: RecapEntry) -> str:
+        rounds, text = f"{one.first_round}-{one.last_round}", shorten(one.text, 70)
+        return f"{one.kind:<8} {rounds:<10} {one.freshness:<6} {one.origin:<6} {one.id:<22} {text}"
+
     with open_project(project, store) as opened:
         found = opened.recaps.list_recaps(conversation)
-    if as_json:
-        from fabula.workspace.schemas.recaps import describe_recap
-
-        print_json([describe_recap(entry) for entry in found])
-        return
-    if not found:
-        say("There are no summaries or recaps yet.")
-    for entry in found:
-        rounds = f"{entry.first_round}-{entry.last_round}"
-        text = shorten(entry.text, 70)
-        print_line(f"{entry.kind:<8} {rounds:<10} {entry.freshness:<6} {entry.origin:<6} {entry.id:<22} {text}")
+    print_list(found, describe_recap, row, message("There are no summaries or recaps yet."), as_json)
 
 
 @commands.command()

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
 
 
+DEFAULT_MODEL = "gpt-4o"
+
+
 @dataclass(frozen=True)
 class RequestOptions:
     """What a command line says about a request for a prompt."""
 
-    document: Annotated[str | None, Option("--document", "-d", help="The document's id; the last one by default.")] = (
-        None
-    )
+    document: Annotated[str | None, Option("--document", "-d", help="Its id; the last one by default.")] = None
     cursor: Annotated[int | None, Option("--cursor", "-c", help="Where the cursor stands; the end by default.")] = None
     skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
-    model: Annotated[str, Option("--model", "-m", help="For which model tokens are counted.")] = "gpt-4o"
+    model: Annotated[str, Option("--model", "-m", help="For which model; gpt-4o by default.")] = ""
     window: Annotated[int | None, Option("--window", "-w", help="The model's window, if not its usual one.")] = None
     recipe: Annotated[str, Option("--recipe", help="How the prompt is laid out; as the skill says, by default.")] = ""
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
@@ -40,7 +41,7 @@ class RequestOptions:
     exclude: Annotated[list[str] | None, Option("--exclude", help="Leave something out, by source or title.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
     attach: Annotated[list[Path] | None, Option("--attach", help="An image, a PDF or a text that goes along.")] = None
-    request: Annotated[str | None, Option("--request", help="A whole request as JSON (a file, or - for stdin).")] = None
+    request: Annotated[str | None, Option("--request", help="A whole request as JSON: a file, or -.")] = None
 
 
 class RequestCommand(CommandWithOptions):
@@ -61,7 +62,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         cursor=options.cursor,
         skill_id=options.skill,
         additional_input=options.instruction,
-        model=options.model,
+        model=options.model or DEFAULT_MODEL,
         window=options.window,
         recipe=options.recipe,
         perspective=options.eyes,

@@ -9,8 +9,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, render, say, shorten
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten
 from fabula.core.messages import Message, join_names, message, plural
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ commands = CommandGroup()
 @commands.command("runs")
 def list_runs(
     project: PROJECT,
-    run: Annotated[
-        str | None, Argument(help="One run in full: what it saw, what it answered, which rules it broke.")
-    ] = None,
+    run: Annotated[str | None, Argument(help="One run in full, by its id or the beginning of it.")] = None,
     limit: Annotated[int, Option("--most", "-n", min=1, help="How many.")] = 20,
     prompt: Annotated[bool, Option("--prompt", help="The prompt of that run, where it was kept.")] = False,
     store: STORE = None,
@@ -42,7 +39,7 @@ def list_runs(
     with open_project(project, store) as opened:
         if prompt:
             if run is None:
-                raise FabulaError(Code.REQUEST_INVALID, message("Name the run whose prompt you want to see."))
+                raise invalid_request("Name the run whose prompt you want to see.")
             print(opened.runs.read_prompt(run))
             return
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]

@@ -11,9 +11,8 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.options import JSON, STORE
-from fabula.cli.output import print_json, print_line, render, say, show_progress, translate
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.options import ANY_PROJECT, JSON, STORE
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, show_progress, translate
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -28,16 +27,12 @@ commands = CommandGroup()
 
 @commands.command()
 def search(
-    project: Annotated[
-        str | None, Argument(help="A project of the store, a folder, a text file, or sample:NAME.")
-    ] = None,
+    project: ANY_PROJECT = "",
     words: Annotated[list[str] | None, Argument(help="What to look for.")] = None,
     until: Annotated[
-        str | None, Option("--until", "-u", help="Look no further than this chapter: its id, title or number.")
+        str | None, Option("--until", "-u", help="The last chapter to look at: id, title or number.")
     ] = None,
-    everything: Annotated[
-        bool, Option("--all", help="Look beyond that place too, and at what only some may know.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Also what comes later, and what only some know.")] = False,
     most: Annotated[int, Option("--most", "-n", min=1, max=200, help="How many passages to list.")] = 10,
     rebuild: Annotated[bool, Option("--rebuild", help="Make the index anew instead of using the cache.")] = False,
     by_meaning: Annotated[
@@ -66,11 +61,8 @@ def search(
         print(cache_folder())
         return
     wanted = " ".join(words or ())
-    if project is None or not wanted.strip():
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message("Name a project and some words to look for: fabula search PROJECT WORDS."),
-        )
+    if not (project and wanted.strip()):
+        raise invalid_request("Name a project and some words to look for: fabula search PROJECT WORDS.")
     from fabula.workspace.schemas.search import describe_search
 
     warnings = list[str]()

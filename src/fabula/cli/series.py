@@ -9,7 +9,8 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import print_json, print_line, say, use_project_language
+from fabula.cli.output import print_list, say, use_project_language
+from fabula.core.messages import message
 
 BOOK = Annotated[str, Argument(help="A project of the store, by its id or title.")]
 SERIES = Annotated[str, Argument(help="A series, by its id or title.")]
@@ -66,10 +67,5 @@ def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
 
     with open_workspace(store) as workspace:
         found = workspace.list_books(series)
-    if as_json:
-        print_json([describe_book(one) for one in found])
-        return
-    for one in found:
-        print_line(f"{one.id:<36} {one.title}")
-    if not found:
-        say("No books yet. Add one: fabula series join BOOK SERIES")
+    empty = message("No books yet. Add one: fabula series join BOOK SERIES")
+    print_list(found, describe_book, lambda one: f"{one.id:<36} {one.title}", empty, as_json)

@@ -10,8 +10,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import print_json, print_line, render, say, use_project_language
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, use_project_language
 from fabula.core.messages import Message, message
 
 if TYPE_CHECKING:
@@ -121,9 +120,7 @@ def _open_settings(workspace: Workspace, project: str | None) -> SettingVerbs:
 def _split(words: list[str], count: int) -> tuple[str | None, list[str]]:
     """The project, None if it was left out, and the words after it."""
     if not count <= len(words) <= count + 1:
-        raise FabulaError(
-            Code.REQUEST_INVALID, message("Name a project, a setting and, to set it, one value (in quotes).")
-        )
+        raise invalid_request("Name a project, a setting and, to set it, one value (in quotes).")
     return (words[0] if len(words) > count else None), words[-count:]
 
 
@@ -131,12 +128,9 @@ def _choose_scope(project: str | None, name: str, user: bool) -> SettingScope:
     if user:
         return "person"
     if project is None:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "Name the project before the setting, or say --user to set {name} for yourself. Nothing was changed.",
-                name=name,
-            ),
+        raise invalid_request(
+            "Name the project before the setting, or say --user to set {name} for yourself. Nothing was changed.",
+            name=name,
         )
     return "project"
 

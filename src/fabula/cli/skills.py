@@ -11,9 +11,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import current_language, print_json, print_line
-from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.cli.output import current_language, invalid_request, print_json, print_line
 
 if TYPE_CHECKING:
     from fabula.core.view import Language
@@ -24,7 +22,7 @@ commands = CommandGroup()
 @commands.command("skills")
 def list_skills(
     project: Annotated[
-        str | None, Argument(help="A project, a folder or sample:NAME, with the skills it brings along.")
+        str | None, Argument(help="A project, a folder or sample:NAME that has skills of its own.")
     ] = None,
     folder: Annotated[Path | None, Option(help="A folder of skills of your own, besides the usual one.")] = None,
     add: Annotated[Path | None, Option(help="Add the file of a skill to a project of the store.")] = None,
@@ -42,9 +40,7 @@ def list_skills(
 
     if project is None:
         if add is not None or remove is not None:
-            raise FabulaError(
-                Code.REQUEST_INVALID, message("Name the project that is to have it. Nothing was changed.")
-            )
+            raise invalid_request("Name the project that is to have it. Nothing was changed.")
         found = list_user_skills(folder=folder)
     else:
         with open_project(project, store) as opened:

@@ -16,11 +16,9 @@ from typer import Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, STORE
-from fabula.cli.output import print_line, warn
-from fabula.cli.request_options import RequestCommand, make_request
+from fabula.cli.output import invalid_request, print_line, warn
+from fabula.cli.request_options import DEFAULT_MODEL, RequestCommand, make_request
 from fabula.cli.runs import describe_accepted
-from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.context.request import Request
@@ -36,7 +34,7 @@ def write(
     context: typer.Context,
     project: ANY_PROJECT,
     provider: Annotated[
-        str | None, Option("--provider", "-p", help="openai, anthropic, ollama, local, clipboard … or one of yours.")
+        str | None, Option("--provider", "-p", help="openai, anthropic, ollama, clipboard, local …")
     ] = None,
     base_url: Annotated[str | None, Option(help="The address of any server that speaks as OpenAI does.")] = None,
     variants: Annotated[int, Option("--variants", "-n", min=1, max=8, help="How many answers, side by side.")] = 1,
@@ -52,9 +50,8 @@ def write(
     """
     with open_project(project, store) as opened:
         made = make_request(opened, context.obj)
-        choice = opened.choose_model(
-            provider=provider, model=_named_model(context, made), base_url=base_url, judge=judge
-        )
+        model = context.obj.model or (made.model if made.model != DEFAULT_MODEL else None)
+        choice = opened.choose_model(provider=provider, model=model, base_url=base_url, judge=judge)
         if accept:
             opened.runs.check_acceptable(variants=variants)
         if again is not None:
@@ -91,17 +88,10 @@ async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, 
     return printer.completed
 
 
-def _named_model(context: typer.Context, request: Request) -> str | None:
-    """Return the model that the command line or the request names; None where neither does."""
-    source = context.get_parameter_source("model")
-    is_named = source is not None and source.name == "COMMANDLINE"
-    return request.model if is_named or request.model != "gpt-4o" else None
-
-
 def _select(request: Request, selection: str) -> Request:
     from msgspec.structs import replace
 
     first, _, last = selection.partition(":")
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise FabulaError(Code.REQUEST_INVALID, message("--selection is START:END, in characters."))
+        raise invalid_request("--selection is START:END, in characters.")
     return replace(request, selection=(int(first), int(last)))
