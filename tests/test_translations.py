@@ -14,7 +14,9 @@ from fabula.core.messages import ENGLISH, list_languages, load_translations
 
 SOURCE = Path(__file__).parent.parent / "src" / "fabula"
 TRANSLATED = [language for language in list_languages() if language != ENGLISH]
-MAKERS = {"message": (0,), "plural": (2,)}  # which argument of a call is the template that translations go by
+COMMAND_LINE = SOURCE / "cli"
+# Which argument of a call is the template that translations go by. `say` and `warn` take a message as well.
+MAKERS = {"message": 0, "plural": 2, "translate": 0, "say": 0, "warn": 0, "invalid_request": 0}
 
 
 def find_templates() -> dict[str, str]:
@@ -22,12 +24,36 @@ def find_templates() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
-                for index in MAKERS[node.func.id]:
-                    template, place = node.args[index], f"{path.relative_to(SOURCE)}:{node.lineno}"
-                    assert isinstance(template, ast.Constant), f"{place}: a template must be a literal"
-                    found[str(template.value)] = place
+                found |= dict.fromkeys(read_literals(node.args[MAKERS[node.func.id]], place), place)
+            if path.is_relative_to(COMMAND_LINE):
+                found |= dict.fromkeys(find_help(node), place)
     return found
+
+
+def read_literals(argument: ast.expr, place: str) -> Iterator[str]:
+    """Return the template, or both templates where a condition chooses between two."""
+    match argument:
+        case ast.Constant(value=str(template)):
+            yield template
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*read_literals(body, place), *read_literals(orelse, place))
+        case _:
+            assert not isinstance(argument, ast.JoinedStr | ast.BinOp), f"{place}: a template must be a literal"
+
+
+def find_help(node: ast.AST) -> Iterator[str]:
+    """Return the paragraphs of a command's help, or the help of an argument, an option or a group."""
+    if isinstance(node, ast.FunctionDef) and any(is_command(decorator) for decorator in node.decorator_list):
+        paragraphs = (ast.get_docstring(node) or "").split("\n\n")
+        yield from (" ".join(text.split()) for text in paragraphs if not text.startswith("Example: "))
+    elif isinstance(node, ast.keyword) and node.arg == "help" and isinstance(node.value, ast.Constant):
+        yield str(node.value.value)
+
+
+def is_command(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(".command")
 
 
 def field_names(template: str) -> set[str]:

@@ -283,8 +283,8 @@ def test_a_chinese_text_file_is_spoken_to_in_chinese(tmp_path: Path) -> None:
     ("words", "code", "says"),
     [
         (("assemble", "sample:atlantis"), Code.PROJECT_NOT_FOUND, "lantern_coast"),
-        (("assemble", "/no/such/story"), Code.PROJECT_NOT_FOUND, "in this store, and no folder or file"),
-        (("assemble", "x" * 5000), Code.PROJECT_NOT_FOUND, "no folder or file of that name"),
+        (("assemble", "/no/such/story"), Code.PROJECT_NOT_FOUND, "No folder or file has that name"),
+        (("assemble", "x" * 5000), Code.PROJECT_NOT_FOUND, "No folder or file has that name"),
         (("assemble", "sample:wugang", "-d", "ch-99"), Code.DOCUMENT_UNKNOWN, "ch-07"),
         (("assemble", "sample:wugang", "-c", "999999"), Code.CURSOR_INVALID, "999999"),
         (("assemble", "sample:wugang", "-c", "-1"), Code.CURSOR_INVALID, "-1"),

@@ -94,7 +94,7 @@ def test_a_running_job_is_told_to_stop(room: Room) -> None:
 
     _change(room, running)
     assert "runs once more" in room.run("jobs", "list", "Coast", "--state", "running")
-    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled; 1 still running will stop soon.\n"
+    assert room.run("jobs", "cancel", "Coast", "mine") == "1 job cancelled.\nWhat is still running will stop soon.\n"
     assert "will stop" in room.run("jobs", "list", "Coast", "--state", "running")
     assert "JOB_RUNNING" in room.run("jobs", "retry", "Coast", "mine", code=2)
 

@@ -87,7 +87,7 @@ def test_the_book_of_a_card_comes_in(desk: Desk) -> None:
 def test_a_card_without_a_book_comes_in_and_becomes_a_character(desk: Desk) -> None:
     write_json(desk.folder / "v1.json", {**V1, "name": "Ilse Marten", "description": "She mends sails."})
     assert "Ilse Marten: 0 entries (card" in desk.run("lorebook", "import", "Coast", "v1.json")
-    assert "1 codex entries were made" in desk.run("lorebook", "to-codex", "Coast", "Ilse Marten")
+    assert "Made 1 codex entry from Ilse Marten." in desk.run("lorebook", "to-codex", "Coast", "Ilse Marten")
     assert "She mends sails." in desk.run("codex", "show", "Coast", "Ilse Marten")
 
 

@@ -129,7 +129,7 @@ def test_a_project_folder_comes_in_as_the_project_it_is(desk: Desk) -> None:
     (folder / "chapters" / "1.md").write_text("She waited on the quay.")
     (folder / "constraints.toml").write_text('[[constraint]]\nid = "calm"\ntext = "No storms."\n')
     for path in ("mine", "mine/project.toml"):
-        assert "1 documents, 23 characters" in desk.run("import", path)
+        assert "Imported 1 document, 23 characters into The Quay" in desk.run("import", path)
     assert [found["title"] for found in json.loads(desk.run("projects", "--json"))] == ["The Quay", "The Quay"]
     ident = json.loads(desk.run("projects", "--json"))[0]["id"]
     assert "No storms." in desk.run("assemble", ident, "--quiet")

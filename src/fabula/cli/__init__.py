@@ -1,1 +1,1 @@
-"""The command line: a thin door."""
+"""The command line: commands parse, call one verb of the workspace, and print."""

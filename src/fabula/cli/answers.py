@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 
-from fabula.cli.opening import printable
+from fabula.cli.output import describe_error, print_line, printable, render, warn
+from fabula.cli.runs import describe_price
 from fabula.core.errors import FabulaError
+from fabula.core.messages import message
 from fabula.skills.judge import JudgeVerdict
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, WritingEvent
 
@@ -37,9 +39,9 @@ class AnswerPrinter:
                 if self._streams:
                     print("\n", flush=True)
                 else:
-                    _print_error(printable(replaced))
+                    print_line(replaced, file=sys.stderr)
                 _print_verdict(verdict)
-                _print_error(f"{self._head(variant)}Written anew:")
+                warn("{head}Written anew:", head=self._head(variant))
             case Completed():
                 self._finish(event.variant, event.text)
                 self.completed.append(event)
@@ -48,7 +50,8 @@ class AnswerPrinter:
                 self._finish(event.variant, event.text)
                 self.failure = event.error
                 if self._is_several:
-                    _print_error(f"{self._head(event.variant)}{event.error}")
+                    line = f"{self._head(event.variant)}{describe_error(event.error)}"
+                    print_line(line, file=sys.stderr)
                 _print_record_error(event)
 
     def show_rest(self) -> None:
@@ -75,42 +78,51 @@ class AnswerPrinter:
         return f"[{variant + 1}] " if self._is_several else ""
 
     def _print_summary(self, answer: Completed) -> None:
-        usage, cost = answer.usage, answer.cost
-        read = f"{usage.input_tokens:,} tokens read"
-        read += f" ({usage.cached_tokens:,} from the cache)" if usage.cached_tokens else ""
-        price = f"{cost.amount:.4f} {cost.currency}" if cost.is_known else "no price known"
-        counted = "" if usage.reported_by_provider else ", by our own count"
+        usage, cost, run = answer.usage, answer.cost, answer.run_id
         was_sent = answer.finish_reason != "handed_over"
         if was_sent:
-            _print_error(f"{self._model}: {read}, {usage.output_tokens:,} written{counted}; {price}.")
+            warn(
+                "{model}: {read}, {written}; {price}.",
+                model=self._model,
+                read=message(
+                    "{read:,} tokens read ({cached:,} from the cache)"
+                    if usage.cached_tokens
+                    else "{read:,} tokens read",
+                    read=usage.input_tokens,
+                    cached=usage.cached_tokens,
+                ),
+                written=message(
+                    "{written:,} written" if usage.reported_by_provider else "{written:,} written, by our own count",
+                    written=usage.output_tokens,
+                ),
+                price=describe_price(cost),
+            )
         else:
-            _print_error("Nothing was sent: paste the prompt wherever you like.")
+            warn("Nothing was sent: paste the prompt wherever you like.")
         if answer.finish_reason == "length":
-            _print_error("It stopped because it reached the greatest length allowed.")
+            warn("It stopped because it reached the greatest length allowed.")
         _print_verdict(answer.verdict)
         _print_record_error(answer)
-        if answer.run_id and was_sent:
-            _print_error(f"Run {answer.run_id}: take it with fabula accept, or leave it with fabula reject.")
-        elif answer.run_id:
-            _print_error(f"Run {answer.run_id}: fabula accept --edited FILE takes what came of it.")
+        if run and was_sent:
+            warn("Run {run}: take it with fabula accept, or leave it with fabula reject.", run=run)
+        elif run:
+            warn("Run {run}: fabula accept --edited FILE takes what came of it.", run=run)
 
 
 def _print_verdict(verdict: JudgeVerdict) -> None:
-    found = Counter(
-        f"  {'?' if finding.is_hint else '!'} “{printable(finding.quote)}”: "
-        f"{printable(finding.reason)} [{finding.rule_id}]"
+    lines = Counter(
+        f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: {render(finding.reason)} [{finding.rule_id}]"
         for finding in verdict.findings
     )
-    for line, times in found.items():
-        _print_error(line + (f" ({times} times)" if times > 1 else ""))
+    for finding, count in lines.items():
+        if count > 1:
+            warn("{finding} ({count} times)", finding=finding, count=count)
+        else:
+            print_line(finding, file=sys.stderr)
     if verdict.problem:
-        _print_error(f"  ? {printable(verdict.problem)}")
+        print_line(f"  ? {render(verdict.problem)}", file=sys.stderr)
 
 
 def _print_record_error(answer: Completed | Failed) -> None:
     if answer.record_error is not None:
-        _print_error(f"This answer could not be recorded, so copy it: {answer.record_error}")
-
-
-def _print_error(line: str) -> None:
-    print(line, file=sys.stderr)
+        warn("This answer could not be recorded, so copy it: {error}", error=describe_error(answer.record_error))

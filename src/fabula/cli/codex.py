@@ -1,52 +1,64 @@
-"""`fabula codex`: entries, how they stand to each other, what becomes of them, who knows it, and pins."""
+"""`fabula codex`: entries, their relations and progressions, who knows them, pins and renames (man-4)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, PROJECT, STORE
-from fabula.cli.rename import rename, undo_rename
+from fabula.cli.commands import CommandGroup, CommandWithOptions
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import print_json, print_line, print_list, render, report, say, translate
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.codex import Entry
     from fabula.core.story import Position
 
-ENTRY = Annotated[str, typer.Argument(help="An entry, by its id or name.")]
-TYPE = Annotated[str | None, typer.Option("--type", help="character, location, event, item, faction, lore or other.")]
-LEVEL = Annotated[str | None, typer.Option("--level", help="always, when_detected, manual or never.")]
-ALIAS = Annotated[list[str] | None, typer.Option("--alias", help="Another name; may be given several times.")]
-DESCRIPTION = Annotated[str | None, typer.Option("--description", "-D", help="What is true of it from the start.")]
-DETAIL = Annotated[list[str] | None, typer.Option("--detail", help="NAME=VALUE; may be given several times.")]
-TAG = Annotated[list[str] | None, typer.Option("--tag", help="A word to sort by; never sent.")]
-NOTES = Annotated[str | None, typer.Option("--notes", help="Private: never sent.")]
-KNOWN = Annotated[list[str] | None, typer.Option("--known-to", help="Who may know it; by default everybody.")]
-SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
-EXCEPT = Annotated[list[str] | None, typer.Option("--except", help="A phrase in which the name means something else.")]
-CASE = Annotated[str | None, typer.Option("--case", help="How its names are found: smart, exact or any case.")]
-UNDO = Annotated[bool, typer.Option("--undo", help="Take it back.")]
+ENTRY = Annotated[str, Argument(help="An entry, by its id or name.")]
+TYPE = Annotated[str | None, Option("--type", help="character, location, event, item, faction, lore or other.")]
+LEVEL = Annotated[str | None, Option("--level", help="always, when_detected, manual or never.")]
+ALIASES = Annotated[list[str] | None, Option("--alias", help="Another name; may be given several times.")]
+KNOWN_TO = Annotated[list[str] | None, Option("--known-to", help="Who may know it; by default everybody.")]
+UNDO = Annotated[bool, Option("--undo", help="Take it back.")]
+
+commands = CommandGroup("codex", help="Who and what there is in the story.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    codex = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who and what there is in the story.")
-    codex.command(name="list")(list_entries)
-    codex.command()(show)
-    codex.command()(add)
-    codex.command()(edit)
-    codex.command()(remove)
-    codex.command()(relate)
-    codex.command()(progress)
-    codex.command()(know)
-    codex.command()(pin)
-    codex.command()(rename)
-    codex.command(name="undo-rename")(undo_rename)
-    app.add_typer(codex, name="codex")
+@dataclass(frozen=True)
+class EntryFields:
+    """What a command line says of an entry, beside its name."""
+
+    kind: TYPE = None
+    level: LEVEL = None
+    aliases: ALIASES = None
+    description: Annotated[str | None, Option("--description", "-D", help="What is true of it from the start.")] = None
+    details: Annotated[list[str] | None, Option("--detail", help="NAME=VALUE; may be given several times.")] = None
+    tags: Annotated[list[str] | None, Option("--tag", help="A word to sort by; never sent.")] = None
+    notes: Annotated[str | None, Option("--notes", help="Private: never sent.")] = None
+    known_to: KNOWN_TO = None
+    since: SINCE = None
+    exceptions: Annotated[list[str] | None, Option("--except", help="A phrase that means something else.")] = None
+    case: Annotated[str | None, Option("--case", help="How its names are found: smart, exact or any case.")] = None
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields as the verbs of the codex take them."""
+        details = None if self.details is None else dict(pair.partition("=")[::2] for pair in self.details)
+        return {**asdict(self), "details": details}
 
 
+class EntryCommand(CommandWithOptions):
+    """A command that writes the fields of an entry."""
+
+    options = EntryFields
+
+
+@commands.command("list")
 def list_entries(
     project: PROJECT, kind: TYPE = None, level: LEVEL = None, store: STORE = None, as_json: JSON = False
 ) -> None:
@@ -56,60 +68,38 @@ def list_entries(
     """
     from fabula.workspace.schemas.codex import describe_entry
 
+    def row(entry: Entry) -> str:
+        return f"{entry.id:<24} {entry.type:<10} {entry.level.value:<14} {', '.join(entry.names[:6])}"
+
     with open_project(project, store) as opened:
         found = opened.codex.list_entries(kind=kind, level=level)
-    if as_json:
-        print_json([describe_entry(entry) for entry in found])
-        return
-    if not found:
-        print("No entries. Add one: fabula codex add PROJECT NAME")
-    for entry in found:
-        print(f"{entry.id:<24} {entry.type:<10} {entry.level.value:<14} {', '.join(entry.names[:6])}")
+    print_list(found, describe_entry, row, message("No entries. Add one: fabula codex add PROJECT NAME"), as_json)
 
 
+@commands.command()
 def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = False) -> None:
     """Show one entry, with everything that becomes of it.
 
     Example: fabula codex show sample:lantern_coast "Mara Venn"
     """
+    from fabula.workspace.schemas.codex import describe_entry
+
     with open_project(project, store) as opened:
         found = opened.codex.find(entry)
+        names = {one.id: one.name for one in opened.codex.list_entries()}
+        titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
     if as_json:
-        _report(found, "", as_json)
-        return
-    print(f"{found.name} ({found.type}, {found.level.value}), entry {found.id}")
-    for label, text in (
-        ("also", ", ".join(found.aliases)),
-        ("since", "" if found.since is None else _place(found.since)),
-        ("known to", "" if found.known_to is None else ", ".join(sorted(found.known_to)) or "nobody"),
-        ("tags", ", ".join(found.tags)),
-        ("notes", found.notes),
-        *((f"{relation.kind or 'related'}", relation.to) for relation in found.relations),
-        *found.details.items(),
-        ("", found.description),
-    ):
-        if text:
-            print(f"  {label + ': ' if label else ''}{text}")
-    for number, step in enumerate(found.progressions, start=1):
-        also = f"also called {', '.join(step.aliases)}. " if step.aliases else ""
-        print(f"  {number}. from {_place(step.since)}: {also}{step.text}")
+        print_json(describe_entry(found))
+    else:
+        _print_entry(found, names, titles)
 
 
+@commands.command(cls=EntryCommand)
 def add(
+    context: typer.Context,
     project: PROJECT,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
-    kind: TYPE = None,
-    level: LEVEL = None,
-    alias: ALIAS = None,
-    description: DESCRIPTION = None,
-    detail: DETAIL = None,
-    tag: TAG = None,
-    notes: NOTES = None,
-    known_to: KNOWN = None,
-    since: SINCE = None,
-    without: EXCEPT = None,
-    case: CASE = None,
-    entry_id: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
+    name: Annotated[str, Argument(help="What it is called.")],
+    entry_id: Annotated[str, Option("--id", help="Its id; made up if left out.")] = "",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -117,66 +107,34 @@ def add(
 
     Example: fabula codex add "The Lantern Coast" "Mara Venn" --type character -D "Keeps the light."
     """
+    from fabula.workspace.schemas.codex import describe_entry
+
     with open_project(project, store) as opened:
-        made = opened.codex.add(
-            name,
-            entry_id=entry_id,
-            kind=kind,
-            level=level,
-            aliases=alias,
-            description=description,
-            details=_details(detail),
-            tags=tag,
-            notes=notes,
-            known_to=known_to,
-            since=since,
-            exceptions=without,
-            case=case,
-        )
-    _report(made, f"{made.name} is entry {made.id}.", as_json)
+        made = opened.codex.add(name, entry_id=entry_id, **context.obj.values())
+    report(describe_entry(made), message("{name} is entry {id}.", name=made.name, id=made.id), as_json)
 
 
+@commands.command(cls=EntryCommand)
 def edit(
+    context: typer.Context,
     project: PROJECT,
     entry: ENTRY,
-    name: Annotated[str | None, typer.Option("--name", help="Another name, here only; see `rename`.")] = None,
-    kind: TYPE = None,
-    level: LEVEL = None,
-    alias: ALIAS = None,
-    description: DESCRIPTION = None,
-    detail: DETAIL = None,
-    tag: TAG = None,
-    notes: NOTES = None,
-    known_to: KNOWN = None,
-    since: SINCE = None,
-    without: EXCEPT = None,
-    case: CASE = None,
+    name: Annotated[str | None, Option("--name", help="Another name, here only; see `rename`.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Change what is given; lists are replaced, details added to (NAME= takes one away).
+    """Change an entry; what is not given stays, lists are replaced, details are added to (NAME= takes one away).
 
     Example: fabula codex edit "The Lantern Coast" "Mara Venn" --alias Mara --level always
     """
+    from fabula.workspace.schemas.codex import describe_entry
+
     with open_project(project, store) as opened:
-        changed = opened.codex.edit(
-            entry,
-            name=name,
-            kind=kind,
-            level=level,
-            aliases=alias,
-            description=description,
-            details=_details(detail),
-            tags=tag,
-            notes=notes,
-            known_to=known_to,
-            since=since,
-            exceptions=without,
-            case=case,
-        )
-    _report(changed, f"{changed.name} is changed.", as_json)
+        changed = opened.codex.edit(entry, name=name, **context.obj.values())
+    report(describe_entry(changed), message("{name} is changed.", name=changed.name), as_json)
 
 
+@commands.command()
 def remove(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
     """Remove an entry, with what becomes of it, its pins and its relations.
 
@@ -184,14 +142,15 @@ def remove(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         found = opened.codex.remove(entry)
-    print(f"{found.name} is gone.")
+    say("{name} is gone.", name=found.name)
 
 
+@commands.command()
 def relate(
     project: PROJECT,
     entry: ENTRY,
-    other: Annotated[str, typer.Argument(help="To whom, by id or name.")],
-    kind: Annotated[str, typer.Option("--kind", help="How: sister, owns, fears …")] = "",
+    other: Annotated[str, Argument(help="To whom, by id or name.")],
+    kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
@@ -201,17 +160,19 @@ def relate(
     """
     with open_project(project, store) as opened:
         found, target = opened.codex.relate(entry, other, kind=kind, undo=undo)
-    print(f"{found.name} and {target.name}: {'no longer related' if undo else kind or 'related'}.")
+    relation = message("no longer related") if undo else kind or message("related")
+    say("{name} and {other}: {relation}.", name=found.name, other=target.name, relation=relation)
 
 
+@commands.command()
 def progress(
     project: PROJECT,
     entry: ENTRY,
-    text: Annotated[str, typer.Argument(help="What becomes true of it.")] = "",
+    text: Annotated[str, Argument(help="What becomes true of it.")] = "",
     since: SINCE = None,
-    alias: ALIAS = None,
-    known_to: KNOWN = None,
-    number: Annotated[int | None, typer.Option("--remove", help="The number of one to take away.")] = None,
+    aliases: ALIASES = None,
+    known_to: KNOWN_TO = None,
+    number: Annotated[int | None, Option("--remove", help="The number of one to take away.")] = None,
     store: STORE = None,
 ) -> None:
     """Say what becomes true of an entry at some point of the story, or what it is called from there on.
@@ -222,18 +183,19 @@ def progress(
         if number is not None:
             changed = opened.codex.remove_progression(entry, number)
         elif since is None:
-            raise FabulaError(Code.CODEX_INVALID, "Say --since when that is true. Nothing was changed.")
+            raise FabulaError(Code.CODEX_INVALID, message("Say --since when that is true. Nothing was changed."))
         else:
-            changed = opened.codex.add_progression(entry, text, since=since, aliases=alias or (), known_to=known_to)
-    count = len(changed.progressions)
-    print(f"{changed.name} has {count} progression{'s' if count != 1 else ''}.")
+            changed = opened.codex.add_progression(entry, text, since=since, aliases=aliases or (), known_to=known_to)
+    count = plural(len(changed.progressions), "{count} progression", "{count} progressions")
+    say("{name} has {progressions}.", name=changed.name, progressions=count)
 
 
+@commands.command()
 def know(
     project: PROJECT,
     entry: ENTRY,
-    who: Annotated[str, typer.Argument(help="A character's id or name, or reader.")],
-    number: Annotated[int | None, typer.Option("--progression", help="Of which progression, by its number.")] = None,
+    who: Annotated[str, Argument(help="A character's id or name, or reader.")],
+    number: Annotated[int | None, Option("--progression", help="Of which progression, by its number.")] = None,
     since: SINCE = None,
     undo: UNDO = False,
     store: STORE = None,
@@ -244,15 +206,16 @@ def know(
     """
     with open_project(project, store) as opened:
         found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
-    which = found.name if number is None else f"what {number} says of {found.name}"
-    print(f"{knower} {'is no longer said to know' if undo else 'knows'} {which}.")
+    what = found.name if number is None else message("progression {number} of {name}", number=number, name=found.name)
+    say("{who} is no longer said to know {what}." if undo else "{who} knows {what}.", who=knower, what=what)
 
 
+@commands.command()
 def pin(
     project: PROJECT,
     entry: ENTRY,
-    where: Annotated[str, typer.Argument(help="The id of a document or a conversation.")],
-    out: Annotated[bool, typer.Option("--out", help="Keep it out there, instead of bringing it in.")] = False,
+    where: Annotated[str, Argument(help="The id of a document or a conversation.")],
+    out: Annotated[bool, Option("--out", help="Keep it out there, instead of bringing it in.")] = False,
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
@@ -262,21 +225,91 @@ def pin(
     """
     with open_project(project, store) as opened:
         found = opened.codex.pin(entry, where, None if undo else "exclude" if out else "include")
-    print(f"{found.name} is {'left to its level' if undo else 'kept out of' if out else 'pinned to'} {where}.")
-
-
-def _details(pairs: list[str] | None) -> dict[str, str] | None:
-    return None if pairs is None else dict(pair.partition("=")[::2] for pair in pairs)
-
-
-def _report(entry: Entry, sentence: str, as_json: bool) -> None:
-    if as_json:
-        from fabula.workspace.schemas.codex import describe_entry
-
-        print_json(describe_entry(entry))
+    if undo:
+        say("{name} is left to its level in {where}.", name=found.name, where=where)
+    elif out:
+        say("{name} is kept out of {where}.", name=found.name, where=where)
     else:
-        print(sentence)
+        say("{name} is pinned to {where}.", name=found.name, where=where)
 
 
-def _place(at: Position) -> str:
-    return f"{at.document}@{at.offset}" if at.offset else at.document
+@commands.command()
+def rename(
+    project: PROJECT,
+    old: Annotated[str, Argument(help="A name as it is now.")],
+    new: Annotated[str, Argument(help="What it shall be.")],
+    apply: Annotated[bool, Option("--apply", help="Rename; without this, the places are only shown.")] = False,
+    history: Annotated[bool, Option("--history", help="In conversations too.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first.
+
+    Example: fabula codex rename "The Lantern Coast" Mara Maren --apply
+    """
+    from fabula.workspace.schemas.codex import describe_rename
+
+    with open_project(project, store) as opened:
+        places = opened.codex.preview_rename(old, new, history=history)
+        rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
+    if as_json:
+        print_json(describe_rename(places, rename_id))
+        return
+    for one in places:
+        change = f"{one.before}[{one.words} → {one.replacement}]{one.after}"
+        print_line(f"{one.area:<12} {render(one.label)}: {change}")
+    count = plural(len(places), "{count} place", "{count} places")
+    if rename_id:
+        undo = f"fabula codex undo-rename {project} {rename_id}"
+        say("Renamed in {places}. Undo: {command}", places=count, command=undo)
+    elif places:
+        say("Found in {places}. Add --apply to rename.", places=count)
+    else:
+        say("{name} was found nowhere. There is nothing to rename.", name=old)
+
+
+@commands.command("undo-rename")
+def undo_rename(
+    project: PROJECT,
+    rename_id: Annotated[str, Argument(metavar="[ID]", help="Which rename; the latest if left out.")] = "",
+    store: STORE = None,
+) -> None:
+    """Undo a rename, if nothing it touched has changed since.
+
+    Example: fabula codex undo-rename "The Lantern Coast"
+    """
+    with open_project(project, store) as opened:
+        undone = opened.codex.undo_rename(rename_id or None)
+    places = plural(undone.count, "{count} place", "{count} places")
+    say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)
+
+
+def _print_entry(entry: Entry, names: Mapping[str, str], titles: Mapping[str, str]) -> None:
+    kind, level = entry.type, entry.level.value
+    say("{name} ({kind}, {level}), entry {id}", name=entry.name, kind=kind, level=level, id=entry.id)
+    if entry.aliases:
+        say("  also: {names}", names=", ".join(entry.aliases))
+    if entry.since is not None:
+        say("  since: {place}", place=_place(entry.since, titles))
+    if entry.known_to is not None:
+        knowers = ", ".join(sorted(names.get(one, one) for one in entry.known_to))
+        say("  known to: {names}", names=knowers or message("nobody"))
+    if entry.tags:
+        say("  tags: {tags}", tags=", ".join(entry.tags))
+    if entry.notes:
+        say("  notes: {notes}", notes=entry.notes)
+    for relation in entry.relations:
+        print_line(f"  {relation.kind or translate('related')}: {names.get(relation.to, relation.to)}")
+    for name, value in entry.details.items():
+        print_line(f"  {name}: {value}")
+    if entry.description:
+        print_line(f"  {entry.description}")
+    for number, step in enumerate(entry.progressions, start=1):
+        say("  {number}. from {place}: {text}", number=number, place=_place(step.since, titles), text=step.text)
+        if step.aliases:
+            say("     also called {names}", names=", ".join(step.aliases))
+
+
+def _place(at: Position, titles: Mapping[str, str]) -> str:
+    title = titles.get(at.document, at.document)
+    return f"{title}@{at.offset}" if at.offset else title

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, read_text
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup, CommandWithOptions
+from fabula.cli.opening import open_project, read_text
+from fabula.cli.options import JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import print_json, print_line, print_list, render, report, say
+from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
-    from fabula.constraints import Constraint
+    from fabula.workspace.constraints import CheckedConstraint
 
-CONSTRAINT = Annotated[str, typer.Argument(help="A constraint, by its id.")]
-KIND = Annotated[str | None, typer.Option("--kind", help="narrative, character, world, style or plot.")]
-ORIGIN = Annotated[str | None, typer.Option("--origin", help="user, project, learned or graph.")]
-PRIORITY = Annotated[int | None, typer.Option("--priority", help="From 0 to 100; higher stands first.")]
-SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
-UNTIL = Annotated[str | None, typer.Option("--until", help="Up to where it holds; `end` for good.")]
-CHECK = Annotated[str | None, typer.Option("--check", help="What a program checks, as JSON; `none` for nothing.")]
+CONSTRAINT = Annotated[str, Argument(help="A constraint, by its id.")]
+KIND = Annotated[str | None, Option("--kind", help="narrative, character, world, style or plot.")]
+ORIGIN = Annotated[str | None, Option("--origin", help="user, project, learned or graph.")]
+
+commands = CommandGroup("constraint", help="What the text must not break.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    constraint = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What the text must not break.")
-    constraint.command(name="list")(list_constraints)
-    constraint.command()(add)
-    constraint.command()(edit)
-    constraint.command()(remove)
-    constraint.command()(check)
-    app.add_typer(constraint, name="constraint")
+@dataclass(frozen=True)
+class ConstraintFields:
+    """What a command line says of a constraint, beside its text."""
+
+    kind: KIND = None
+    origin: ORIGIN = None
+    priority: Annotated[int | None, Option("--priority", help="From 0 to 100; higher stands first.")] = None
+    since: SINCE = None
+    until: Annotated[str | None, Option("--until", help="Up to where it holds; `end` for good.")] = None
+    check: Annotated[str | None, Option("--check", help="What a program checks, as JSON; `none` for nothing.")] = None
 
 
+class ConstraintCommand(CommandWithOptions):
+    """A command that writes the fields of a constraint."""
+
+    options = ConstraintFields
+
+
+@commands.command("list")
 def list_constraints(
     project: PROJECT, kind: KIND = None, origin: ORIGIN = None, store: STORE = None, as_json: JSON = False
 ) -> None:
@@ -41,28 +52,22 @@ def list_constraints(
     """
     from fabula.workspace.schemas.constraints import describe_checked
 
+    def row(one: CheckedConstraint) -> str:
+        rule, sign = one.constraint, "✓" if one.check is not None else " "
+        return f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
+
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
-    if as_json:
-        print_json([describe_checked(one) for one in found])
-        return
-    if not found:
-        print("No constraints. Add one: fabula constraint add PROJECT TEXT")
-    for one in found:
-        rule, sign = one.constraint, "✓" if one.check is not None else " "
-        print(f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}")
+    empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
+    print_list(found, describe_checked, row, empty, as_json)
 
 
+@commands.command(cls=ConstraintCommand)
 def add(
+    context: typer.Context,
     project: PROJECT,
-    text: Annotated[str, typer.Argument(help="The rule, in plain words.")],
-    kind: KIND = None,
-    origin: ORIGIN = None,
-    priority: PRIORITY = None,
-    since: SINCE = None,
-    until: UNTIL = None,
-    wanted: CHECK = None,
-    constraint_id: Annotated[str, typer.Option("--id", help="Its id; made up if left out.")] = "",
+    text: Annotated[str, Argument(help="The rule, in plain words.")],
+    constraint_id: Annotated[str, Option("--id", help="Its id; made up if left out.")] = "",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -70,52 +75,40 @@ def add(
 
     Example: fabula constraint add "The Lantern Coast" "Nobody says 'okay'." --kind style
     """
+    from fabula.workspace.schemas.constraints import describe_constraint
+
     with open_project(project, store) as opened:
-        made = opened.constraints.add(
-            text,
-            constraint_id=constraint_id,
-            kind=kind,
-            origin=origin,
-            priority=priority,
-            since=since,
-            until=until,
-            check=wanted,
-        )
-    how = "a program checks it" if made.check is not None else "left to the model to keep"
-    _report(made.constraint, f"Constraint {made.constraint.id} is in force; {how}.", as_json)
+        made = opened.constraints.add(text, constraint_id=constraint_id, **asdict(context.obj))
+    sentence = message(
+        "Constraint {id} is in force; it is left to the model to keep."
+        if made.check is None
+        else "Constraint {id} is in force; a program checks it.",
+        id=made.constraint.id,
+    )
+    report(describe_constraint(made.constraint), sentence, as_json)
 
 
+@commands.command(cls=ConstraintCommand)
 def edit(
+    context: typer.Context,
     project: PROJECT,
     constraint: CONSTRAINT,
-    text: Annotated[str | None, typer.Option("--text", help="The rule in other words.")] = None,
-    kind: KIND = None,
-    origin: ORIGIN = None,
-    priority: PRIORITY = None,
-    since: SINCE = None,
-    until: UNTIL = None,
-    wanted: CHECK = None,
+    text: Annotated[str | None, Option("--text", help="The rule in other words.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Change what is given.
+    """Change a constraint; what is not given stays.
 
     Example: fabula constraint edit "The Lantern Coast" no-okay --until ch-05
     """
+    from fabula.workspace.schemas.constraints import describe_constraint
+
     with open_project(project, store) as opened:
-        changed = opened.constraints.edit(
-            constraint,
-            text=text,
-            kind=kind,
-            origin=origin,
-            priority=priority,
-            since=since,
-            until=until,
-            check=wanted,
-        )
-    _report(changed, f"Constraint {changed.id} is changed.", as_json)
+        changed = opened.constraints.edit(constraint, text=text, **asdict(context.obj))
+    report(describe_constraint(changed), message("Constraint {id} is changed.", id=changed.id), as_json)
 
 
+@commands.command()
 def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> None:
     """Remove a constraint.
 
@@ -123,13 +116,14 @@ def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> Non
     """
     with open_project(project, store) as opened:
         opened.constraints.remove(constraint)
-    print(f"Constraint {constraint} is gone.")
+    say("Constraint {id} is gone.", id=constraint)
 
 
+@commands.command()
 def check(
     project: PROJECT,
-    file: Annotated[str, typer.Argument(help="The text to check: a file, or - for stdin.")],
-    document: Annotated[str, typer.Option("--document", "-d", help="Where in the story it belongs.")] = "",
+    file: Annotated[str, Argument(help="The text to check: a file, or - for stdin.")],
+    document: Annotated[str, Option("--document", "-d", help="Where in the story it belongs.")] = "",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -147,16 +141,7 @@ def check(
     else:
         for one in found:
             line = text.count("\n", 0, one.start) + 1
-            print(f"{file}:{line}: {one.sentence} [{one.constraint}]")
-        print(f"{len(found)} violation{'s' if len(found) != 1 else ''}.")
+            print_line(f"{file}:{line}: {render(one.sentence)} [{one.constraint}]")
+        say(plural(len(found), "{count} violation.", "{count} violations."))
     if found:
         raise typer.Exit(1)
-
-
-def _report(rule: Constraint, sentence: str, as_json: bool) -> None:
-    if as_json:
-        from fabula.workspace.schemas.constraints import describe_constraint
-
-        print_json(describe_constraint(rule))
-    else:
-        print(sentence)

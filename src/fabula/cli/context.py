@@ -5,56 +5,22 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, STORE
-from fabula.cli.request_options import (
-    ATTACH,
-    CHARACTER,
-    CONVERSATION,
-    CURSOR,
-    DOCUMENT,
-    EXCLUDE,
-    EYES,
-    INCLUDE,
-    INSTRUCTION,
-    LATE,
-    MODEL,
-    PROJECT,
-    RECIPE,
-    REQUEST,
-    SKILL,
-    WINDOW,
-    make_request,
-)
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import ANY_PROJECT, JSON, STORE
+from fabula.cli.output import print_json, print_line
+from fabula.cli.request_options import RequestCommand, make_request
+
+commands = CommandGroup()
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    app.command()(assemble)
-    app.command()(inspect)
-    app.command()(why)
-    app.command()(samples)
-
-
+@commands.command(cls=RequestCommand)
 def assemble(
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    instruction: INSTRUCTION = "",
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: CONVERSATION = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    attach: ATTACH = None,
-    request: REQUEST = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
+    context: typer.Context,
+    project: ANY_PROJECT,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -63,111 +29,46 @@ def assemble(
     Example: fabula assemble sample:lantern_coast --document ch-03 --window 8192
     """
     from fabula.core.ids import current_timestamp
-    from fabula.workspace.schemas import context
+    from fabula.workspace.schemas.context import describe_prompt
 
     with open_project(project, store) as opened:
-        made = make_request(
-            opened,
-            document=document,
-            cursor=cursor,
-            skill=skill,
-            instruction=instruction,
-            model=model,
-            window=window,
-            recipe=recipe,
-            eyes=eyes,
-            character=character,
-            conversation=conversation,
-            include=include,
-            exclude=exclude,
-            late=late,
-            attach=attach,
-            request=request,
-        )
-        result = opened.assemble(made, working_memory=opened.working_memory(current_timestamp()))
+        request = make_request(opened, context.obj)
+        result = opened.assemble(request, working_memory=opened.working_memory(current_timestamp()))
         if as_json:
-            print_json(context.describe_prompt(result))
+            print_json(describe_prompt(result))
         elif quiet:
             print(result.prompt)
         else:
             from fabula.cli.show import show_assembly
 
-            show_assembly(opened, made, result)
+            show_assembly(opened, request, result)
 
 
-def inspect(
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    instruction: INSTRUCTION = "",
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: CONVERSATION = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    attach: ATTACH = None,
-    request: REQUEST = None,
-    store: STORE = None,
-    as_json: JSON = False,
-) -> None:
+@commands.command(cls=RequestCommand)
+def inspect(context: typer.Context, project: ANY_PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Look inside a prompt: every fragment, in or out, and why.
 
     Example: fabula inspect sample:lantern_coast --document ch-03
     """
     from fabula.core.ids import current_timestamp
-    from fabula.workspace.schemas import context
+    from fabula.workspace.schemas.context import describe_inspection
 
     with open_project(project, store) as opened:
-        made = make_request(
-            opened,
-            document=document,
-            cursor=cursor,
-            skill=skill,
-            instruction=instruction,
-            model=model,
-            window=window,
-            recipe=recipe,
-            eyes=eyes,
-            character=character,
-            conversation=conversation,
-            include=include,
-            exclude=exclude,
-            late=late,
-            attach=attach,
-            request=request,
-        )
-        result = opened.inspect(made, working_memory=opened.working_memory(current_timestamp()))
+        request = make_request(opened, context.obj)
+        result = opened.inspect(request, working_memory=opened.working_memory(current_timestamp()))
         if as_json:
-            print_json(context.describe_inspection(result))
+            print_json(describe_inspection(result))
         else:
             from fabula.cli.show import show_inspection
 
-            show_inspection(opened, made, result)
+            show_inspection(opened, request, result)
 
 
+@commands.command(cls=RequestCommand)
 def why(
-    name: Annotated[str, typer.Argument(help="A name, a title or a source.")],
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    instruction: INSTRUCTION = "",
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: CONVERSATION = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    attach: ATTACH = None,
-    request: REQUEST = None,
+    context: typer.Context,
+    name: Annotated[str, Argument(help="A name, a title or a source.")],
+    project: ANY_PROJECT,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -176,30 +77,14 @@ def why(
     Example: fabula why "Mara Venn" sample:lantern_coast --document ch-03
     """
     from fabula.core.ids import current_timestamp
-    from fabula.workspace.schemas import context
+    from fabula.workspace.schemas.context import describe_explanation
 
     with open_project(project, store) as opened:
-        made = make_request(
-            opened,
-            document=document,
-            cursor=cursor,
-            skill=skill,
-            instruction=instruction,
-            model=model,
-            window=window,
-            recipe=recipe,
-            eyes=eyes,
-            character=character,
-            conversation=conversation,
-            include=include,
-            exclude=exclude,
-            late=late,
-            attach=attach,
-            request=request,
-        )
-        verdicts = opened.inspect(made, working_memory=opened.working_memory(current_timestamp())).explain(name)
+        request = make_request(opened, context.obj)
+        result = opened.inspect(request, working_memory=opened.working_memory(current_timestamp()))
+    verdicts = result.explain(name)
     if as_json:
-        print_json(context.describe_explanation(name, verdicts))
+        print_json(describe_explanation(name, verdicts))
     else:
         from fabula.cli.show import show_why
 
@@ -208,10 +93,11 @@ def why(
         raise typer.Exit(1)
 
 
+@commands.command()
 def samples() -> None:
     """List the sample stories that come with Fabula."""
     from fabula.workspace.read_only import read_view, sample_names
 
     for name in sample_names():
         project = read_view(f"sample:{name}").project
-        print(f"sample:{name:<16} {project.title} ({project.language})")
+        print_line(f"sample:{name:<16} {project.title} ({project.language})")

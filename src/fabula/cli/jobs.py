@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, open_workspace, print_json, printable
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, open_workspace
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, render, say, translate
+from fabula.core.messages import Message, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.jobs.model import JobSummary, MonthlySpending
     from fabula.workspace.jobs import ProjectJobs
 
-KEY = Annotated[str | None, typer.Argument(help="A job, by its key.")]
+KEY = Annotated[str | None, Argument(help="A job, by its key.")]
+STATES = {
+    "queued": message("queued"),
+    "running": message("running"),
+    "done": message("done"),
+    "failed": message("failed"),
+    "cancelled": message("cancelled"),
+}
 _MILLION = 1_000_000
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    jobs = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work that is done in the background.")
-    jobs.command(name="list")(list_jobs)
-    jobs.command()(run)
-    jobs.command()(retry)
-    jobs.command()(cancel)
-    jobs.command()(budget)
-    app.add_typer(jobs, name="jobs")
+commands = CommandGroup("jobs", help="Work that is done in the background.")
 
 
+@commands.command("list")
 def list_jobs(
-    project: Annotated[str | None, typer.Argument(help="A project of the store; all of them if left out.")] = None,
-    state: Annotated[
-        list[str] | None, typer.Option("--state", help="queued, running, done, failed or cancelled.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--most", help="How many of each project.", min=1)] = 100,
+    project: Annotated[str | None, Argument(help="A project of the store; all of them if left out.")] = None,
+    state: Annotated[list[str] | None, Option("--state", help="queued, running, done, failed or cancelled.")] = None,
+    limit: Annotated[int, Option("--most", help="How many of each project.", min=1)] = 100,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -54,15 +54,16 @@ def list_jobs(
         return
     for one in found:
         if one.jobs or one.breakers or project is not None:
-            print(f"{one.project.title} ({one.project.id}): {_spending(one.spending)}")
+            print_line(f"{one.project.title} ({one.project.id}): {render(_spending(one.spending))}")
             _show(one)
     if not any(one.jobs for one in found):
-        print("No jobs.")
+        say("No jobs.")
 
 
+@commands.command()
 def run(
-    keep: Annotated[bool, typer.Option("--keep", help="Go on until Ctrl-C, and do what is queued meanwhile.")] = False,
-    threads: Annotated[int, typer.Option("--threads", help="How many at once.", min=1, max=32)] = 2,
+    keep: Annotated[bool, Option("--keep", help="Go on until Ctrl-C, and do what is queued meanwhile.")] = False,
+    threads: Annotated[int, Option("--threads", help="How many at once.", min=1, max=32)] = 2,
     store: STORE = None,
 ) -> None:
     """Do what is due, of all projects of the store.
@@ -75,13 +76,15 @@ def run(
                 counts = workspace.run_jobs(threads=threads, until=stop)
         else:
             counts = workspace.run_jobs(threads=threads)
-    print(", ".join(f"{count} {state}" for state, count in counts.items() if count) or "No jobs.")
+    done = [message("{count} {state}", count=counts[state], state=STATES[state]) for state in counts if counts[state]]
+    say(join_names(done) if done else message("No jobs."))
 
 
+@commands.command()
 def retry(
     project: PROJECT,
     key: KEY = None,
-    failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
+    failed: Annotated[bool, Option("--failed", help="All that failed.")] = False,
     store: STORE = None,
 ) -> None:
     """Run a job again, or at once if it waits.
@@ -90,13 +93,15 @@ def retry(
     """
     with open_project(project, store) as opened:
         keys = opened.jobs.retry(key, failed=failed)
-    print(f"{_count(keys)} queued. Do them now: fabula jobs run")
+    queued = plural(len(keys), "{count} job queued.", "{count} jobs queued.")
+    say("{queued} Run what is queued: fabula jobs run", queued=queued)
 
 
+@commands.command()
 def cancel(
     project: PROJECT,
     key: KEY = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that wait or run.")] = False,
+    everything: Annotated[bool, Option("--all", help="All that wait or run.")] = False,
     store: STORE = None,
 ) -> None:
     """Cancel a job; one that is running stops a little later.
@@ -105,13 +110,15 @@ def cancel(
     """
     with open_project(project, store) as opened:
         states = opened.jobs.cancel(key, unfinished=everything)
-    running = sum(state == "running" for state in states.values())
-    print(f"{_count(list(states))} cancelled" + (f"; {running} still running will stop soon." if running else "."))
+    say(plural(len(states), "{count} job cancelled.", "{count} jobs cancelled."))
+    if "running" in states.values():
+        say("What is still running will stop soon.")
 
 
+@commands.command()
 def budget(
     project: PROJECT,
-    amount: Annotated[float | None, typer.Argument(help="What jobs may cost a month, in dollars.")] = None,
+    amount: Annotated[float | None, Argument(help="What jobs may cost a month, in dollars.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -126,9 +133,9 @@ def budget(
 
         print_json(describe_spending(spending))
         return
-    print(_spending(spending))
+    say(_spending(spending))
     for kind, micros in sorted(spending.by_kind.items()):
-        print(f"  {kind:<20} {micros / _MILLION:.4f}")
+        print_line(f"  {kind:<20} {micros / _MILLION:.4f}")
 
 
 @contextmanager
@@ -146,26 +153,29 @@ def _stop_signal() -> Iterator[threading.Event]:
 def _show(found: ProjectJobs) -> None:
     for breaker in found.breakers:
         if breaker.open_until:
-            print(
-                f"! {breaker.kind} failed {breaker.failures} times in a row ({breaker.reason}) "
-                f"and waits until {_time(breaker.open_until)}."
+            say(
+                "! {kind} failed {count} times in a row ({reason}) and waits until {time}.",
+                kind=breaker.kind,
+                count=breaker.failures,
+                reason=breaker.reason,
+                time=_time(breaker.open_until),
             )
     for job in found.jobs:
         seconds = "" if job.seconds is None else f"{job.seconds:.1f} s"
         cost = f"{job.cost_micros / _MILLION:.4f}" if job.cost_micros else ""
-        print(printable(f"{job.state:<10} {job.key:<40} {seconds:>9} {cost:>8} {_remarks(job)}").rstrip())
+        print_line(f"{job.state:<10} {job.key:<40} {seconds:>9} {cost:>8} {_remarks(job)}")
 
 
 def _remarks(job: JobSummary) -> str:
-    remarks = [f"due {_time(job.due_at)}"] if job.state == "queued" else []
+    remarks = [translate("due {time}", time=_time(job.due_at))] if job.state == "queued" else []
     if job.tries > 1:
-        remarks.append(f"try {job.tries}")
+        remarks.append(translate("try {number}", number=job.tries))
     if job.is_stopping:
-        remarks.append("will stop")
+        remarks.append(translate("will stop"))
     if job.runs_again:
-        remarks.append("runs once more")
+        remarks.append(translate("runs once more"))
     if job.reason:
-        remarks.append(f"{job.reason}: {job.note}" if job.note else job.reason)
+        remarks.append(f"{job.reason}: {render(job.note)}" if job.note else job.reason)
     return ", ".join(remarks)
 
 
@@ -174,9 +184,10 @@ def _time(time: str) -> str:
     return f"{time[:10]} {time[11:19]}"
 
 
-def _spending(spending: MonthlySpending) -> str:
-    return f"{spending.spent / _MILLION:.2f} of {spending.budget / _MILLION:.2f} spent in {spending.month}"
-
-
-def _count(keys: Sequence[str]) -> str:
-    return f"{len(keys)} job{'' if len(keys) == 1 else 's'}"
+def _spending(spending: MonthlySpending) -> Message:
+    return message(
+        "{spent:.2f} of {budget:.2f} spent in {month}",
+        spent=spending.spent / _MILLION,
+        budget=spending.budget / _MILLION,
+        month=spending.month,
+    )

@@ -7,50 +7,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, print_warnings, render, say, shorten, translate
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.lorebook.model import LoreEntry
     from fabula.workspace.schemas.lorebooks import LoreVerdictInfo
 
-BOOK = Annotated[str, typer.Argument(help="A lorebook of the project, by its id or name.")]
-ENTRY = Annotated[int, typer.Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
+BOOK = Annotated[str, Argument(help="A lorebook of the project, by its id or name.")]
+ENTRY = Annotated[int, Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
 FIELDS = Annotated[
     list[str],
-    typer.Argument(help='FIELD=VALUE by the names of world info: order=20, key=Mara, key=["Mara","Tom"], order=null.'),
+    Argument(help='FIELD=VALUE by the names of world info: order=20, key=Mara, key=["Mara","Tom"], order=null.'),
 ]
 _TEXTS, _KEYS = ("content", "comment", "group", "outletName"), ("key", "keysecondary")
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    lorebook = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="World books and the books of cards.")
-    lorebook.command(name="import")(import_book)
-    lorebook.command(name="list")(list_books)
-    lorebook.command()(show)
-    lorebook.command(name="test")(try_text)
-    lorebook.command()(export)
-    lorebook.command(name="to-codex")(make_codex_entries)
-    lorebook.command()(new)
-    lorebook.command()(add)
-    lorebook.command()(edit)
-    lorebook.command()(drop)
-    lorebook.command()(when)
-    lorebook.command()(use)
-    lorebook.command()(remove)
-    app.add_typer(lorebook, name="lorebook")
+commands = CommandGroup("lorebook", help="World books and the books of cards.")
 
 
+@commands.command("import")
 def import_book(
     project: PROJECT,
-    path: Annotated[Path, typer.Argument(help="World info, a card (JSON, PNG, CHARX), RisuAI, NovelAI or Agnai.")],
-    rules: Annotated[
-        str, typer.Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")
-    ] = "",
+    path: Annotated[Path, Argument(help="World info, a card (JSON, PNG, CHARX), RisuAI, NovelAI or Agnai.")],
+    rules: Annotated[str, Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")] = "",
     store: STORE = None,
 ) -> None:
     """Import a lorebook, or a card with the one it has.
@@ -59,14 +44,20 @@ def import_book(
     """
     with open_project(project, store) as opened:
         book, contents = opened.lorebooks.import_file(path, rules=rules)
-    count = len(contents.book.entries)
-    entries = f"{count} {'entry' if count == 1 else 'entries'}"
-    print(f"{book.name}: {entries} ({book.format}, {book.rules} rules), book {book.id}.")
-    _warn(contents.warnings)
+    say(
+        "{name}: {entries} ({format}, {rules} rules), book {id}.",
+        name=book.name,
+        entries=plural(len(contents.book.entries), "{count} entry", "{count} entries"),
+        format=book.format,
+        rules=book.rules,
+        id=book.id,
+    )
+    print_warnings(contents.warnings)
     if path.suffix.lower() in (".png", ".charx"):
-        _warn([f"The picture or the assets are not stored: to export into them again, name {path.name} --into."])
+        say("- The picture or the assets are not stored. To export into them again: --into {file}", file=path.name)
 
 
+@commands.command("list")
 def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """List the lorebooks of a project.
 
@@ -80,13 +71,16 @@ def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> 
         print_json(found)
         return
     if not found:
-        print("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
+        say("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
     for book in found:
-        state = "" if book.active else "  (not in use)"
-        count = "unreadable" if book.entries is None else f"{book.entries} entries"
-        print(f"{book.id:<24} {count:>13}  {book.format:<14} {book.rules:<7} {book.name}{state}")
+        count = message("unreadable")
+        if book.entries is not None:
+            count = plural(book.entries, "{count} entry", "{count} entries")
+        state = "" if book.active else f"  ({translate('not in use')})"
+        print_line(f"{book.id:<24} {render(count):>13}  {book.format:<14} {book.rules:<7} {book.name}{state}")
 
 
+@commands.command()
 def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = False) -> None:
     """Show the entries of a lorebook.
 
@@ -99,21 +93,22 @@ def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = Fals
     if as_json:
         print_json(describe_contents(found, contents))
         return
-    print(f"{found.name} ({found.format}, {found.rules} rules)")
+    say("{name} ({format}, {rules} rules)", name=found.name, format=found.format, rules=found.rules)
     for entry in contents.book.entries:
-        state = "off" if entry.disable else "always" if entry.constant else ", ".join(entry.key or ()) or "no key"
-        text = " ".join((entry.content or "").split())
-        cut = f"{text[:80]}{'…' if len(text) > 80 else ''}"
-        print(f"  {entry.uid:>4}  {entry.comment or '-'}  [{state}]{_describe_limits(entry)}  {cut}")
-    _warn(contents.warnings)
+        keys = ", ".join(entry.key or ()) or translate("no key")
+        state = translate("off") if entry.disable else translate("always") if entry.constant else keys
+        text = shorten(entry.content or "", 80)
+        print_line(f"  {entry.uid:>4}  {entry.comment or '-'}  [{state}]{_describe_limits(entry)}  {text}")
+    print_warnings(contents.warnings)
 
 
+@commands.command("test")
 def try_text(
     project: PROJECT,
-    text: Annotated[str, typer.Argument(help="The text; - for standard input.")],
-    book: Annotated[str | None, typer.Option("--book", "-b", help="Only this book.")] = None,
-    at: Annotated[str | None, typer.Option("--at", help="As a reader in this chapter; else as the author.")] = None,
-    context: Annotated[int, typer.Option("--context", help="The size of the prompt, in tokens.")] = 8192,
+    text: Annotated[str, Argument(help="The text; - for standard input.")],
+    book: Annotated[str | None, Option("--book", "-b", help="Only this book.")] = None,
+    at: Annotated[str | None, Option("--at", help="As a reader in this chapter; else as the author.")] = None,
+    context: Annotated[int, Option("--context", help="The size of the prompt, in tokens.")] = 8192,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -132,20 +127,26 @@ def try_text(
         return
     for activation in trial.activations:
         _show_verdicts(describe_activation(activation))
-        print(f"  {activation.used} of {activation.budget} tokens, {activation.rules} rules")
-        _warn(activation.problems)
+        say(
+            "  {used} of {budget} tokens, {rules} rules",
+            used=activation.used,
+            budget=activation.budget,
+            rules=activation.rules,
+        )
+        print_warnings(activation.problems)
     _show_verdicts(map(describe_hidden, trial.hidden))
 
 
+@commands.command()
 def export(
     project: PROJECT,
     book: BOOK,
-    path: Annotated[Path, typer.Argument(help="The file to write; of a card .json, .png or .charx.")],
+    path: Annotated[Path, Argument(help="The file to write; of a card .json, .png or .charx.")],
     into: Annotated[
-        Path | None, typer.Option("--into", help="The picture or archive that a card is put into; it is not changed.")
+        Path | None, Option("--into", help="The picture or archive to put a card into; it stays as it is.")
     ] = None,
-    world_info: Annotated[bool, typer.Option("--as-world-info", help="As SillyTavern's world info.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    world_info: Annotated[bool, Option("--as-world-info", help="As SillyTavern's world info.")] = False,
+    overwrite: OVERWRITE = False,
     store: STORE = None,
 ) -> None:
     """Write a lorebook or card to a file as it came, or as world info.
@@ -156,14 +157,15 @@ def export(
         found, warnings = opened.lorebooks.export_file(
             book, path, into=into, as_world_info=world_info, overwrite=overwrite
         )
-    print(f"{found.name} is in {path}.")
-    _warn(warnings)
+    say("{title} is in {path}.", title=found.name, path=path)
+    print_warnings(warnings)
 
 
+@commands.command("to-codex")
 def make_codex_entries(
     project: PROJECT,
     book: BOOK,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the lorebook in use beside the entries.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Leave the lorebook in use beside the entries.")] = False,
     store: STORE = None,
 ) -> None:
     """Make codex entries of a lorebook; the book stays, and is no longer used unless --keep is given.
@@ -172,14 +174,16 @@ def make_codex_entries(
     """
     with open_project(project, store) as opened:
         found, entries, warnings = opened.lorebooks.make_codex_entries(book, keep_active=keep)
-    print(f"{len(entries)} codex entries were made from {found.name}.")
-    _warn(warnings)
+    count = plural(len(entries), "{count} codex entry", "{count} codex entries")
+    say("Made {entries} from {name}.", entries=count, name=found.name)
+    print_warnings(warnings)
 
 
+@commands.command()
 def new(
     project: PROJECT,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
-    rules: Annotated[str, typer.Option("--rules", help="fabula (our own rules) or exact (SillyTavern's).")] = "fabula",
+    name: Annotated[str, Argument(help="What it is called.")],
+    rules: Annotated[str, Option("--rules", help="fabula (our own rules) or exact (SillyTavern's).")] = "fabula",
     store: STORE = None,
 ) -> None:
     """Make an empty lorebook.
@@ -188,9 +192,10 @@ def new(
     """
     with open_project(project, store) as opened:
         made = opened.lorebooks.create(name, rules=rules)
-    print(f"{made.name} is book {made.id}.")
+    say("{name} is book {id}.", name=made.name, id=made.id)
 
 
+@commands.command()
 def add(project: PROJECT, book: BOOK, fields: FIELDS, store: STORE = None) -> None:
     """Add an entry.
 
@@ -199,9 +204,10 @@ def add(project: PROJECT, book: BOOK, fields: FIELDS, store: STORE = None) -> No
     values = _parse_fields(fields)
     with open_project(project, store) as opened:
         found, uid = opened.lorebooks.add_entry(book, values)
-    print(f"Entry {uid} is in {found.name}.")
+    say("Entry {number} is in {name}.", number=uid, name=found.name)
 
 
+@commands.command()
 def edit(project: PROJECT, book: BOOK, entry: ENTRY, fields: FIELDS, store: STORE = None) -> None:
     """Change some fields of an entry; everything else stays as it came.
 
@@ -210,9 +216,10 @@ def edit(project: PROJECT, book: BOOK, entry: ENTRY, fields: FIELDS, store: STOR
     values = _parse_fields(fields)
     with open_project(project, store) as opened:
         found = opened.lorebooks.edit_entry(book, entry, values)
-    print(f"Entry {entry} of {found.name} was changed.")
+    say("Entry {number} of {name} was changed.", number=entry, name=found.name)
 
 
+@commands.command()
 def drop(project: PROJECT, book: BOOK, entry: ENTRY, store: STORE = None) -> None:
     """Remove an entry from a lorebook.
 
@@ -220,18 +227,17 @@ def drop(project: PROJECT, book: BOOK, entry: ENTRY, store: STORE = None) -> Non
     """
     with open_project(project, store) as opened:
         found = opened.lorebooks.remove_entry(book, entry)
-    print(f"Entry {entry} of {found.name} is gone.")
+    say("Entry {number} of {name} is gone.", number=entry, name=found.name)
 
 
+@commands.command()
 def when(
     project: PROJECT,
     book: BOOK,
     entry: ENTRY,
-    since: Annotated[str | None, typer.Option("--since", help="From this chapter on; `start` for always.")] = None,
-    until: Annotated[str | None, typer.Option("--until", help="Up to this chapter; `end` for ever.")] = None,
-    known_to: Annotated[
-        list[str] | None, typer.Option("--known-to", help="Who knows it: ids, reader, `nobody`, `everybody`.")
-    ] = None,
+    since: Annotated[str | None, Option("--since", help="From this chapter on; `start` for always.")] = None,
+    until: Annotated[str | None, Option("--until", help="Up to this chapter; `end` for ever.")] = None,
+    known_to: Annotated[list[str] | None, Option("--known-to", help="Ids, reader, `nobody`, `everybody`.")] = None,
     store: STORE = None,
 ) -> None:
     """Say in which chapters an entry holds, and who may know it.
@@ -240,14 +246,15 @@ def when(
     """
     with open_project(project, store) as opened:
         found = opened.lorebooks.limit_entry(book, entry, since=since, until=until, known_to=known_to)
-    print(f"Entry {entry} of {found.name} was changed.")
+    say("Entry {number} of {name} was changed.", number=entry, name=found.name)
 
 
+@commands.command()
 def use(
     project: PROJECT,
     book: BOOK,
-    off: Annotated[bool, typer.Option("--off", help="Use it no longer.")] = False,
-    rules: Annotated[str, typer.Option("--rules", help="Read it by these rules: exact or fabula.")] = "",
+    off: Annotated[bool, Option("--off", help="Use it no longer.")] = False,
+    rules: Annotated[str, Option("--rules", help="Read it by these rules: exact or fabula.")] = "",
     store: STORE = None,
 ) -> None:
     """Use a lorebook, or use it no longer; by the rules it has, or by others.
@@ -256,9 +263,11 @@ def use(
     """
     with open_project(project, store) as opened:
         found = opened.lorebooks.use(book, active=not off, rules=rules)
-    print(f"{found.name} is {'no longer in use' if off else f'in use ({found.rules} rules)'}.")
+    sentence = message("{name} is in use ({rules} rules).", name=found.name, rules=found.rules)
+    say(message("{name} is no longer in use.", name=found.name) if off else sentence)
 
 
+@commands.command()
 def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
     """Remove a lorebook.
 
@@ -266,7 +275,7 @@ def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         found = opened.lorebooks.remove(book)
-    print(f"{found.name} is gone.")
+    say("{name} is gone.", name=found.name)
 
 
 def _describe_limits(entry: LoreEntry) -> str:
@@ -274,12 +283,14 @@ def _describe_limits(entry: LoreEntry) -> str:
     story = entry.story
     if story is None:
         return ""
-    parts = (
-        f"from {story.since}" if story.since else "",
-        f"before {story.until}" if story.until else "",
-        f"known to {', '.join(story.known_to) or 'nobody'}" if story.known_to is not None else "",
-    )
-    return f"  ({'; '.join(part for part in parts if part)})"
+    parts = []
+    if story.since:
+        parts.append(translate("from {place}", place=story.since))
+    if story.until:
+        parts.append(translate("before {place}", place=story.until))
+    if story.known_to is not None:
+        parts.append(translate("known to {names}", names=", ".join(story.known_to) or message("nobody")))
+    return f"  ({'; '.join(parts)})"
 
 
 def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
@@ -290,7 +301,9 @@ def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
     for field in fields:
         name, sign, value = field.partition("=")
         if not sign:
-            raise FabulaError(Code.LOREBOOK_INVALID, f"{field!r} is no FIELD=VALUE. Nothing was changed.")
+            raise FabulaError(
+                Code.LOREBOOK_INVALID, message("{field!r} is no FIELD=VALUE. Nothing was changed.", field=field)
+            )
         try:
             values[name] = value if name in _TEXTS and value != "null" else msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -300,9 +313,4 @@ def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
 
 def _show_verdicts(rows: Iterable[LoreVerdictInfo]) -> None:
     for row in rows:
-        print(f"  {'✓' if row.active else '·'} {row.title}: {row.why}")
-
-
-def _warn(warnings: Iterable[object]) -> None:
-    for warning in warnings:
-        print(f"- {warning}")
+        print_line(f"  {'✓' if row.active else '·'} {row.title}: {render(row.why)}")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
 from fabula.cli import (
     codex,
     constraint,
@@ -29,47 +27,23 @@ from fabula.cli import (
     synopsis,
     write,
 )
-from fabula.cli.grouped_help import GroupedHelp
+from fabula.cli.commands import CommandGroup, RootGroup
+from fabula.cli.output import describe_error, print_line
 from fabula.core.errors import Code, FabulaError
 from fabula.core.version import __version__
 
-COMMANDS = (
-    context,
-    write,
-    runs,
-    skills,
-    search,
-    synopsis,
-    outline,
-    constraint,
-    memory,
-    codex,
-    extract,
-    lorebook,
-    series,
-    recaps,
-    preset,
-    projects,
-    setting,
-    jobs,
-)
+WRITING = (context, write, runs, skills, search, synopsis, outline, constraint, memory)
+MATERIAL = (codex, extract, lorebook, series, recaps, preset, projects, setting, jobs)
 
-app = typer.Typer(
-    cls=GroupedHelp,
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Keep everything about your story, and tell a model what it needs to know now.",
-)
-for commands in COMMANDS:
-    commands.register(app)
+app = CommandGroup(cls=RootGroup, help="Keep everything about your story, and tell a model what it needs to know now.")
+for module in WRITING + MATERIAL:
+    app.add_typer(module.commands)
 
 
-@app.command(name="version")
+@app.command("version")
 def show_version() -> None:
     """Say which version this is."""
-    print(__version__)
+    print_line(__version__)
 
 
 def main() -> None:
@@ -77,7 +51,7 @@ def main() -> None:
     try:
         app()
     except FabulaError as error:
-        print(f"{error.code.value}: {error.sentence}", file=sys.stderr)
+        print_line(describe_error(error), file=sys.stderr)
         raise SystemExit(3 if error.code is Code.PROJECT_NOT_FOUND else 2) from None
     except BrokenPipeError:
         raise SystemExit(0) from None

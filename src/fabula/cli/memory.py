@@ -5,60 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, open_workspace, print_json, read_text
-from fabula.cli.projects import JSON, PROJECT, STORE
-from fabula.cli.request_options import (
-    ATTACH,
-    CHARACTER,
-    CONVERSATION,
-    CURSOR,
-    DOCUMENT,
-    EXCLUDE,
-    EYES,
-    INCLUDE,
-    INSTRUCTION,
-    LATE,
-    MODEL,
-    RECIPE,
-    REQUEST,
-    SKILL,
-    WINDOW,
-    make_request,
-)
-from fabula.cli.request_options import PROJECT as ANY_PROJECT
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, open_workspace, read_text
+from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import invalid_request, print_json, print_line, render, report, say, shorten, translate
+from fabula.cli.request_options import RequestCommand, make_request
+from fabula.core.messages import Message, message, plural
 
 if TYPE_CHECKING:
     from fabula.workspace.memory import MemoryRecord
 
-MEMORY = Annotated[str, typer.Argument(help="A memory, by its id.")]
-USER = Annotated[bool, typer.Option("--user", help="What is remembered of you, in all your books.")]
-KIND = Annotated[str | None, typer.Option("--kind", help="preference, episode, style_sample or working.")]
-STATE = Annotated[str | None, typer.Option("--state", help="confirmed, proposed or dismissed.")]
-SINCE = Annotated[str | None, typer.Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
+MEMORY = Annotated[str, Argument(help="A memory, by its id.")]
+USER = Annotated[bool, Option("--user", help="What is remembered of you, in all your books.")]
+KIND = Annotated[str | None, Option("--kind", help="preference, episode, style_sample or working.")]
+STATE = Annotated[str | None, Option("--state", help="confirmed, proposed or dismissed.")]
 _SIGNS = {"confirmed": "✓", "proposed": "?", "dismissed": "✗"}
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    memory = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What is remembered of book and writer.")
-    memory.command(name="list")(list_memories)
-    memory.command()(remember)
-    memory.command()(confirm)
-    memory.command()(dismiss)
-    memory.command()(edit)
-    memory.command()(forget)
-    memory.command()(record)
-    memory.command()(learn)
-    memory.command()(preview)
-    memory.command()(profile)
-    sample = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Passages in your own voice, as examples.")
-    sample.command(name="add")(add_sample)
-    memory.add_typer(sample, name="sample")
-    app.add_typer(memory, name="memory")
+commands = CommandGroup("memory", help="What is remembered of book and writer.")
+samples = CommandGroup("sample", help="Passages in your own voice, as examples.")
+commands.add_typer(samples)
 
 
+@commands.command("list")
 def list_memories(
     project: PROJECT,
     kind: KIND = None,
@@ -79,18 +49,20 @@ def list_memories(
         print_json([describe_memory(record) for record in found])
         return
     if not found:
-        print("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
+        say("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
+    texts = {record.item.id: record.item.text for record in found}
     for record in found:
-        print(_line(record))
+        _print_record(record)
         for other in record.contradicts:
-            print(f"    contradicts {other}")
+            say("    contradicts {id}: {text}", id=other, text=shorten(texts.get(other, ""), 80))
 
 
+@commands.command()
 def remember(
     project: PROJECT,
-    text: Annotated[str, typer.Argument(help="What to remember, in plain words.")] = "",
-    kind: Annotated[str, typer.Option("--kind", help="preference or episode.")] = "preference",
-    outcome: Annotated[str, typer.Option("--outcome", help="Remember a recorded outcome as an episode.")] = "",
+    text: Annotated[str, Argument(help="What to remember, in plain words.")] = "",
+    kind: Annotated[str, Option("--kind", help="preference or episode.")] = "preference",
+    outcome: Annotated[str, Option("--outcome", help="Remember a recorded outcome as an episode.")] = "",
     since: SINCE = None,
     user: USER = False,
     store: STORE = None,
@@ -102,14 +74,15 @@ def remember(
     """
     with open_project(project, store) as opened:
         made = opened.memory.remember(text, kind=kind, outcome=outcome, since=since, of_user=user)
-    _report(made, f"Remembered as {made.item.id}.", as_json)
+    _report(made, message("Remembered as {id}.", id=made.item.id), as_json)
 
 
+@commands.command()
 def confirm(
     project: PROJECT,
     memory: MEMORY,
-    everywhere: Annotated[bool, typer.Option("--everywhere", help="It holds in all your books.")] = False,
-    rule: Annotated[bool, typer.Option("--rule", help="Make it a constraint, which outranks preferences.")] = False,
+    everywhere: Annotated[bool, Option("--everywhere", help="It holds in all your books.")] = False,
+    rule: Annotated[bool, Option("--rule", help="Make it a constraint, which outranks preferences.")] = False,
     user: USER = False,
     store: STORE = None,
     as_json: JSON = False,
@@ -120,9 +93,13 @@ def confirm(
     """
     with open_project(project, store) as opened:
         made = opened.memory.confirm(memory, everywhere=everywhere, as_constraint=rule, of_user=user)
-    _report(made, f"{made.item.id} is confirmed{' and in force as a constraint' if rule else ''}.", as_json)
+    sentence = message(
+        "{id} is confirmed and in force as a constraint." if rule else "{id} is confirmed.", id=made.item.id
+    )
+    _report(made, sentence, as_json)
 
 
+@commands.command()
 def dismiss(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None, as_json: JSON = False) -> None:
     """Say no to a proposal; it does not come back on the same evidence.
 
@@ -130,14 +107,15 @@ def dismiss(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE =
     """
     with open_project(project, store) as opened:
         made = opened.memory.dismiss(memory, of_user=user)
-    _report(made, f"{made.item.id} is dismissed.", as_json)
+    _report(made, message("{id} is dismissed.", id=made.item.id), as_json)
 
 
+@commands.command()
 def edit(
     project: PROJECT,
     memory: MEMORY,
-    text: Annotated[str | None, typer.Option("--text", help="In other words, which are yours then.")] = None,
-    confidence: Annotated[float | None, typer.Option("--confidence", help="How sure, from 0 to 1.")] = None,
+    text: Annotated[str | None, Option("--text", help="The memory in your own words.")] = None,
+    confidence: Annotated[float | None, Option("--confidence", help="How sure, from 0 to 1.")] = None,
     since: SINCE = None,
     user: USER = False,
     store: STORE = None,
@@ -149,9 +127,10 @@ def edit(
     """
     with open_project(project, store) as opened:
         made = opened.memory.edit(memory, text=text, confidence=confidence, since=since, of_user=user)
-    _report(made, f"{made.item.id} is changed.", as_json)
+    _report(made, message("{name} is changed.", name=made.item.id), as_json)
 
 
+@commands.command()
 def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None) -> None:
     """Forget a memory for good, with all it was learnt from.
 
@@ -159,17 +138,18 @@ def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = 
     """
     with open_project(project, store) as opened:
         opened.memory.forget(memory, of_user=user)
-    print(f"{memory} is forgotten.")
+    say("{id} is forgotten.", id=memory)
 
 
+@commands.command()
 def record(
     project: PROJECT,
-    suggestion: Annotated[str, typer.Argument(metavar="OFFERED", help="The text you were offered: a file, or -.")],
-    rewritten: Annotated[str, typer.Option("--became", help="What you made of it: a file.")] = "",
-    rejected: Annotated[bool, typer.Option("--rejected", help="It was thrown away.")] = False,
-    skill: Annotated[str, typer.Option("--skill", "-s", help="What the model was asked to do.")] = "",
-    at: Annotated[str | None, typer.Option("--at", help="Where: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")] = None,
-    recalled: Annotated[list[str] | None, typer.Option(help="A memory that stood in the prompt: memory:ID.")] = None,
+    suggestion: Annotated[str, Argument(metavar="OFFERED", help="The text you were offered: a file, or -.")],
+    rewritten: Annotated[str, Option("--became", help="What you made of it: a file.")] = "",
+    rejected: Annotated[bool, Option("--rejected", help="It was thrown away.")] = False,
+    skill: Annotated[str, Option("--skill", "-s", help="What the model was asked to do.")] = "",
+    at: Annotated[str | None, Option("--at", help="Where: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")] = None,
+    recalled: Annotated[list[str] | None, Option(help="A memory that stood in the prompt: memory:ID.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -177,6 +157,8 @@ def record(
 
     Example: fabula memory record "The Lantern Coast" offered.md --became mine.md --at ch-03
     """
+    from fabula.workspace.schemas.memory import describe_outcome
+
     with open_project(project, store) as opened:
         made = opened.memory.record_outcome(
             read_text(suggestion),
@@ -186,99 +168,69 @@ def record(
             place=at,
             memory_sources=recalled or (),
         )
-    if as_json:
-        from fabula.workspace.schemas.memory import describe_outcome
-
-        print_json(describe_outcome(made))
-    else:
-        print(f"Outcome {made.id}: {made.decision.value}.")
+    sentence = message("Outcome {id}: {decision}.", id=made.id, decision=made.decision.value)
+    report(describe_outcome(made), sentence, as_json)
 
 
+@commands.command()
 def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Look over what you accepted, rejected and rewrote, and propose what it shows.
 
     Example: fabula memory learn "The Lantern Coast"
     """
     with open_project(project, store) as opened:
-        report = opened.memory.learn()
+        learned = opened.memory.learn()
     if as_json:
         from fabula.workspace.schemas.memory import describe_learning
 
-        print_json(describe_learning(report))
+        print_json(describe_learning(learned))
         return
-    count = len(report.proposed)
-    print(f"{report.outcome_count} outcomes looked over, {count} new proposal{'s' if count != 1 else ''}.")
-    for proposal in report.proposed:
-        print(_line(proposal))
+    say(
+        "{outcomes} looked over, {proposals}.",
+        outcomes=plural(learned.outcome_count, "{count} outcome", "{count} outcomes"),
+        proposals=plural(len(learned.proposed), "{count} new proposal", "{count} new proposals"),
+    )
+    for proposal in learned.proposed:
+        _print_record(proposal)
         for quote in proposal.item.evidence:
-            print(f"    {quote}")
-    if report.proposed:
-        print("Say yes or no: fabula memory confirm PROJECT ID, fabula memory dismiss PROJECT ID")
+            print_line(f"    {quote}")
+    if learned.proposed:
+        say("Say yes or no: fabula memory confirm PROJECT ID, fabula memory dismiss PROJECT ID")
 
 
-def preview(
-    project: ANY_PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    instruction: INSTRUCTION = "",
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: CONVERSATION = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    attach: ATTACH = None,
-    request: REQUEST = None,
-    store: STORE = None,
-    as_json: JSON = False,
-) -> None:
+@commands.command(cls=RequestCommand)
+def preview(context: typer.Context, project: ANY_PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Show what a prompt would hold of memory, and why the rest stays out.
 
     Example: fabula memory preview sample:lantern_coast --document ch-04
     """
     with open_project(project, store) as opened:
-        made = make_request(
-            opened,
-            document=document,
-            cursor=cursor,
-            skill=skill,
-            instruction=instruction,
-            model=model,
-            window=window,
-            recipe=recipe,
-            eyes=eyes,
-            character=character,
-            conversation=conversation,
-            include=include,
-            exclude=exclude,
-            late=late,
-            attach=attach,
-            request=request,
-        )
-        found = opened.memory.preview(made)
+        found = opened.memory.preview(make_request(opened, context.obj))
     if as_json:
         from fabula.workspace.schemas.memory import describe_memory_preview
 
         print_json(describe_memory_preview(found))
         return
     if found.profile:
-        print(f"profile        {_shorten(found.profile)}")
+        say("profile        {text}", text=shorten(found.profile, 100))
     for item in (*found.injected, *found.omitted):
         sign = "+" if item.included else "-"
-        print(f"{sign} {item.kind:<13} {item.score:.2f} {item.tokens or '':>5}  {_shorten(item.text)}")
-        print(f"    {item.sentence}  [{item.reason}, {item.source}]")
-    print(f"{len(found.injected)} in, {len(found.omitted)} out, {found.tokens} tokens.")
+        print_line(f"{sign} {item.kind:<13} {item.score:.2f} {item.tokens or '':>5}  {shorten(item.text, 100)}")
+        print_line(f"    {render(item.sentence)}  [{item.reason}, {item.source}]")
+    say(
+        "{included} in, {omitted} out, {tokens} tokens.",
+        included=len(found.injected),
+        omitted=len(found.omitted),
+        tokens=found.tokens,
+    )
 
 
+@samples.command("add")
 def add_sample(
     project: PROJECT,
-    document: Annotated[str, typer.Argument(help="The document it stands in.")],
-    first: Annotated[str, typer.Option("--from", help="The words it begins with.")],
-    last: Annotated[str, typer.Option("--to", help="The words it ends with.")],
+    document: Annotated[str, Argument(help="The document it stands in.")],
+    first: Annotated[str, Option("--from", help="The words it begins with.")],
+    last: Annotated[str, Option("--to", help="The words it ends with.")],
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -288,13 +240,14 @@ def add_sample(
     """
     with open_project(project, store) as opened:
         made = opened.memory.add_sample(document, first=first, last=last)
-    _report(made, f"Sample {made.item.id}: {len(made.item.text)} characters.", as_json)
+    _report(made, message("Sample {id}: {count:,} characters.", id=made.item.id, count=len(made.item.text)), as_json)
 
 
+@commands.command()
 def profile(
-    text: Annotated[str | None, typer.Option("--set", help="Your profile, in new words.")] = None,
-    file: Annotated[str | None, typer.Option("--file", help="The same from a file, or - for stdin.")] = None,
-    change: Annotated[bool, typer.Option("--edit", help="Change it in your editor.")] = False,
+    text: Annotated[str | None, Option("--set", help="Your profile, in new words.")] = None,
+    file: Annotated[str | None, Option("--file", help="The same from a file, or - for stdin.")] = None,
+    change: Annotated[bool, Option("--edit", help="Change it in your editor.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -315,7 +268,7 @@ def profile(
 
         print_json(describe_profile(found))
     else:
-        print(found.text or "No profile yet. Write one: fabula memory profile --set TEXT")
+        print_line(found.text or message("No profile yet. Write one: fabula memory profile --set TEXT"))
 
 
 def _edit(text: str) -> str:
@@ -333,34 +286,29 @@ def _edit(text: str) -> str:
         try:
             done = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as error:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                f"The editor {editor!r} could not be started. Set EDITOR, or use --set. Nothing was changed.",
+            raise invalid_request(
+                "The editor {editor!r} could not be started. Set EDITOR, or use --set. Nothing was changed.",
+                editor=editor,
             ) from error
         if done.returncode:
-            raise FabulaError(
-                Code.REQUEST_INVALID, f"The editor {editor!r} ended with {done.returncode}. Nothing was changed."
+            code = done.returncode
+            raise invalid_request(
+                "The editor {editor!r} ended with {code}. Nothing was changed.", editor=editor, code=code
             )
         return read_text(str(file))
 
 
-def _line(record: MemoryRecord) -> str:
-    item = record.item
+def _print_record(record: MemoryRecord) -> None:
+    item, text = record.item, shorten(record.item.text, 100)
     sign = "z" if record.is_resting else _SIGNS[item.state.value]
-    votes = f"  ({item.votes_for} for, {item.votes_against} against)" if item.origin.value == "learned" else ""
     kind, scope = item.kind.value, record.scope.value
-    return f"{sign} {item.id:<20} {kind:<12} {scope:<7} {record.confidence:.2f}  {_shorten(item.text)}{votes}"
+    if item.origin.value == "learned":
+        votes, others = item.votes_for, item.votes_against
+        text = translate("{text}  ({votes} for, {others} against)", text=text, votes=votes, others=others)
+    print_line(f"{sign} {item.id:<20} {kind:<12} {scope:<7} {record.confidence:.2f}  {text}")
 
 
-def _report(record: MemoryRecord, sentence: str, as_json: bool) -> None:
-    if as_json:
-        from fabula.workspace.schemas.memory import describe_memory
+def _report(record: MemoryRecord, sentence: Message, as_json: bool) -> None:
+    from fabula.workspace.schemas.memory import describe_memory
 
-        print_json(describe_memory(record))
-    else:
-        print(sentence)
-
-
-def _shorten(text: str, limit: int = 100) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= limit else words[: limit - 1] + "…"
+    report(describe_memory(record), sentence, as_json)

@@ -1,21 +1,20 @@
-"""What commands share: opening the workspace and a project, places in the story, progress, JSON."""
+"""What commands share: opening the workspace and a project, and reading a text."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.output import invalid_request, use_project_language
+from fabula.core.errors import FabulaError
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.workspace import Workspace
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @contextmanager
@@ -27,44 +26,38 @@ def open_workspace(location: str | None) -> Iterator[Workspace]:
         yield workspace
 
 
+def find_project(workspace: Workspace, name: str) -> ProjectHandle:
+    """Open a project of the store, and print in its language from now on."""
+    handle = workspace.project(name)
+    use_project_language(handle.view.project.language)
+    return handle
+
+
 @contextmanager
-def open_project(project: str, location: str | None) -> Iterator[ProjectHandle]:
-    """Open a project of the store, a folder, a text file or a sample."""
+def open_project(name: str, location: str | None) -> Iterator[ProjectHandle]:
+    """Open a project of the store, a folder, a text file or a sample, and print in its language from now on."""
     from fabula.workspace.read_only import is_read_only, open_read_only
 
-    if is_read_only(project):
-        handle = open_read_only(project)
-        try:
+    if is_read_only(name):
+        with closing(open_read_only(name)) as handle:
+            use_project_language(handle.view.project.language)
             yield handle
-        finally:
-            handle.close()
         return
     with open_workspace(location) as workspace:
         try:
-            handle = workspace.project(project)
-        except FabulaError as error:  # here, unlike in a server, a path would have been looked at
-            here, anywhere = "in this store.", "in this store, and no folder or file of that name."
-            raise FabulaError(error.code, error.sentence.replace(here, anywhere, 1)) from None
+            handle = find_project(workspace, name)
+        except FabulaError as error:
+            sentence = message("{sentence} No folder or file has that name.", sentence=error.message)
+            raise FabulaError(error.code, sentence) from None
         yield handle
 
 
-def print_json(data: object) -> None:
-    """Print a schema, or a list of them, as readable JSON."""
-    from fabula.workspace.schemas.schema import encode
-
-    print(encode(data).decode())
-
-
-@contextmanager
-def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on the error stream of a terminal; it pulses until it is told how far the work is."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task(title, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=max(total, 1))
+def read_bytes(name: str) -> bytes:
+    """Read a file, or standard input where the name is -."""
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise invalid_request("{name} could not be read ({reason}).", name=name, reason=error.strerror) from error
 
 
 def read_text(name: str) -> str:
@@ -72,16 +65,6 @@ def read_text(name: str) -> str:
     from fabula.text.offsets import normalise
 
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return normalise(data.decode("utf-8-sig"))
-    except OSError as error:
-        raise FabulaError(Code.REQUEST_INVALID, f"{name} could not be read ({error.strerror}).") from error
+        return normalise(read_bytes(name).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise FabulaError(
-            Code.REQUEST_INVALID, f"{name} is not text in UTF-8. Save it as such and try again."
-        ) from error
-
-
-def printable(text: str) -> str:
-    """Return a text without control characters: what a model or a save made up cannot steer the terminal."""
-    return _CONTROL.sub("", text)
+        raise invalid_request("{name} is not text in UTF-8. Save it as such and try again.", name=name) from error

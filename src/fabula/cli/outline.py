@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_list, say
+from fabula.core.messages import message
 
-BEAT = Annotated[str, typer.Argument(help="A beat, by its id or the beginning of it.")]
+if TYPE_CHECKING:
+    from fabula.workspace.outline import Beat
 
+BEAT = Annotated[str, Argument(help="A beat, by its id or the beginning of it.")]
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    outline = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What should happen, beat by beat.")
-    outline.command(name="list")(list_beats)
-    outline.command()(add)
-    outline.command()(done)
-    outline.command()(remove)
-    app.add_typer(outline, name="outline")
+commands = CommandGroup("outline", help="What should happen, beat by beat.")
 
 
+@commands.command("list")
 def list_beats(
     project: PROJECT,
-    document: Annotated[str | None, typer.Argument(help="A document, by its id or title; all if left out.")] = None,
+    document: Annotated[str | None, Argument(help="A document, by its id or title; all if left out.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -34,21 +33,20 @@ def list_beats(
     """
     from fabula.workspace.schemas.outline import describe_beat
 
+    def row(beat: Beat) -> str:
+        return f"{'x' if beat.is_done else ' '} {beat.id[:8]}  {beat.document_id:<24} {beat.text}"
+
     with open_project(project, store) as opened:
         found = opened.outline.list_beats(document)
-    if as_json:
-        print_json([describe_beat(beat) for beat in found])
-        return
-    if not found:
-        print("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
-    for beat in found:
-        print(f"{'x' if beat.is_done else ' '} {beat.id[:8]}  {beat.document_id:<24} {beat.text}")
+    empty = message("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
+    print_list(found, describe_beat, row, empty, as_json)
 
 
+@commands.command()
 def add(
     project: PROJECT,
-    document: Annotated[str, typer.Argument(help="A document, by its id or title.")],
-    text: Annotated[str, typer.Argument(help="What should happen, in a few words.")],
+    document: Annotated[str, Argument(help="A document, by its id or title.")],
+    text: Annotated[str, Argument(help="What should happen, in a few words.")],
     store: STORE = None,
 ) -> None:
     """Plan something, after all that is planned there already.
@@ -57,13 +55,14 @@ def add(
     """
     with open_project(project, store) as opened:
         beat = opened.outline.add(document, text)
-    print(f"Planned as {beat.id[:8]}.")
+    say("Planned as {id}.", id=beat.id[:8])
 
 
+@commands.command()
 def done(
     project: PROJECT,
     beat: BEAT,
-    undo: Annotated[bool, typer.Option("--undo", help="It is still to be written.")] = False,
+    undo: Annotated[bool, Option("--undo", help="It is still to be written.")] = False,
     store: STORE = None,
 ) -> None:
     """Tick a beat off.
@@ -72,9 +71,10 @@ def done(
     """
     with open_project(project, store) as opened:
         changed = opened.outline.set_done(beat, done=not undo)
-    print(f"{'Open again' if undo else 'Done'}: {changed.text}")
+    say("Open again: {beat}" if undo else "Done: {beat}", beat=changed.text)
 
 
+@commands.command()
 def remove(project: PROJECT, beat: BEAT, store: STORE = None) -> None:
     """Remove a beat from the plan.
 
@@ -82,4 +82,4 @@ def remove(project: PROJECT, beat: BEAT, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         removed = opened.outline.remove(beat)
-    print(f"No longer planned: {removed.text}")
+    say("No longer planned: {beat}", beat=removed.text)

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, read_text
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, read_text
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, render, say, translate
+from fabula.core.messages import plural
 
 if TYPE_CHECKING:
     from fabula.workspace.schemas.presets import LayoutInfo
 
-NAME = Annotated[str, typer.Argument(help="A preset of the project, by its id or name.")]
-RECIPE = Annotated[str, typer.Option(help="On whose layout it is shown: novel, chat, character-chat.")]
+NAME = Annotated[str, Argument(help="A preset of the project, by its id or name.")]
+RECIPE = Annotated[str, Option(help="On whose layout it is shown: novel, chat, character-chat.")]
 COLOURS = {"identity": "grey58", "anchor": "blue", "history": "green", "message": "bold", "off": "grey42"}
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    preset = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Messages of your own, by depth and anchor.")
-    preset.command(name="list")(list_presets)
-    preset.command()(show)
-    preset.command()(get)
-    preset.command(name="set")(write)
-    preset.command()(use)
-    preset.command()(remove)
-    preset.command()(anchors)
-    app.add_typer(preset, name="preset")
+commands = CommandGroup("preset", help="Messages of your own, by depth and anchor.")
 
 
+@commands.command("list")
 def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """List the presets of a project; ● marks the active one.
 
@@ -43,11 +36,13 @@ def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -
         print_json(found)
         return
     if not found:
-        print("No presets yet. Store one: fabula preset set PROJECT NAME FILE.")
+        say("No presets yet. Store one: fabula preset set PROJECT NAME FILE.")
     for one in found:
-        print(f"{'●' if one.active else ' '} {one.id:<24} {one.nodes:>4} nodes  {one.title}")
+        nodes = render(plural(one.nodes, "{count:>4} node ", "{count:>4} nodes"))
+        print_line(f"{'●' if one.active else ' '} {one.id:<24} {nodes}  {one.title}")
 
 
+@commands.command()
 def show(
     project: PROJECT, name: NAME = "", recipe: RECIPE = "novel", store: STORE = None, as_json: JSON = False
 ) -> None:
@@ -65,6 +60,7 @@ def show(
         _draw(layout)
 
 
+@commands.command()
 def get(project: PROJECT, name: NAME = "", store: STORE = None) -> None:
     """Print the nodes of a preset as JSON, to edit and store again; without a name, those of the active one.
 
@@ -76,11 +72,12 @@ def get(project: PROJECT, name: NAME = "", store: STORE = None) -> None:
         print_json(describe_nodes(opened.presets.find(name)))
 
 
+@commands.command("set")
 def write(
     project: PROJECT,
-    name: Annotated[str, typer.Argument(help="What it is called; one of that id or name is replaced.")],
-    path: Annotated[str, typer.Argument(help="A JSON file with its nodes, or - for stdin.")],
-    active: Annotated[bool, typer.Option("--active", help="Use it from now on.")] = False,
+    name: Annotated[str, Argument(help="What it is called; one of that id or name is replaced.")],
+    path: Annotated[str, Argument(help="A JSON file with its nodes, or - for stdin.")],
+    active: Annotated[bool, Option("--active", help="Use it from now on.")] = False,
     store: STORE = None,
 ) -> None:
     """Store a preset.
@@ -90,12 +87,17 @@ def write(
     data = read_text(path)
     with open_project(project, store) as opened:
         stored = opened.presets.write(name, data, active=active)
-    print(f"{stored.title} is preset {stored.id}" + (", and active." if active else "."))
+    say(
+        "{title} is preset {id}, and active." if active else "{title} is preset {id}.",
+        title=stored.title,
+        id=stored.id,
+    )
 
 
+@commands.command()
 def use(
     project: PROJECT,
-    name: Annotated[str, typer.Argument(help="Its id or name; - for none.")],
+    name: Annotated[str, Argument(help="Its id or name; - for none.")],
     store: STORE = None,
 ) -> None:
     """Make a preset the active one, or none.
@@ -104,9 +106,13 @@ def use(
     """
     with open_project(project, store) as opened:
         chosen = opened.presets.activate(None if name == "-" else name)
-    print(f"{chosen.title} is active." if chosen is not None else "No preset is active.")
+    if chosen is None:
+        say("No preset is active.")
+    else:
+        say("{title} is active.", title=chosen.title)
 
 
+@commands.command()
 def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
     """Remove a preset.
 
@@ -114,9 +120,10 @@ def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         removed = opened.presets.remove(name)
-    print(f"{removed.title} is gone.")
+    say("{name} is gone.", name=removed.title)
 
 
+@commands.command()
 def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSON = False) -> None:
     """List every anchor that a message may name: the built-in ones, then the preset's own.
 
@@ -127,7 +134,7 @@ def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSO
     if as_json:
         print_json(found)
     else:
-        print("\n".join(found))
+        print_line("\n".join(found))
 
 
 def _draw(layout: LayoutInfo) -> None:
@@ -143,8 +150,9 @@ def _draw(layout: LayoutInfo) -> None:
     table.add_column(ratio=1)
     signs = {"identity": "┌", "anchor": "├", "history": "│", "message": "▸", "off": "✗"}
     for row in layout.rows:
-        where = "" if row.depth is None else f"depth {row.depth}"
-        about = [part for part in (row.excerpt, row.condition and f"if: {row.condition}", row.note) if part]
+        where = "" if row.depth is None else translate("depth {depth}", depth=row.depth)
+        condition = translate("if: {condition}", condition=row.condition) if row.condition else ""
+        about = [part for part in (row.excerpt, condition, row.note) if part]
         style = COLOURS[row.kind] + (" strike" if row.kind == "off" else "")
         table.add_row(
             signs[row.kind],

@@ -6,38 +6,26 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_workspace, print_json, show_progress
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import find_project, open_workspace
+from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, print_warnings, render, say, show_progress
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message, plural
 
-STORE = Annotated[
-    str | None,
-    typer.Option("--store", envvar="FABULA_STORE", help="A data folder, or the address of a PostgreSQL server."),
-]
-PROJECT = Annotated[str, typer.Argument(help="A project of the store, by its id or title.")]
-LANGUAGE = Annotated[str, typer.Option("--language", "-l", help="en or zh; found out from the text if left out.")]
-JSON = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
-WITHOUT_PERSON = Annotated[
-    bool, typer.Option("--without-person", help="Leave out the person's own profile, memories and settings.")
-]
+LANGUAGE = Annotated[str, Option("--language", "-l", help="en or zh; found out from the text if left out.")]
+WITHOUT_PERSON = Annotated[bool, Option("--without-person", help="Leave out your own profile, memories and settings.")]
+
+commands = CommandGroup()
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    app.command(name="new")(create_project)
-    app.command(name="projects")(list_projects)
-    app.command(name="import")(import_manuscript)
-    app.command(name="export")(export_manuscript)
-    app.command()(save)
-    app.command()(load)
-    app.command()(verify)
-    app.command()(doctor)
-
-
+@commands.command("new")
 def create_project(
-    title: Annotated[str, typer.Argument(help="What it is called.")],
+    title: Annotated[str, Argument(help="What it is called.")],
     start: Annotated[
-        str | None, typer.Option("--from", help="Begin with a project folder, a text file or sample:NAME.")
+        str | None, Option("--from", help="Begin with a project folder, a text file or sample:NAME.")
     ] = None,
     language: LANGUAGE = "",
     store: STORE = None,
@@ -53,12 +41,15 @@ def create_project(
             from fabula.workspace.read_only import is_read_only, read_view
 
             if not is_read_only(start):
-                raise FabulaError(Code.PROJECT_NOT_FOUND, f"There is nothing at {start}. Nothing was made.")
-            with show_progress(f"Reading {start}"):
+                raise FabulaError(
+                    Code.PROJECT_NOT_FOUND, message("There is nothing at {path}. Nothing was made.", path=start)
+                )
+            with show_progress(message("Reading {title}", title=start)):
                 project = workspace.copy_project(read_view(start), title=title)
-        print(f"{title} is project {project.id}.\nLook at it with: fabula assemble {project.id}")
+        say("{title} is project {id}.\nLook at it with: fabula assemble {id}", title=title, id=project.id)
 
 
+@commands.command("projects")
 def list_projects(store: STORE = None, as_json: JSON = False) -> None:
     """List all projects of the store, the one changed last first.
 
@@ -70,16 +61,17 @@ def list_projects(store: STORE = None, as_json: JSON = False) -> None:
         print_json(found)
         return
     if not found:
-        print('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
+        say('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
     for one in found:
         changed = one.changed[:16].replace("T", " ")
-        print(f"{one.id:<24} {changed}  {one.language}  {one.characters:>12,}  {one.title}")
+        print_line(f"{one.id:<24} {changed}  {one.language}  {one.characters:>12,}  {one.title}")
 
 
+@commands.command("import")
 def import_manuscript(
-    path: Annotated[Path, typer.Argument(help="Markdown, text, EPUB, DOCX, Scrivener, NovelCrafter; file or folder.")],
-    into: Annotated[str | None, typer.Option("--into", help="Add to this project instead of making one.")] = None,
-    title: Annotated[str, typer.Option(help="The new project's title.")] = "",
+    path: Annotated[Path, Argument(help="Markdown, text, EPUB, DOCX, Scrivener, NovelCrafter; file or folder.")],
+    into: Annotated[str | None, Option("--into", help="Add to this project instead of making one.")] = None,
+    title: Annotated[str, Option(help="The new project's title.")] = "",
     language: LANGUAGE = "",
     store: STORE = None,
 ) -> None:
@@ -87,36 +79,46 @@ def import_manuscript(
 
     Example: fabula import novel.epub
     """
-    with open_workspace(store) as workspace, show_progress(f"Importing {path.name}") as progress:
+    with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
         report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
-    entries = f", {report.entries} entries" if report.entries else ""
-    print(
-        f"{report.documents} documents, {report.characters:,} characters{entries} are in project {report.project_id}."
+        imported = find_project(workspace, report.project_id).view.project
+    counts = [
+        plural(report.documents, "{count} document", "{count} documents"),
+        plural(report.characters, "{count:,} character", "{count:,} characters"),
+    ]
+    if report.entries:
+        counts.append(plural(report.entries, "{count} entry", "{count} entries"))
+    say(
+        "Imported {counts} into {title}, project {id}.",
+        counts=join_names(counts),
+        title=imported.title,
+        id=imported.id,
     )
-    for warning in report.warnings:
-        print(f"- {warning}")
+    print_warnings(report.warnings)
 
 
+@commands.command("export")
 def export_manuscript(
     project: PROJECT,
-    path: Annotated[Path, typer.Argument(help="Where to: .md, .txt, .epub or .docx.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    path: Annotated[Path, Argument(help="Where to: .md, .txt, .epub or .docx.")],
+    overwrite: OVERWRITE = False,
     store: STORE = None,
 ) -> None:
     """Write a manuscript to a file.
 
     Example: fabula export "The Lantern Coast" coast.epub
     """
-    with open_workspace(store) as workspace, show_progress(f"Writing {path.name}"):
-        opened = workspace.project(project)
+    with open_workspace(store) as workspace, show_progress(message("Writing {file}", file=path.name)):
+        opened = find_project(workspace, project)
         opened.export(path, overwrite=overwrite)
         title = opened.view.project.title
-    print(f"{title} is in {path}.")
+    say("{title} is in {path}.", title=title, path=path)
 
 
+@commands.command()
 def save(
     project: PROJECT,
-    path: Annotated[Path | None, typer.Argument(help="The file; by default the title, here.")] = None,
+    path: Annotated[Path | None, Argument(help="The file; by default the title, here.")] = None,
     without_person: WITHOUT_PERSON = False,
     store: STORE = None,
 ) -> None:
@@ -124,16 +126,24 @@ def save(
 
     Example: fabula save "The Lantern Coast" coast.fabula
     """
-    with open_workspace(store) as workspace, show_progress(f"Saving {project}") as progress:
-        opened = workspace.project(project)
+    with open_workspace(store) as workspace, show_progress(message("Saving {title}", title=project)) as progress:
+        opened = find_project(workspace, project)
         saved = opened.save(path, with_person=not without_person, progress=progress)
         title = opened.view.project.title
-    print(f"{title} is saved in {saved.path} ({saved.rows} rows, {saved.path.stat().st_size:,} bytes).")
+    size = saved.path.stat().st_size
+    say(
+        "{title} is saved in {path} ({rows:,} rows, {size:,} bytes).",
+        title=title,
+        path=saved.path,
+        rows=saved.rows,
+        size=size,
+    )
 
 
+@commands.command()
 def load(
-    path: Annotated[Path, typer.Argument(help="A .fabula file.")],
-    replace: Annotated[str | None, typer.Option("--replace", help="Replace this project, after a backup.")] = None,
+    path: Annotated[Path, Argument(help="A .fabula file.")],
+    replace: Annotated[str | None, Option("--replace", help="Replace this project, after a backup.")] = None,
     without_person: WITHOUT_PERSON = False,
     store: STORE = None,
 ) -> None:
@@ -141,16 +151,17 @@ def load(
 
     Example: fabula load coast.fabula
     """
-    with open_workspace(store) as workspace, show_progress(f"Loading {path.name}") as progress:
+    with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
         loaded = workspace.load_save(path, replace=replace, with_person=not without_person, progress=progress)
-    print(f"{path.name} is loaded as project {loaded.project_id}.")
+        find_project(workspace, loaded.project_id)
+    say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
     if loaded.backup is not None:
-        print(f"What was there before is in {loaded.backup}.")
-    for warning in loaded.warnings:
-        print(f"- {warning}")
+        say("What was there before is in {path}.", path=loaded.backup)
+    print_warnings(loaded.warnings)
 
 
-def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_json: JSON = False) -> None:
+@commands.command()
+def verify(path: Annotated[Path, Argument(help="A .fabula file.")], as_json: JSON = False) -> None:
     """Check whether a save would load; nothing is changed.
 
     Example: fabula verify coast.fabula
@@ -158,22 +169,28 @@ def verify(path: Annotated[Path, typer.Argument(help="A .fabula file.")], as_jso
     from fabula.workspace.health import verify_save
     from fabula.workspace.schemas.projects import describe_verification
 
-    with show_progress(f"Reading {path.name}") as progress:
+    with show_progress(message("Reading {title}", title=path.name)) as progress:
         report = verify_save(path, progress=progress)
     if as_json:
         print_json(describe_verification(report))
     elif report.manifest is not None and report.is_loadable:
         about = report.manifest
-        print(f"{path.name} is whole: {about.project.title}, format {about.version}, made {about.created_at[:16]}.")
+        say(
+            "{file} is whole: {title}, format {version}, made {time}.",
+            file=path.name,
+            title=about.project.title,
+            version=about.version,
+            time=about.created_at[:16].replace("T", " "),
+        )
         for table, rows in report.row_counts.items():
             if rows:
-                print(f"  {table:<20} {rows:>9,}")
-        for warning in report.warnings:
-            print(f"- {warning}")
+                print_line(f"  {table:<20} {rows:>9,}")
+        print_warnings(report.warnings)
     if report.code is not None:
         raise FabulaError(report.code, report.reason)
 
 
+@commands.command()
 def doctor(store: STORE = None, as_json: JSON = False) -> None:
     """Check that the store is whole, up to date and copied.
 
@@ -182,15 +199,14 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
     from fabula.workspace.health import examine_store
     from fabula.workspace.schemas.projects import describe_health
 
-    with show_progress("Checking the store") as progress:
+    with show_progress(message("Checking the store")) as progress:
         location, findings = examine_store(store, progress=progress)
     if as_json:
         print_json(describe_health(location, findings))
     else:
-        print(f"The store at {location}")
+        say("The store at {location}", location=location)
         for found in findings:
-            print(
-                f"  {'✗' if found.is_failure else '!' if found.is_warning else '✓'} {found.name:<10} {found.sentence}"
-            )
+            sign = "✗" if found.is_failure else "!" if found.is_warning else "✓"
+            print_line(f"  {sign} {found.name:<10} {render(found.sentence)}")
     if any(found.is_failure for found in findings):
         raise typer.Exit(1)

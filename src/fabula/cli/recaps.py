@@ -5,55 +5,49 @@ A model makes them in the background every few rounds. `rebuild` queues that wor
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, printable, read_text
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, read_text
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, print_list, report, say, shorten
+from fabula.core.messages import message
 
-CONVERSATION = Annotated[str, typer.Argument(help="A conversation, by its id.")]
-ITEM = Annotated[str, typer.Argument(help="A summary or a recap, by its id.")]
-VERSION = Annotated[int | None, typer.Option("--version", help="The version you saw; refused if it is another by now.")]
+if TYPE_CHECKING:
+    from fabula.conversation.recaps.model import RecapEntry
 
+CONVERSATION = Annotated[str, Argument(help="A conversation, by its id.")]
+ITEM = Annotated[str, Argument(help="A summary or a recap, by its id.")]
+VERSION = Annotated[int | None, Option("--version", help="The version you saw; refused if it is another by now.")]
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    recaps = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What happened in long conversations.")
-    recaps.command(name="list")(list_recaps)
-    recaps.command()(edit)
-    recaps.command()(delete)
-    recaps.command()(reorder)
-    recaps.command()(rebuild)
-    recaps.command()(settings)
-    app.add_typer(recaps, name="recaps")
+commands = CommandGroup("recaps", help="What happened in long conversations.")
 
 
+@commands.command("list")
 def list_recaps(project: PROJECT, conversation: CONVERSATION, store: STORE = None, as_json: JSON = False) -> None:
     """List the summaries and recaps of a conversation: their rounds, who wrote them, and whether they are up to date.
 
     Example: fabula recaps list "The Lantern Coast" evening-talk
     """
+    from fabula.workspace.schemas.recaps import describe_recap
+
+    def row(one: RecapEntry) -> str:
+        rounds, text = f"{one.first_round}-{one.last_round}", shorten(one.text, 70)
+        return f"{one.kind:<8} {rounds:<10} {one.freshness:<6} {one.origin:<6} {one.id:<22} {text}"
+
     with open_project(project, store) as opened:
         found = opened.recaps.list_recaps(conversation)
-    if as_json:
-        from fabula.workspace.schemas.recaps import describe_recap
-
-        print_json([describe_recap(entry) for entry in found])
-        return
-    if not found:
-        print("There are no summaries or recaps yet.")
-    for entry in found:
-        rounds = f"{entry.first_round}-{entry.last_round}"
-        text = _shorten(entry.text)
-        print(f"{entry.kind:<8} {rounds:<10} {entry.freshness:<6} {entry.origin:<6} {entry.id:<22} {text}")
+    print_list(found, describe_recap, row, message("There are no summaries or recaps yet."), as_json)
 
 
+@commands.command()
 def edit(
     project: PROJECT,
     conversation: CONVERSATION,
     item: ITEM,
-    text: Annotated[str, typer.Argument(help="These rounds in your words; - reads standard input.")],
+    text: Annotated[str, Argument(help="These rounds in your words; - reads standard input.")],
     version: VERSION = None,
     store: STORE = None,
     as_json: JSON = False,
@@ -62,17 +56,17 @@ def edit(
 
     Example: fabula recaps edit "The Lantern Coast" evening-talk ID "They agreed to leave at dawn."
     """
+    from fabula.workspace.schemas.recaps import describe_recap
+
     words = read_text("-") if text == "-" else text
     with open_project(project, store) as opened:
         changed = opened.recaps.edit(conversation, item, words, expected_version=version)
-    if as_json:
-        from fabula.workspace.schemas.recaps import describe_recap
-
-        print_json(describe_recap(changed))
-    else:
-        print(f"Rounds {changed.first_round} to {changed.last_round} are in your words now.")
+    first, last = changed.first_round, changed.last_round
+    sentence = message("Rounds {first} to {last} are in your words now.", first=first, last=last)
+    report(describe_recap(changed), sentence, as_json)
 
 
+@commands.command()
 def delete(
     project: PROJECT,
     conversation: CONVERSATION,
@@ -85,20 +79,18 @@ def delete(
 
     Example: fabula recaps delete "The Lantern Coast" evening-talk ID
     """
+    from fabula.workspace.schemas.recaps import RemovedRecap
+
     with open_project(project, store) as opened:
         opened.recaps.remove(conversation, item, expected_version=version)
-    if as_json:
-        from fabula.workspace.schemas.recaps import RemovedRecap
-
-        print_json(RemovedRecap(item=item))
-    else:
-        print(f"{item} is gone.")
+    report(RemovedRecap(item=item), message("{name} is gone.", name=item), as_json)
 
 
+@commands.command()
 def reorder(
     project: PROJECT,
     conversation: CONVERSATION,
-    items: Annotated[list[str], typer.Argument(help="All recaps of the conversation, by their ids, in the new order.")],
+    items: Annotated[list[str], Argument(help="All recaps of the conversation, by their ids, in the new order.")],
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -106,31 +98,27 @@ def reorder(
 
     Example: fabula recaps reorder "The Lantern Coast" evening-talk ID2 ID1
     """
+    from fabula.workspace.schemas.recaps import RecapOrder
+
     with open_project(project, store) as opened:
         opened.recaps.reorder(conversation, items)
-    if as_json:
-        from fabula.workspace.schemas.recaps import RecapOrder
-
-        print_json(RecapOrder(order=tuple(items)))
-    else:
-        print("The recaps are in this order now.")
+    report(RecapOrder(order=tuple(items)), message("The recaps are in this order now."), as_json)
 
 
+@commands.command()
 def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, as_json: JSON = False) -> None:
-    """Have all of them made anew, except what you wrote yourself; until then everything stays.
+    """Have all summaries and recaps made anew, except those you wrote yourself.
 
     Example: fabula recaps rebuild "The Lantern Coast" evening-talk
     """
+    from fabula.workspace.schemas.recaps import QueuedRebuild
+
     with open_project(project, store) as opened:
         key = opened.recaps.rebuild(conversation)
-    if as_json:
-        from fabula.workspace.schemas.recaps import QueuedRebuild
-
-        print_json(QueuedRebuild(job=key))
-    else:
-        print(f"Queued as {key}. Do it now: fabula jobs run")
+    report(QueuedRebuild(job=key), message("Queued as {key}. Do it now: fabula jobs run", key=key), as_json)
 
 
+@commands.command()
 def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Show when recaps are made and how long they may be; `fabula setting set` changes that.
 
@@ -146,10 +134,6 @@ def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> No
     import json
 
     for name, value in found.values.items():
-        warning = "  ! the stored value cannot be used" if name in found.unusable else ""
-        print(f"{name:<32} {json.dumps(value)}{warning}")
-
-
-def _shorten(text: str, limit: int = 70) -> str:
-    words = printable(" ".join(text.split()))
-    return words if len(words) <= limit else words[: limit - 1] + "…"
+        print_line(f"{name:<32} {json.dumps(value)}")
+        if name in found.unusable:
+            say("  ! The value that is stored for it cannot be used.")

@@ -2,77 +2,76 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from fabula.cli.opening import show_progress
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandWithOptions
+from fabula.cli.opening import read_bytes
+from fabula.cli.output import show_progress
+from fabula.core.errors import FabulaError
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
-    from fabula.context.request import Attachment, Request
+    from fabula.context.request import Request
     from fabula.workspace.project import ProjectHandle
 
-PROJECT = Annotated[str, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
-DOCUMENT = Annotated[str | None, typer.Option("--document", "-d", help="The document's id; the last one by default.")]
-CURSOR = Annotated[int | None, typer.Option("--cursor", "-c", help="Where the cursor stands; the end by default.")]
-SKILL = Annotated[str, typer.Option("--skill", "-s", help="What the model is asked to do.")]
-INSTRUCTION = Annotated[str, typer.Option("--input", "-i", help="Your own instruction.")]
-MODEL = Annotated[str, typer.Option("--model", "-m", help="For which model tokens are counted.")]
-WINDOW = Annotated[int | None, typer.Option("--window", "-w", help="The model's window, if not its usual one.")]
-RECIPE = Annotated[str, typer.Option("--recipe", help="How the prompt is laid out; as the skill says, by default.")]
-EYES = Annotated[str | None, typer.Option("--eyes", help="Who is looking: author, reader or character.")]
-CHARACTER = Annotated[str | None, typer.Option("--character", help="Through whose eyes, by name or id.")]
-CONVERSATION = Annotated[str, typer.Option("--conversation", help="The conversation to follow on from.")]
-INCLUDE = Annotated[list[str] | None, typer.Option("--include", help="Bring in an entry by its id.")]
-EXCLUDE = Annotated[list[str] | None, typer.Option("--exclude", help="Leave something out, by source or title.")]
-LATE = Annotated[bool | None, typer.Option("--late/--no-late", help="New entries stand behind the text.")]
-ATTACH = Annotated[list[Path] | None, typer.Option("--attach", help="An image, a PDF or a text that goes along.")]
-REQUEST = Annotated[str | None, typer.Option("--request", help="A whole request as JSON (a file, or - for stdin).")]
+
+DEFAULT_MODEL = "gpt-4o"
 
 
-def make_request(
-    project: ProjectHandle,
-    *,
-    document: str | None,
-    cursor: int | None,
-    skill: str,
-    instruction: str,
-    model: str,
-    window: int | None,
-    recipe: str,
-    eyes: str | None,
-    character: str | None,
-    conversation: str,
-    include: list[str] | None,
-    exclude: list[str] | None,
-    late: bool | None,
-    attach: list[Path] | None,
-    request: str | None,
-) -> Request:
+@dataclass(frozen=True)
+class RequestOptions:
+    """What a command line says about a request for a prompt."""
+
+    document: Annotated[str | None, Option("--document", "-d", help="Its id; the last one by default.")] = None
+    cursor: Annotated[int | None, Option("--cursor", "-c", help="Where the cursor stands; the end by default.")] = None
+    skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
+    instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
+    model: Annotated[str, Option("--model", "-m", help="For which model; gpt-4o by default.")] = ""
+    window: Annotated[int | None, Option("--window", "-w", help="The model's window, if not its usual one.")] = None
+    recipe: Annotated[str, Option("--recipe", help="How the prompt is laid out; as the skill says, by default.")] = ""
+    eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
+    character: Annotated[str | None, Option("--character", help="Through whose eyes, by name or id.")] = None
+    conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
+    include: Annotated[list[str] | None, Option("--include", help="Bring in an entry by its id.")] = None
+    exclude: Annotated[list[str] | None, Option("--exclude", help="Leave something out, by source or title.")] = None
+    late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
+    attach: Annotated[list[Path] | None, Option("--attach", help="An image, a PDF or a text that goes along.")] = None
+    request: Annotated[str | None, Option("--request", help="A whole request as JSON: a file, or -.")] = None
+
+
+class RequestCommand(CommandWithOptions):
+    """A command that needs a request for a prompt."""
+
+    options = RequestOptions
+
+
+def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     """Make the request that a command line describes, and wait for the search index it will need."""
+    from fabula.llm.providers.attachments import make_attachment
+
     _wait_for_index(project)
-    if request is not None:
-        return project.read_request(_read(request))
+    if options.request is not None:
+        return project.read_request(read_bytes(options.request))
     return project.request(
-        document_id=document,
-        cursor=cursor,
-        skill_id=skill,
-        additional_input=instruction,
-        model=model,
-        window=window,
-        recipe=recipe,
-        perspective=eyes,
-        character=_find_character(project, character),
-        conversation_id=conversation,
-        include=include or (),
-        exclude=exclude or (),
-        late_joiners=late,
-        attachments=_read_attachments(attach or ()),
+        document_id=options.document,
+        cursor=options.cursor,
+        skill_id=options.skill,
+        additional_input=options.instruction,
+        model=options.model or DEFAULT_MODEL,
+        window=options.window,
+        recipe=options.recipe,
+        perspective=options.eyes,
+        character=_find_character(project, options.character),
+        conversation_id=options.conversation,
+        include=options.include or (),
+        exclude=options.exclude or (),
+        late_joiners=options.late,
+        attachments=tuple(map(make_attachment, options.attach or ())),
     )
 
 
@@ -85,14 +84,6 @@ def _find_character(project: ProjectHandle, name: str | None) -> str | None:
     return found[0].id if len(found) == 1 else name
 
 
-def _read_attachments(paths: Sequence[Path]) -> tuple[Attachment, ...]:
-    if not paths:
-        return ()
-    from fabula.llm.providers.attachments import make_attachment
-
-    return tuple(make_attachment(path) for path in paths)
-
-
 def _wait_for_index(project: ProjectHandle) -> None:
     """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
     from fabula.search.corpus import Corpus
@@ -101,15 +92,6 @@ def _wait_for_index(project: ProjectHandle) -> None:
     corpus = view.snapshot(Corpus)
     if corpus is None or corpus.built is not None:
         return
-    title = view.project.title or view.project.id
-    with show_progress(f"Reading {title}") as progress, suppress(FabulaError, OSError):
+    title = message("Reading {title}", title=view.project.title or view.project.id)
+    with show_progress(title) as progress, suppress(FabulaError, OSError):
         corpus.build_index(progress)  # what goes wrong is the assembly's to say
-
-
-def _read(name: str) -> bytes:
-    if name == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise FabulaError(Code.REQUEST_INVALID, f"{name} could not be read ({error.strerror}).") from error

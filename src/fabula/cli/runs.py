@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, printable, read_text
-from fabula.cli.projects import JSON, PROJECT, STORE
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, read_text
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten
+from fabula.core.messages import Message, join_names, message, plural
 
 if TYPE_CHECKING:
+    from fabula.llm.pricing import Cost
     from fabula.llm.runs import GenerationRun
     from fabula.workspace.accepting import AcceptedAnswer
 
-RUN = Annotated[str, typer.Argument(help="The run's id, or the beginning of it, or: last.")]
+RUN = Annotated[str, Argument(help="The run's id, or the beginning of it, or: last.")]
 _MILLION = 1_000_000
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    app.command(name="runs")(list_runs)
-    app.command()(cost)
-    app.command()(accept)
-    app.command()(reject)
+commands = CommandGroup()
 
 
+@commands.command("runs")
 def list_runs(
     project: PROJECT,
-    run: Annotated[str | None, typer.Argument(help="One run, with all it saw, said and broke.")] = None,
-    limit: Annotated[int, typer.Option("--most", "-n", min=1, help="How many.")] = 20,
-    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt of that run, where it was kept.")] = False,
+    run: Annotated[str | None, Argument(help="One run in full, by its id or the beginning of it.")] = None,
+    limit: Annotated[int, Option("--most", "-n", min=1, help="How many.")] = 20,
+    prompt: Annotated[bool, Option("--prompt", help="The prompt of that run, where it was kept.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -41,7 +39,7 @@ def list_runs(
     with open_project(project, store) as opened:
         if prompt:
             if run is None:
-                raise FabulaError(Code.REQUEST_INVALID, "Name the run whose prompt you want to see.")
+                raise invalid_request("Name the run whose prompt you want to see.")
             print(opened.runs.read_prompt(run))
             return
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]
@@ -49,19 +47,22 @@ def list_runs(
         from fabula.workspace.schemas.runs import describe_run
 
         print_json([describe_run(one) for one in found])
-    elif run is not None:
-        _show(found[0])
-    else:
-        if not found:
-            print("No runs yet. Write: fabula write " + project)
-        for one in found:
-            print(_line(one))
+        return
+    if not found:
+        say("No runs yet. Write: fabula write {project}", project=project)
+    for one in found:
+        _print_head(one)
+        if run is None:
+            print_line(f"          {shorten(one.answer, 60)}")
+        else:
+            _print_record(one)
 
 
+@commands.command()
 def cost(
     project: PROJECT,
-    month: Annotated[str, typer.Option(help="A month such as 2026-11; all of it by default.")] = "",
-    by: Annotated[str, typer.Option(help="model or skill.")] = "model",
+    month: Annotated[str, Option(help="A month such as 2026-11; all of it by default.")] = "",
+    by: Annotated[str, Option(help="model or skill.")] = "model",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -78,22 +79,28 @@ def cost(
         print_json(summary)
         return
     for one in found:
-        print(
-            f"{printable(one.name):<32} {one.run_count:>5} runs  "
-            f"{one.input_tokens:>11,} read ({one.cached_share:.0%} cached)  "
-            f"{one.output_tokens:>9,} written  {one.micros / _MILLION:.4f} {printable(one.currency)}"
+        say(
+            "{name:<32} {runs}  {read:>11,} read ({cached:.0%} cached)  {written:>9,} written  {price:.4f} {currency}",
+            name=one.name,
+            runs=plural(one.run_count, "{count:>5} run ", "{count:>5} runs"),
+            read=one.input_tokens,
+            cached=one.cached_share,
+            written=one.output_tokens,
+            price=one.micros / _MILLION,
+            currency=one.currency,
         )
     for currency, micros in summary.total.items():
-        print(f"In all: {micros / _MILLION:.4f} {printable(currency)}")
+        say("In all: {amount:.4f} {currency}", amount=micros / _MILLION, currency=currency)
     if not found:
-        print("Nothing was spent.")
+        say("Nothing was spent.")
 
 
+@commands.command()
 def accept(
     project: PROJECT,
     run: RUN,
-    file: Annotated[str | None, typer.Option("--edited", help="A file with the answer as you changed it.")] = None,
-    beat: Annotated[bool, typer.Option("--beat", help="The next beat of the outline is done with it.")] = False,
+    file: Annotated[str | None, Option("--edited", help="A file with the answer as you changed it.")] = None,
+    beat: Annotated[bool, Option("--beat", help="The next beat of the outline is done with it.")] = False,
     store: STORE = None,
 ) -> None:
     """Put an answer into the document, as it is or as you changed it.
@@ -103,9 +110,10 @@ def accept(
     # Editors end the last line of a file, which is no part of the answer.
     text = None if file is None else read_text(file).removesuffix("\n")
     with open_project(project, store) as opened:
-        print(describe_accepted(opened.runs.accept(run, text=text, beat=beat)))
+        say(describe_accepted(opened.runs.accept(run, text=text, beat=beat)))
 
 
+@commands.command()
 def reject(project: PROJECT, run: RUN, store: STORE = None) -> None:
     """Reject an answer: the document stays as it is.
 
@@ -113,52 +121,62 @@ def reject(project: PROJECT, run: RUN, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         opened.runs.reject(run)
-    print("Rejected.")
+    say("Rejected.")
 
 
-def describe_accepted(answer: AcceptedAnswer) -> str:
+def describe_price(cost: Cost) -> Message:
+    """Say what an answer cost."""
+    return message(
+        "{amount:.4f} {currency}" if cost.is_known else "no price known", amount=cost.amount, currency=cost.currency
+    )
+
+
+def describe_accepted(answer: AcceptedAnswer) -> Message:
     """Say what came of an accepted answer."""
-    beat = f" Done: {printable(answer.beat)}" if answer.beat else ""
+    sentence = message("Accepted.")
     if answer.entries:
-        return f"Accepted: {', '.join(printable(entry.name) for entry in answer.entries)}.{beat}"
-    where = "" if answer.revision is None else f"; the document is at revision {answer.revision}"
-    return f"Accepted{where}.{beat}"
+        sentence = message("Accepted: {names}.", names=join_names([entry.name for entry in answer.entries]))
+    elif answer.revision is not None:
+        sentence = message("Accepted; the document is at revision {revision}.", revision=answer.revision)
+    return message("{sentence} Done: {beat}", sentence=sentence, beat=answer.beat) if answer.beat else sentence
 
 
-def _show(run: GenerationRun) -> None:
-    """Print one run; a record may come out of anybody's save, so what makes no sense in it is passed over."""
+def _print_head(run: GenerationRun) -> None:
+    tokens = f"{run.usage.input_tokens:,}+{run.usage.output_tokens:,}"
+    parts = [message("{tokens} tokens", tokens=tokens), describe_price(run.cost)]
+    count = sum(len(_list(verdict.get("findings"))) for verdict in map(_dict, run.verdicts[-1:]))
+    if count:
+        parts.append(plural(count, "{count} finding", "{count} findings"))
+    head = f"{run.id[:8]}  {run.created_at[:16].replace('T', ' ')}  {run.skill_id:<10} {run.outcome:<8} {run.model}"
+    print_line(f"{head}  {' · '.join(map(render, parts))}")
+
+
+def _print_record(run: GenerationRun) -> None:
+    """Print what one run saw and said; a record may come out of anybody's save, so nonsense in it is passed over."""
     summary = run.assembly_summary
     layers = _dict(summary.get("layers"))
-    sums = ", ".join(f"{name} {tokens:,}" for name, tokens in layers.items() if isinstance(tokens, int))
-    same = "the same beginning as the prompt before" if summary.get("prefix_unchanged") else "a new beginning"
-    lines = [
-        _line(run).splitlines()[0],
-        f"Saw {summary.get('tokens', 0)} tokens ({sums}); {same}; ended: {summary.get('ended', '')}.",
-        f"Sources: {', '.join(map(str, _list(summary.get('sources')))) or 'none'}",
-        *(f"Warning: {warning}" for warning in _list(summary.get("warnings"))),
-    ]
+    say(
+        "Saw {tokens} tokens ({layers}); {beginning}; ended: {reason}.",
+        tokens=summary.get("tokens", 0),
+        layers=", ".join(f"{name} {tokens:,}" for name, tokens in layers.items() if isinstance(tokens, int)),
+        beginning=message(
+            "the same beginning as the prompt before" if summary.get("prefix_unchanged") else "a new beginning"
+        ),
+        reason=summary.get("ended", ""),
+    )
+    sources = ", ".join(map(str, _list(summary.get("sources"))))
+    say("Sources: {sources}", sources=sources or message("none"))
+    for warning in _list(summary.get("warnings")):
+        say("Warning: {warning}", warning=warning)
     for number, verdict in enumerate(map(_dict, run.verdicts), start=1):
-        lines.extend(
-            f"Try {number}: “{finding.get('words')}”: {finding.get('reason')} [{finding.get('breaks')}]"
-            for finding in map(_dict, _list(verdict.get("findings")))
-        )
+        for finding in map(_dict, _list(verdict.get("findings"))):
+            line = f"“{finding.get('words')}”: {finding.get('reason')} [{finding.get('breaks')}]"
+            say("Try {number}: {finding}", number=number, finding=line)
         if verdict.get("problem"):
-            lines.append(f"Try {number}: {verdict['problem']}")
+            say("Try {number}: {finding}", number=number, finding=verdict["problem"])
         if verdict.get("text"):
-            lines.append(f"Try {number}, left:\n{verdict['text']}\n")
-    for line in (*lines, f"\n{run.answer}"):
-        print(printable(line))
-
-
-def _line(run: GenerationRun) -> str:
-    price = f"{run.cost.amount:.4f} {run.cost.currency}" if run.cost.is_known else "no price"
-    answer = " ".join(run.answer.split())
-    answer = answer if len(answer) <= 60 else f"{answer[:59]}…"
-    count = sum(len(_list(verdict.get("findings"))) for verdict in map(_dict, run.verdicts[-1:]))
-    findings = f" · {count} found" if count else ""
-    head = f"{run.id[:8]}  {run.created_at[:16].replace('T', ' ')}  {run.skill_id:<10} {run.outcome:<8} {run.model}"
-    tokens = f"{run.usage.input_tokens:,}+{run.usage.output_tokens:,} tokens"
-    return f"{printable(head)}  {tokens} · {printable(price)}{findings}\n          {printable(answer)}"
+            say("Try {number}, left:\n{text}\n", number=number, text=verdict["text"])
+    print_line(f"\n{run.answer}")
 
 
 def _dict(value: object) -> dict[str, Any]:

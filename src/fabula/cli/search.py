@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, show_progress
-from fabula.cli.projects import JSON, STORE
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import ANY_PROJECT, JSON, STORE
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, show_progress, translate
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,33 +22,27 @@ if TYPE_CHECKING:
 
 _SNIPPET = 320  # characters
 
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command(name="search")(search)
+commands = CommandGroup()
 
 
+@commands.command()
 def search(
-    project: Annotated[
-        str | None, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")
-    ] = None,
-    words: Annotated[list[str] | None, typer.Argument(help="What to look for.")] = None,
+    project: ANY_PROJECT = "",
+    words: Annotated[list[str] | None, Argument(help="What to look for.")] = None,
     until: Annotated[
-        str | None, typer.Option("--until", "-u", help="Look no further than this chapter: its id, title or number.")
+        str | None, Option("--until", "-u", help="The last chapter to look at: id, title or number.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Look beyond that place too, and at what only some may know.")
-    ] = False,
-    most: Annotated[int, typer.Option("--most", "-n", min=1, max=200, help="How many passages to list.")] = 10,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index anew instead of using the cache.")] = False,
+    everything: Annotated[bool, Option("--all", help="Also what comes later, and what only some know.")] = False,
+    most: Annotated[int, Option("--most", "-n", min=1, max=200, help="How many passages to list.")] = 10,
+    rebuild: Annotated[bool, Option("--rebuild", help="Make the index anew instead of using the cache.")] = False,
     by_meaning: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--meaning/--words",
             help="Go by meaning too (vectors are made first), or by words alone; as the settings say, by default.",
         ),
     ] = None,
-    where: Annotated[bool, typer.Option("--where", help="Say where the cache folder is, and nothing else.")] = False,
+    where: Annotated[bool, Option("--where", help="Say where the cache folder is, and nothing else.")] = False,
     as_json: JSON = False,
     store: STORE = None,
 ) -> None:
@@ -64,16 +61,14 @@ def search(
         print(cache_folder())
         return
     wanted = " ".join(words or ())
-    if project is None or not wanted.strip():
-        raise FabulaError(
-            Code.REQUEST_INVALID, "Name a project and some words to look for: fabula search PROJECT WORDS."
-        )
+    if not (project and wanted.strip()):
+        raise invalid_request("Name a project and some words to look for: fabula search PROJECT WORDS.")
     from fabula.workspace.schemas.search import describe_search
 
     warnings = list[str]()
     with open_project(project, store) as opened:
         view = opened.view
-        with show_progress(f"Reading {view.project.title or view.project.id}") as progress:
+        with show_progress(message("Reading {title}", title=view.project.title or view.project.id)) as progress:
             found = opened.search(
                 wanted,
                 until=until,
@@ -88,7 +83,7 @@ def search(
             )
         report = describe_search(view, wanted, found, warnings)
     for warning in warnings:
-        print(f"! {warning}", file=sys.stderr)
+        print_line(f"! {render(warning)}", file=sys.stderr)
     if as_json:
         print_json(report)
     else:
@@ -103,12 +98,11 @@ def _show(passages: Sequence[PassageInfo]) -> None:
 
     console = Console()
     if not passages:
-        print("Nothing was found. Try other words, or --all to look beyond this place.")
-        return
+        say("Nothing was found. Try other words, or --all to look beyond this place.")
     for one in passages:
         place = one.title or one.document_id or ""
         if one.chapter is not None:
-            place += f" · chapter {one.chapter}"
+            place = translate("{title} · chapter {number}", title=place, number=one.chapter)
         console.print(Text.assemble((place, "bold"), f"  {one.source}  {one.score:.2f}", style="grey58"))
         console.print(_cut_snippet(one))
         console.print()

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_workspace, print_json
-from fabula.cli.projects import JSON, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_workspace
+from fabula.cli.options import JSON, STORE
+from fabula.cli.output import print_list, say, use_project_language
+from fabula.core.messages import message
 
-BOOK = Annotated[str, typer.Argument(help="A project of the store, by its id or title.")]
-SERIES = Annotated[str, typer.Argument(help="A series, by its id or title.")]
+BOOK = Annotated[str, Argument(help="A project of the store, by its id or title.")]
+SERIES = Annotated[str, Argument(help="A series, by its id or title.")]
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    series = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Books that share a codex.")
-    series.command()(new)
-    series.command()(join)
-    series.command()(leave)
-    series.command()(books)
-    app.add_typer(series, name="series")
+commands = CommandGroup("series", help="Books that share a codex.")
 
 
+@commands.command()
 def new(
-    title: Annotated[str, typer.Argument(help="What it is called.")],
-    language: Annotated[str, typer.Option("--language", "-l", help="en or zh.")] = "en",
+    title: Annotated[str, Argument(help="What it is called.")],
+    language: Annotated[str, Option("--language", "-l", help="en or zh.")] = "en",
     store: STORE = None,
 ) -> None:
     """Begin a series; its codex has the same commands as any other.
@@ -34,9 +30,10 @@ def new(
     """
     with open_workspace(store) as workspace:
         series_id = workspace.create_series(title, language=language)
-    print(f"{title} is series {series_id}.")
+    say("{title} is series {id}.", title=title, id=series_id)
 
 
+@commands.command()
 def join(book: BOOK, series: SERIES, store: STORE = None) -> None:
     """Let a book share the codex of a series, in place of the one it shared before.
 
@@ -44,9 +41,11 @@ def join(book: BOOK, series: SERIES, store: STORE = None) -> None:
     """
     with open_workspace(store) as workspace:
         joined, shared = workspace.join_series(book, series)
-    print(f"{joined.title} belongs to {shared.title}.")
+    use_project_language(joined.language)
+    say("{title} belongs to {series}.", title=joined.title, series=shared.title)
 
 
+@commands.command()
 def leave(book: BOOK, store: STORE = None) -> None:
     """Take a book out of its series; what the series shares stays with it.
 
@@ -54,9 +53,11 @@ def leave(book: BOOK, store: STORE = None) -> None:
     """
     with open_workspace(store) as workspace:
         left = workspace.leave_series(book)
-    print(f"{left.title} belongs to no series.")
+    use_project_language(left.language)
+    say("{title} belongs to no series.", title=left.title)
 
 
+@commands.command()
 def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
     """List the books of a series.
 
@@ -66,10 +67,5 @@ def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
 
     with open_workspace(store) as workspace:
         found = workspace.list_books(series)
-    if as_json:
-        print_json([describe_book(one) for one in found])
-        return
-    for one in found:
-        print(f"{one.id:<36} {one.title}")
-    if not found:
-        print("No books yet. Add one: fabula series join BOOK SERIES")
+    empty = message("No books yet. Add one: fabula series join BOOK SERIES")
+    print_list(found, describe_book, lambda one: f"{one.id:<36} {one.title}", empty, as_json)

@@ -5,41 +5,42 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_workspace, print_json
-from fabula.cli.projects import JSON, STORE
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_workspace
+from fabula.cli.options import JSON, STORE
+from fabula.cli.output import (
+    current_language,
+    invalid_request,
+    print_json,
+    print_line,
+    render,
+    say,
+    use_project_language,
+)
+from fabula.core.messages import Message, message
 
 if TYPE_CHECKING:
     from fabula.settings.registry import SettingScope
     from fabula.settings.values import SettingReport
+    from fabula.workspace.settings import SettingVerbs
+    from fabula.workspace.workspace import Workspace
 
-USER = Annotated[bool, typer.Option("--user", help="Your own setting, for all your books.")]
-NAMED = Annotated[list[str], typer.Argument(metavar="[PROJECT] NAME", help="A project, and the setting's name.")]
+USER = Annotated[bool, Option("--user", help="Your own setting, for all your books.")]
+NAMED = Annotated[list[str], Argument(metavar="[PROJECT] NAME", help="A project, and the setting's name.")]
 VALUED = Annotated[
     list[str],
-    typer.Argument(metavar="[PROJECT] NAME VALUE", help="A project, the setting's name, and a word or any JSON value."),
+    Argument(metavar="[PROJECT] NAME VALUE", help="A project, the setting's name, and a word or any JSON value."),
 ]
 _WIDTH = 34
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    setting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How a project, or you, want things done.")
-    setting.command(name="list")(list_command)
-    setting.command(name="get")(get_command)
-    # An unknown option is taken as a word, so that a negative number can be a value.
-    setting.command(name="set", context_settings={"ignore_unknown_options": True})(set_command)
-    setting.command(name="reset")(reset_command)
-    setting.command(name="unset", hidden=True)(reset_command)
-    app.add_typer(setting, name="setting")
+commands = CommandGroup("setting", help="How a project, or you, want things done.")
 
 
+@commands.command("list")
 def list_command(
-    project: Annotated[
-        str | None, typer.Argument(help="A project of the store; your own settings if left out.")
-    ] = None,
+    project: Annotated[str | None, Argument(help="A project of the store; your own settings if left out.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -50,22 +51,27 @@ def list_command(
     from fabula.settings.registry import GROUPS
 
     with open_workspace(store) as workspace:
-        settings = workspace.settings(project)
-        found, language = settings.list_settings(), settings.language
+        settings = _open_settings(workspace, project)
+        found = settings.list_settings()
     if as_json:
         print_json(found)
         return
     for group, title in GROUPS.items():
-        print(title.render(language))
+        say(title)
         for report in found.settings:
             if report.group == group:
                 _print_line(report)
-                print(f"      {report.sentence}")
+                print_line(f"      {render(report.sentence)}")
     for scope, names in found.unknown.items():
         for name in names:
-            print(f"! {name} ({scope}) is no setting and has no effect; `fabula setting reset` removes it.")
+            say(
+                "! {name} ({scope}) is no setting and has no effect; `fabula setting reset` removes it.",
+                name=name,
+                scope=scope,
+            )
 
 
+@commands.command("get")
 def get_command(words: NAMED, store: STORE = None, as_json: JSON = False) -> None:
     """Show one setting: its value, where that comes from, and what it does.
 
@@ -73,14 +79,16 @@ def get_command(words: NAMED, store: STORE = None, as_json: JSON = False) -> Non
     """
     project, (name,) = _split(words, 1)
     with open_workspace(store) as workspace:
-        report = workspace.settings(project).get(name)
+        report = _open_settings(workspace, project).get(name)
     if as_json:
         print_json(report)
         return
     _print_line(report)
-    print(f"      {report.sentence}\n      {report.accepts}")
+    print_line(f"      {render(report.sentence)}\n      {render(report.accepts)}")
 
 
+# An unknown option is taken as a word, so that a negative number can be a value.
+@commands.command("set", context_settings={"ignore_unknown_options": True})
 def set_command(words: VALUED, user: USER = False, store: STORE = None) -> None:
     """Set something for a project, or with --user for you; it takes effect at once.
 
@@ -89,10 +97,12 @@ def set_command(words: VALUED, user: USER = False, store: STORE = None) -> None:
     project, (name, text) = _split(words, 2)
     scope = _choose_scope(project, name, user)
     with open_workspace(store) as workspace:
-        workspace.settings(project).set_text(name, text, scope=scope)
-    print(f"{name} is set for {'you' if user else 'this project'}.")
+        _open_settings(workspace, project).set_text(name, text, scope=scope)
+    say("{name} is set for you." if user else "{name} is set for this project.", name=name)
 
 
+@commands.command("reset")
+@commands.command("unset", hidden=True)
 def reset_command(words: NAMED, user: USER = False, store: STORE = None) -> None:
     """Return a setting to its default, for a project or with --user for you.
 
@@ -101,14 +111,25 @@ def reset_command(words: NAMED, user: USER = False, store: STORE = None) -> None
     project, (name,) = _split(words, 1)
     scope = _choose_scope(project, name, user)
     with open_workspace(store) as workspace:
-        workspace.settings(project).reset(name, scope=scope)
-    print(f"{name} is at its default again for {'you' if user else 'this project'}.")
+        _open_settings(workspace, project).reset(name, scope=scope)
+    say(
+        "{name} is at its default again for you." if user else "{name} is at its default again for this project.",
+        name=name,
+    )
+
+
+def _open_settings(workspace: Workspace, project: str | None) -> SettingVerbs:
+    settings = workspace.settings(project)
+    if project is not None:
+        use_project_language(settings.language)
+    settings.language = current_language()
+    return settings
 
 
 def _split(words: list[str], count: int) -> tuple[str | None, list[str]]:
     """The project, None if it was left out, and the words after it."""
     if not count <= len(words) <= count + 1:
-        raise FabulaError(Code.REQUEST_INVALID, "Name a project, a setting and, to set it, one value (in quotes).")
+        raise invalid_request("Name a project, a setting and, to set it, one value (in quotes).")
     return (words[0] if len(words) > count else None), words[-count:]
 
 
@@ -116,20 +137,28 @@ def _choose_scope(project: str | None, name: str, user: bool) -> SettingScope:
     if user:
         return "person"
     if project is None:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            f"Name the project before the setting, or say --user to set {name} for yourself. Nothing was changed.",
+        raise invalid_request(
+            "Name the project before the setting, or say --user to set {name} for yourself. Nothing was changed.",
+            name=name,
         )
     return "project"
 
 
 def _print_line(report: SettingReport) -> None:
     """The name, the value and where it comes from, and what is stored but cannot be used."""
-    value = report.without_value if report.value is None else _show(report.value)
-    default = "" if report.origin == "default" or report.default is None else f"; default {_show(report.default)}"
-    print(f"  {report.name:<{_WIDTH}} {value}  ({report.origin}{default})")
+    value = render(report.without_value) if report.value is None else _show(report.value)
+    origin: Message | str = report.origin
+    if origin != "default" and report.default is not None:
+        origin = message("{origin}; default {value}", origin=origin, value=_show(report.default))
+    print_line(f"  {report.name:<{_WIDTH}} {value}  ({render(origin)})")
     for scope, stored in report.unusable.items():
-        print(f"    ! {_show(stored)} is stored for the {scope} and has no effect: {report.name} is {report.accepts}.")
+        say(
+            "    ! {value} is stored for the {scope} and has no effect: {name} is {accepts}.",
+            value=_show(stored),
+            scope=scope,
+            name=report.name,
+            accepts=report.accepts,
+        )
 
 
 def _show(value: object) -> str:

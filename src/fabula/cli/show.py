@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console, Group
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from fabula.cli.output import render, shorten, translate
 from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
 from fabula.core.fragment import LAYERS
+from fabula.core.messages import Message, join_names, message, plural
 from fabula.core.story import Perspective
 from fabula.workspace.project import ProjectHandle
 
@@ -27,18 +28,26 @@ _COLOURS = {
     "immediate": "green",
     "free": "grey23",
 }
+LAYER_NAMES = {
+    "identity": message("Identity"),
+    "preset": message("Preset"),
+    "rules": message("Rules"),
+    "settings": message("Settings"),
+    "retrieved": message("Retrieved"),
+    "immediate": message("Immediate"),
+}
 _QUIET = frozenset({Reason.NOT_DETECTED, Reason.LEVEL_MANUAL, Reason.LEVEL_NEVER, Reason.NOT_CHOSEN})
 
 
 def show_assembly(handle: ProjectHandle, request: Request, result: Result) -> None:
     """Print the prompt, then how its budget was spent."""
     console = Console()
-    for message in result.messages:
-        console.print(Panel(Text(message.content), title=message.role, title_align="left", border_style="grey42"))
+    for part in result.messages:
+        console.print(Panel(Text(part.content), title=part.role, title_align="left", border_style="grey42"))
     _print_summary(console, handle, request, result)
     trimmed = [v for v in result.trace if not v.included or v.reason is Reason.SHORTENED]
     if trimmed:
-        console.print(_make_verdict_table("Left out, or shortened", trimmed))
+        console.print(_make_verdict_table(message("Left out, or shortened"), trimmed))
     _print_warnings(console, result)
 
 
@@ -49,7 +58,7 @@ def show_inspection(handle: ProjectHandle, request: Request, result: Result) -> 
     for layer in (None, *LAYERS):
         verdicts, name = result.trace.layer_verdicts(layer), layer.value if layer is not None else "preset"
         if verdicts:
-            console.print(_make_verdict_table(name.capitalize(), verdicts, _COLOURS[name]))
+            console.print(_make_verdict_table(LAYER_NAMES[name], verdicts, _COLOURS[name]))
     _print_warnings(console, result)
 
 
@@ -57,32 +66,43 @@ def show_why(name: str, verdicts: Sequence[Verdict]) -> None:
     """Print the verdicts on the fragments of a name, one a line."""
     console = Console()
     if not verdicts:
-        console.print(f"Nothing called {escape(name)} was offered or known. Try `fabula inspect` for all names.")
-    for verdict in verdicts:
-        word = "[green]in[/]" if verdict.included else "[red]out[/]"
         console.print(
-            f"{word}  [bold]{escape(_short_title(verdict))}[/] [grey58]{escape(verdict.source)}[/]  "
-            f"{escape(verdict.sentence)}  [grey58]{verdict.reason.value}"
-            + (f", {verdict.tokens} tokens" if verdict.tokens else "")
-            + "[/]",
-            highlight=False,
+            Text(
+                translate("Nothing called {name} was offered or known. Try `fabula inspect` for all names.", name=name)
+            )
         )
+    for verdict in verdicts:
+        word = (translate("in"), "green") if verdict.included else (translate("out"), "red")
+        remarks = [verdict.reason.value]
+        if verdict.tokens:
+            remarks.append(render(plural(verdict.tokens, "{count} token", "{count} tokens")))
+        source, codes = (verdict.source, "grey58"), (", ".join(remarks), "grey58")
+        title, sentence = (_short_title(verdict), "bold"), render(verdict.message)
+        console.print(Text.assemble(word, "  ", title, " ", source, "  ", sentence, "  ", codes))
 
 
 def _print_summary(console: Console, handle: ProjectHandle, request: Request, result: Result) -> None:
     about = handle.view.project
     entry = handle.view.timeline.entry(request.document_id)
-    place = f", {entry.title or entry.document}" if entry else ""
-    eyes = "the author's eyes" if result.vantage.perspective is Perspective.AUTHOR else "the reader's eyes"
+    place = join_names([about.title or about.id, *([entry.title or entry.document] if entry else ())])
     if result.vantage.character:
-        eyes = f"the eyes of {_find_character_name(handle, result.vantage.character)}"
-    estimate = "" if result.exact else " (estimated: this model's vocabulary is not published)"
-    console.print(f"[bold]{escape(about.title or about.id)}[/]{escape(place)}, through {escape(eyes)}", highlight=False)
-    console.print(
-        f"{result.token_count:,} of {result.budget.total:,} tokens{estimate} for {escape(result.model.name)}, "
-        f"{result.budget.reply:,} kept for the answer",
-        highlight=False,
+        name = _find_character_name(handle, result.vantage.character)
+        head = message("{place}, through the eyes of {name}", place=place, name=name)
+    elif result.vantage.perspective is Perspective.AUTHOR:
+        head = message("{place}, through the author's eyes", place=place)
+    else:
+        head = message("{place}, through the reader's eyes", place=place)
+    console.print(Text(render(head), style="bold"))
+    spent = translate(
+        "{used} of {total} tokens for {model}, {reply} kept for the answer",
+        used=f"{result.token_count:,}",
+        total=f"{result.budget.total:,}",
+        model=result.model.name,
+        reply=f"{result.budget.reply:,}",
     )
+    console.print(Text(spent))
+    if not result.exact:
+        console.print(Text(translate("Tokens are estimated: this model's vocabulary is not published.")))
     parts = {"identity": result.identity_tokens, "preset": result.preset_tokens}
     parts |= {layer.value: result.layers[layer].tokens for layer in LAYERS}
     console.print(_make_bar(parts, result.budget.total, console.width))
@@ -109,43 +129,47 @@ def _make_bar(parts: dict[str, int], total: int, width: int) -> Text:
 
 
 def _make_legend(result: Result) -> Table:
-    table = Table(box=None, show_header=True, header_style="grey58", pad_edge=False)
-    for column in ("layer", "tokens", "in", "out", ""):
-        table.add_column(column, justify="right" if column in ("tokens", "in", "out") else "left")
+    table = Table(translate("layer"), box=None, header_style="grey58", pad_edge=False)
+    for column in (translate("tokens"), translate("in"), translate("out")):
+        table.add_column(column, justify="right")
+    table.add_column()
     for name, tokens in (("identity", result.identity_tokens), ("preset", result.preset_tokens)):
         if tokens:
-            table.add_row(f"[{_COLOURS[name]}]■[/] {name}", f"{tokens:,}", "", "", "")
+            table.add_row(_make_layer_name(name), f"{tokens:,}")
     for layer in LAYERS:
         report = result.layers[layer]
         verdicts = [v for v in result.trace if v.layer is layer and v.reason not in _QUIET]
         inside = sum(v.included for v in verdicts)
-        note = "trimmed" if report.truncated else ""
         table.add_row(
-            f"[{_COLOURS[layer.value]}]■[/] {layer.value}",
+            _make_layer_name(layer.value),
             f"{report.tokens:,}",
             str(inside),
             str(len(verdicts) - inside),
-            note,
+            translate("trimmed") if report.truncated else "",
         )
     return table
 
 
-def _make_verdict_table(title: str, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
+def _make_layer_name(name: str) -> Text:
+    return Text.assemble(("■", _COLOURS[name]), f" {render(LAYER_NAMES[name]).lower()}")
+
+
+def _make_verdict_table(title: Message, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
     table = Table(box=None, header_style="grey58", pad_edge=False, padding=(0, 1))
     table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
-    table.add_column("tokens", justify="right")
-    table.add_column("score", justify="right")
+    table.add_column(translate("tokens"), justify="right")
+    table.add_column(translate("score"), justify="right")
     table.add_column()
     for verdict in verdicts:
         name = Text(_numbered_title(verdict))
         if not verdict.included:
             name.stylize("strike grey58")
-        detail = str(verdict.detail) if verdict.layer is None else ""  # of a preset's message: its position
-        reason = detail if verdict.reason is Reason.KEPT else verdict.sentence
+        detail = verdict.detail if verdict.layer is None else ""  # of a preset's message: its position
+        reason = render(detail if verdict.reason is Reason.KEPT and detail else verdict.message)
         table.add_row(
             name, f"{verdict.tokens:,}" if verdict.tokens else "", f"{verdict.score:.2f}", Text(reason, style="grey58")
         )
-    return Group(Text(f"\n{title}", style=f"bold {colour}"), table)
+    return Group(Text(f"\n{render(title)}", style=f"bold {colour}"), table)
 
 
 def _numbered_title(verdict: Verdict) -> str:
@@ -157,10 +181,9 @@ def _numbered_title(verdict: Verdict) -> str:
 
 def _short_title(verdict: Verdict) -> str:
     """Return the title of a fragment, or the beginning of its text, on one line."""
-    words = " ".join((verdict.title or verdict.text[:200]).split())
-    return (words if len(words) <= 60 else f"{words[:59]}…") or verdict.source
+    return shorten(verdict.title or verdict.text[:200], 60) or verdict.source
 
 
 def _print_warnings(console: Console, result: Result) -> None:
     for warning in result.warnings:
-        console.print(Text(f"! {warning}", style="yellow"))
+        console.print(Text(f"! {render(warning)}", style="yellow"))

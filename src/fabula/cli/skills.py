@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json
-from fabula.cli.projects import JSON, STORE
-from fabula.core.errors import Code, FabulaError
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, STORE
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, warn
+
+if TYPE_CHECKING:
+    from fabula.core.view import Language
+
+commands = CommandGroup()
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command(name="skills")(list_skills)
-
-
+@commands.command("skills")
 def list_skills(
     project: Annotated[
-        str | None, typer.Argument(help="A project, a folder or sample:NAME, with the skills it brings along.")
+        str | None, Argument(help="A project, a folder or sample:NAME that has skills of its own.")
     ] = None,
-    folder: Annotated[Path | None, typer.Option(help="A folder of skills of your own, besides the usual one.")] = None,
-    add: Annotated[Path | None, typer.Option(help="Add the file of a skill to a project of the store.")] = None,
-    remove: Annotated[str | None, typer.Option(help="Remove a skill from a project of the store.")] = None,
+    folder: Annotated[Path | None, Option(help="A folder of skills of your own, besides the usual one.")] = None,
+    add: Annotated[Path | None, Option(help="Add the file of a skill to a project of the store.")] = None,
+    remove: Annotated[str | None, Option(help="Remove a skill from a project of the store.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -38,7 +39,7 @@ def list_skills(
 
     if project is None:
         if add is not None or remove is not None:
-            raise FabulaError(Code.REQUEST_INVALID, "Name the project that is to have it. Nothing was changed.")
+            raise invalid_request("Name the project that is to have it. Nothing was changed.")
         found = list_user_skills(folder=folder)
     else:
         with open_project(project, store) as opened:
@@ -50,8 +51,9 @@ def list_skills(
     if as_json:
         print_json(describe_skills(found))
         return
+    language: Language = "zh" if current_language() == "zh" else "en"
     for skill in sorted(found.skills.values(), key=lambda one: one.id):
-        head = f"{skill.id:<12} {skill.title_in('en'):<20} {', '.join(skill.works_on):<28}"
-        print(f"{head} {skill.answer_action.value} ({skill.origin})")
+        head = f"{skill.id:<12} {skill.title_in(language):<20} {', '.join(skill.works_on):<28}"
+        print_line(f"{head} {skill.answer_action.value} ({skill.origin})")
     for problem in found.problems:
-        print(problem.sentence, file=sys.stderr)
+        warn(problem.message)

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from fabula.cli.opening import open_project, print_json, show_progress
-from fabula.cli.projects import JSON, PROJECT, STORE
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, render, say, show_progress
+from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.manuscript.synopses.editing import SynopsisRecord, SynopsisRefresh
 
-ANY_PROJECT = Annotated[str, typer.Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
-CHAPTER = Annotated[str, typer.Argument(help="A chapter, by its id or title.")]
-CHAPTERS = Annotated[list[str] | None, typer.Argument(help="Chapters, by id or title; all if left out.")]
-_WRITERS = {"hand": "by hand", "model": "by a model", "extract": "its own sentences"}
+CHAPTER = Annotated[str, Argument(help="A chapter, by its id or title.")]
+CHAPTERS = Annotated[list[str] | None, Argument(help="Chapters, by id or title; all if left out.")]
+WRITERS = {
+    "hand": message("by hand"),
+    "model": message("by a model"),
+    "extract": message("its own sentences"),
+}
+
+commands = CommandGroup("synopsis", help="Each chapter in short.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    synopsis = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Each chapter in short.")
-    synopsis.command(name="list")(list_synopses)
-    synopsis.command()(show)
-    synopsis.command()(make)
-    synopsis.command()(edit)
-    synopsis.command()(clear)
-    app.add_typer(synopsis, name="synopsis")
-
-
+@commands.command("list")
 def list_synopses(project: ANY_PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """List every chapter: who wrote its synopsis, and whether that is fresh, stale or missing.
 
@@ -43,12 +42,13 @@ def list_synopses(project: ANY_PROJECT, store: STORE = None, as_json: JSON = Fal
         print_json([describe_synopsis(record) for record in found])
         return
     if not found:
-        print("No chapters yet.")
+        say("No chapters yet.")
     for record in found:
-        names = f"  does not name {', '.join(record.missing_characters)}" if record.missing_characters else ""
-        print(f"{record.state:<8} {record.origin or '-':<8} {record.document_id:<24} {record.title}{names}")
+        print_line(f"{record.state:<8} {record.origin or '-':<8} {record.document_id:<24} {record.title}")
+        _warn_of_missing(record)
 
 
+@commands.command()
 def show(project: ANY_PROJECT, chapters: CHAPTERS = None, store: STORE = None, as_json: JSON = False) -> None:
     """Show synopses in full; where there is none, what a prompt has instead.
 
@@ -62,18 +62,20 @@ def show(project: ANY_PROJECT, chapters: CHAPTERS = None, store: STORE = None, a
         print_json([describe_synopsis(record) for record in found])
         return
     for record in found:
-        origin = "none is kept; its own sentences"
+        origin = message("none is kept; its own sentences")
         if record.origin is not None:
-            origin = f"{_WRITERS[record.origin]}, {record.state}"
-        print(f"{record.title}  ({origin})\n{record.text or '(no text yet)'}")
+            origin = join_names([WRITERS[record.origin], record.state])
+        print_line(f"{record.title}  ({render(origin)})")
+        print_line(record.text or message("(no text yet)"))
         _warn_of_missing(record)
-        print()
+        print_line("")
 
 
+@commands.command()
 def make(
     project: PROJECT,
     chapters: CHAPTERS = None,
-    again: Annotated[bool, typer.Option("--again", help="Make fresh ones anew as well.")] = False,
+    again: Annotated[bool, Option("--again", help="Make fresh ones anew as well.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -83,18 +85,20 @@ def make(
     """
     from fabula.workspace.schemas.synopses import describe_refresh
 
-    with open_project(project, store) as opened, show_progress("Making synopses") as progress:
+    with open_project(project, store) as opened, show_progress(message("Making synopses")) as progress:
         done = opened.synopses.make(chapters or (), again=again, progress=progress)
+        titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
     if as_json:
         print_json(describe_refresh(done))
     else:
-        _report(done)
+        _report(done, titles)
 
 
+@commands.command()
 def edit(
     project: PROJECT,
     chapter: CHAPTER,
-    text: Annotated[str, typer.Argument(help="The chapter in short, in your words; - reads standard input.")],
+    text: Annotated[str, Argument(help="The chapter in short, in your words; - reads standard input.")],
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -109,10 +113,11 @@ def edit(
     if as_json:
         print_json(describe_synopsis(record))
         return
-    print(f"{record.title} has a synopsis in your words now.")
+    say("{title} has a synopsis in your words now.", title=record.title)
     _warn_of_missing(record)
 
 
+@commands.command()
 def clear(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
     """Remove a chapter's synopsis; prompts use the chapter's own sentences again.
 
@@ -120,23 +125,28 @@ def clear(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
     """
     with open_project(project, store) as opened:
         record = opened.synopses.remove(chapter)
-    print(f"{record.title} has no synopsis {'anyway' if record.state == 'missing' else 'any more'}.")
+    had_none = record.state == "missing"
+    say("{title} has no synopsis anyway." if had_none else "{title} has no synopsis any more.", title=record.title)
 
 
 def _warn_of_missing(record: SynopsisRecord) -> None:
     if record.missing_characters:
-        print(f"! It does not name {', '.join(record.missing_characters)}.")
+        say("! It does not name {names}.", names=join_names(record.missing_characters))
 
 
-def _report(done: SynopsisRefresh) -> None:
-    count = len(done.created)
-    print(f"{count} {'synopsis' if count == 1 else 'synopses'} made." if count else "Every synopsis is fresh already.")
+def _report(done: SynopsisRefresh, titles: Mapping[str, str]) -> None:
+    if done.created:
+        say(plural(len(done.created), "{count} synopsis made.", "{count} synopses made."))
+    else:
+        say("Every synopsis is fresh already.")
     for record in done.created:
         if record.missing_characters:
-            print(f"! {record.title} does not name {', '.join(record.missing_characters)}.")
-    for document_id in done.stale_by_hand:
-        print(f"- {document_id} was changed after its synopsis was written by hand; that was left alone.")
-    for document_id in done.changed_meanwhile:
-        print(f"- {document_id} was changed meanwhile; make it again.")
-    for document_id, reason in done.failed.items():
-        print(f"! {document_id} got no synopsis: {reason}.")
+            missing = join_names(record.missing_characters)
+            say("! {title} does not name {names}.", title=record.title, names=missing)
+    for changed in done.stale_by_hand:
+        title = titles.get(changed, changed)
+        say("- {title} was changed after you wrote its synopsis. Your synopsis was left as it is.", title=title)
+    for changed in done.changed_meanwhile:
+        say("- {title} was changed meanwhile. Make its synopsis again.", title=titles.get(changed, changed))
+    for failed, reason in done.failed.items():
+        say("! {title} got no synopsis: {reason}.", title=titles.get(failed, failed), reason=reason)

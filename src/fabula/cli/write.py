@@ -11,30 +11,14 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
+from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.projects import STORE
-from fabula.cli.request_options import (
-    ATTACH,
-    CHARACTER,
-    CONVERSATION,
-    CURSOR,
-    DOCUMENT,
-    EXCLUDE,
-    EYES,
-    INCLUDE,
-    INSTRUCTION,
-    LATE,
-    MODEL,
-    PROJECT,
-    RECIPE,
-    REQUEST,
-    SKILL,
-    WINDOW,
-    make_request,
-)
+from fabula.cli.options import ANY_PROJECT, STORE
+from fabula.cli.output import invalid_request, print_line, warn
+from fabula.cli.request_options import DEFAULT_MODEL, RequestCommand, make_request
 from fabula.cli.runs import describe_accepted
-from fabula.core.errors import Code, FabulaError
 
 if TYPE_CHECKING:
     from fabula.context.request import Request
@@ -42,47 +26,22 @@ if TYPE_CHECKING:
     from fabula.workspace.writing import Completed
     from fabula.workspace.writing_options import ModelChoice
 
-PROVIDER = Annotated[
-    str | None, typer.Option("--provider", "-p", help="openai, anthropic, ollama, local, clipboard … or one of yours.")
-]
-BASE_URL = Annotated[str | None, typer.Option(help="The address of any server that speaks as OpenAI does.")]
-VARIANTS = Annotated[int, typer.Option("--variants", "-n", min=1, max=8, help="How many answers, side by side.")]
-SELECTION = Annotated[str | None, typer.Option(help="The selected text, as START:END in characters.")]
-JUDGE = Annotated[str | None, typer.Option(help="off, flag or regenerate; as the project says, by default.")]
-AGAIN = Annotated[str | None, typer.Option("--again", help="Reject the answer of this run, and ask for another one.")]
-ACCEPT = Annotated[bool, typer.Option("--accept", help="Put the answer into the document at once.")]
+commands = CommandGroup()
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command(name="write")(write)
-
-
+@commands.command(cls=RequestCommand)
 def write(
     context: typer.Context,
-    project: PROJECT,
-    document: DOCUMENT = None,
-    cursor: CURSOR = None,
-    skill: SKILL = "continue",
-    instruction: INSTRUCTION = "",
-    model: MODEL = "gpt-4o",
-    window: WINDOW = None,
-    recipe: RECIPE = "",
-    eyes: EYES = None,
-    character: CHARACTER = None,
-    conversation: CONVERSATION = "",
-    include: INCLUDE = None,
-    exclude: EXCLUDE = None,
-    late: LATE = None,
-    attach: ATTACH = None,
-    request: REQUEST = None,
-    provider: PROVIDER = None,
-    base_url: BASE_URL = None,
-    variants: VARIANTS = 1,
-    selection: SELECTION = None,
-    judge: JUDGE = None,
-    again: AGAIN = None,
-    accept: ACCEPT = False,
+    project: ANY_PROJECT,
+    provider: Annotated[
+        str | None, Option("--provider", "-p", help="openai, anthropic, ollama, clipboard, local …")
+    ] = None,
+    base_url: Annotated[str | None, Option(help="The address of any server that speaks as OpenAI does.")] = None,
+    variants: Annotated[int, Option("--variants", "-n", min=1, max=8, help="How many answers, side by side.")] = 1,
+    selection: Annotated[str | None, Option(help="The selected text, as START:END in characters.")] = None,
+    judge: Annotated[str | None, Option(help="off, flag or regenerate; as the project says, by default.")] = None,
+    again: Annotated[str | None, Option(help="Reject the answer of this run, and ask for another one.")] = None,
+    accept: Annotated[bool, Option("--accept", help="Put the answer into the document at once.")] = False,
     store: STORE = None,
 ) -> None:
     """Let a model write at a place in the story.
@@ -90,27 +49,9 @@ def write(
     Example: fabula write sample:lantern_coast --skill continue --provider clipboard
     """
     with open_project(project, store) as opened:
-        made = make_request(
-            opened,
-            document=document,
-            cursor=cursor,
-            skill=skill,
-            instruction=instruction,
-            model=model,
-            window=window,
-            recipe=recipe,
-            eyes=eyes,
-            character=character,
-            conversation=conversation,
-            include=include,
-            exclude=exclude,
-            late=late,
-            attach=attach,
-            request=request,
-        )
-        choice = opened.choose_model(
-            provider=provider, model=_named_model(context, made), base_url=base_url, judge=judge
-        )
+        made = make_request(opened, context.obj)
+        model = context.obj.model or (made.model if made.model != DEFAULT_MODEL else None)
+        choice = opened.choose_model(provider=provider, model=model, base_url=base_url, judge=judge)
         if accept:
             opened.runs.check_acceptable(variants=variants)
         if again is not None:
@@ -118,16 +59,16 @@ def write(
         if selection is not None:
             made = _select(made, selection)
         for problem in opened.describe_skill_problems(made.skill_id):
-            print(problem, file=sys.stderr)
+            print_line(problem, file=sys.stderr)
         try:
             import asyncio
 
             completed = asyncio.run(_write(opened, made, choice, variants))
         except KeyboardInterrupt:
-            print("\nStopped; what came is kept.", file=sys.stderr)
+            warn("\nStopped; what came is kept.")
             raise typer.Exit(130) from None
         if accept and completed and completed[0].run_id:
-            print(describe_accepted(opened.runs.accept(completed[0].run_id)), file=sys.stderr)
+            warn(describe_accepted(opened.runs.accept(completed[0].run_id)))
 
 
 async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, variants: int) -> list[Completed]:
@@ -147,17 +88,10 @@ async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, 
     return printer.completed
 
 
-def _named_model(context: typer.Context, request: Request) -> str | None:
-    """Return the model that the command line or the request names; None where neither does."""
-    source = context.get_parameter_source("model")
-    is_named = source is not None and source.name == "COMMANDLINE"
-    return request.model if is_named or request.model != "gpt-4o" else None
-
-
 def _select(request: Request, selection: str) -> Request:
     from msgspec.structs import replace
 
     first, _, last = selection.partition(":")
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise FabulaError(Code.REQUEST_INVALID, "--selection is START:END, in characters.")
+        raise invalid_request("--selection is START:END, in characters.")
     return replace(request, selection=(int(first), int(last)))

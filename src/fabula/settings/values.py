@@ -18,7 +18,7 @@ from msgspec import Struct
 from sqlalchemy import Table
 
 from fabula.context.budget import Limits
-from fabula.core.view import Language
+from fabula.core.messages import ENGLISH
 from fabula.settings.registry import (
     SCOPES,
     SETTINGS,
@@ -131,14 +131,14 @@ def get_value(reading: ReadTransaction, name: str, *, environ: Mapping[str, str]
 
 
 def list_settings(
-    reading: ReadTransaction, *, language: Language = "en", environ: Mapping[str, str] = os.environ
+    reading: ReadTransaction, *, language: str = ENGLISH, environ: Mapping[str, str] = os.environ
 ) -> list[SettingReport]:
     """Every setting in the order of the registry, with its value and where that comes from."""
     values = read_values(reading, environ=environ)
     return [report_setting(values, name, language) for name in SETTINGS]
 
 
-def report_setting(values: SettingValues, name: str, language: Language = "en") -> SettingReport:
+def report_setting(values: SettingValues, name: str, language: str = ENGLISH) -> SettingReport:
     """Describe one setting and its value."""
     definition, found = SETTINGS[name], values.resolve(name)
     fields = msgspec.structs.asdict(definition) | {

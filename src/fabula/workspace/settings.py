@@ -6,7 +6,6 @@ from typing import Any
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.core.view import Language
 from fabula.llm.pricing import parse_prices
 from fabula.llm.user_providers import load_providers
 from fabula.manuscript import projects
@@ -34,7 +33,7 @@ class SettingVerbs:
         self._user = user
         found = None if project is None else projects.find_project(store, project)
         self._project_id = None if found is None else found.id
-        self.language: Language = "zh" if found is not None and found.language == "zh" else "en"
+        self.language = "en" if found is None else found.language  # of the sentences about settings
 
     def list_settings(self) -> SettingList:
         """List every setting with its value and where that comes from, and stored names that are no settings."""

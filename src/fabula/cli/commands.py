@@ -1,0 +1,200 @@
+"""Groups of commands: their help, and the errors of a wrong command line, in the language of this run.
+
+Typer vendors a click that knows only English. So help is translated where it is written out, and a usage error where
+it is shown. Docstrings and `help=` of the commands are templates like any other sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, ClassVar, TypeVar
+
+import typer
+from typer._click import Command, Context, HelpFormatter, Parameter
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
+from typer.core import TyperCommand, TyperGroup
+
+from fabula.cli.output import choose_language, current_language, translate, warn
+from fabula.core.messages import ENGLISH, Message, load_translations, message
+
+HEADINGS = (
+    (message("Write"), ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "cost", "skills")),
+    (message("Story"), ("search", "synopsis", "outline", "constraint", "memory")),
+    (message("Codex"), ("codex", "extract", "lorebook", "series")),
+    (message("Conversation"), ("recaps", "preset")),
+    (message("Project"), ("new", "projects", "import", "export", "save", "load", "verify", "samples")),
+    (message("System"), ("setting", "jobs", "doctor", "version")),
+)
+
+# What typer and pydantic print. A text that matches one of these is translated, and so are its values.
+FOREIGN_SENTENCES = (
+    message("Arguments"),
+    message("Options"),
+    message("Commands"),
+    message("Show this message and exit."),
+    message("Example: {command}"),
+    message("{help}  [{remarks}]"),
+    message("default: {value}"),
+    message("env var: {name}"),
+    message("required"),
+    message("Missing command."),
+    message("Missing argument {name}."),
+    message("Missing option {name}."),
+    message("No such command {name}. Did you mean {names}?"),
+    message("No such command {name}."),
+    message("No such option: {name} (Possible options: {names})"),
+    message("No such option: {name}"),
+    message("Got unexpected extra argument(s) ({words})"),
+    message("Option {name} requires an argument."),
+    message("Option {name} does not take a value."),
+    message("Invalid value for {name}: {reason}"),
+    message("Input should be a valid integer, unable to parse string as an integer"),
+    message("Input should be a valid number, unable to parse string as a number"),
+    message("Input should be greater than or equal to {least}"),
+    message("Input should be less than or equal to {most}"),
+    message("{first}; {second}"),
+)
+Function = TypeVar("Function", bound=Callable[..., Any])
+_UNBREAKABLE = re.compile(r"[（“]*(?:[!-~]+|.)[，。；：、！？）”…]*")
+
+
+def translate_text(text: str) -> str:
+    """Return a text of typer, or a help text of a command, in the language of this run."""
+    if current_language() == ENGLISH:
+        return text
+    if text in load_translations(current_language()):
+        return translate(text)
+    for template, pattern in _foreign_patterns():
+        if matched := pattern.fullmatch(text):
+            values = {name: translate_text(value) for name, value in matched.groupdict().items()}
+            return Message(template, values).render(current_language())
+    return text
+
+
+@cache
+def _foreign_patterns() -> list[tuple[str, re.Pattern[str]]]:
+    return [
+        (one.template, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(one.template))))
+        for one in FOREIGN_SENTENCES
+    ]
+
+
+class _TranslatedHelp(HelpFormatter):
+    """Writes help in the language of this run."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(prog, args, translate("Usage: "))
+
+    def write_heading(self, heading: str) -> None:
+        self.write(f"{'':>{self.current_indent}}{translate('{heading}:', heading=translate_text(heading))}\n")
+
+    def write_text(self, text: str) -> None:
+        width = self.width - self.current_indent
+        super().write_text("\n\n".join(_translate_paragraph(one, width) for one in text.split("\n\n")))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        width = self.width - min(max(len(name) for name, _ in rows), col_max) - col_spacing - 2
+        super().write_dl([(name, _translate_paragraph(text, width)) for name, text in rows], col_max, col_spacing)
+
+
+def _translate_paragraph(text: str, width: int) -> str:
+    """Translate a paragraph of help; click breaks lines at blanks only, so where it cannot, they are broken here."""
+    from rich.cells import cell_len
+
+    translated = translate_text(re.sub(r"\n *", " ", text))
+    if cell_len(translated) == len(translated):
+        return translated
+    lines = [""]
+    for part in _UNBREAKABLE.findall(translated):
+        if cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(("\b", *map(str.rstrip, lines)))  # \b: click leaves the lines of this paragraph alone
+
+
+class _Context(Context):
+    formatter_class = _TranslatedHelp
+
+
+class _Translated(Command):
+    context_class = _Context
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the first paragraph of the help, which the formatter translates as a whole."""
+        return (self.help or "").partition("\n\n")[0]
+
+
+class TranslatedCommand(_Translated, TyperCommand):
+    """A command whose help is in the language of this run."""
+
+
+class TranslatedGroup(_Translated, TyperGroup):
+    """A group of commands whose help is in the language of this run."""
+
+
+class CommandWithOptions(TranslatedCommand):
+    """A command with options that other commands have too; it finds them as `options` in `context.obj`."""
+
+    options: ClassVar[Callable[..., object]]  # a dataclass: typer makes an option of each field
+
+    def __init__(self, name: str | None, *, params: list[Parameter] | None = None, **settings: Any) -> None:
+        shared = typer.Typer(add_completion=False)
+        shared.command()(self.options)
+        self._shared = typer.main.get_command(shared)
+        super().__init__(name, params=[*self._shared.params, *(params or ())], **settings)
+
+    def invoke(self, ctx: Context) -> Any:
+        """Make the options of what was given, then run the command."""
+        values = {param.name: ctx.params.pop(param.name) for param in self._shared.params}
+        assert self._shared.callback is not None
+        ctx.obj = self._shared.callback(**values)
+        return super().invoke(ctx)
+
+
+class CommandGroup(typer.Typer):
+    """Commands of one subject. Those of a group without a name stand beside the groups."""
+
+    def __init__(self, name: str | None = None, *, cls: type[TyperGroup] = TranslatedGroup, **settings: Any) -> None:
+        super().__init__(
+            name=name,
+            cls=cls,
+            add_completion=False,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            **settings,
+        )
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **settings: Any
+    ) -> Callable[[Function], Function]:
+        """Make a command of a function."""
+        return super().command(name, cls=cls or TranslatedCommand, **settings)
+
+
+class RootGroup(TranslatedGroup):
+    """The whole command line: its help lists the commands under `HEADINGS`."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write each group of commands with its first sentences."""
+        for heading, names in HEADINGS:
+            with formatter.section(heading.template):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str()) for name in names])
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run a command line; one that makes no sense is explained in the language of this run."""
+        choose_language()
+        try:
+            exit_code = super().main(*args, **{**settings, "standalone_mode": False})
+        except NoArgsIsHelpError as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        except UsageError as error:
+            if error.ctx is not None:
+                usage, command = error.ctx.get_usage(), error.ctx.command_path
+                warn("{usage}\nTry '{command} --help' for help.\n", usage=usage, command=command)
+            warn("Error: {sentence}", sentence=translate_text(error.format_message()))
+            raise SystemExit(error.exit_code) from None
+        raise SystemExit(exit_code)

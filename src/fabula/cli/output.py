@@ -1,0 +1,143 @@
+"""What the command line prints: sentences in the language of this run, rows of tables, JSON, progress (ppl-4).
+
+The language is the person's choice (`FABULA_LANGUAGE`), else that of the project that the command opened, else that
+of the locale, else English. Control characters are never printed, because a model or a save may contain some.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TextIO, TypeVar
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import ENGLISH, Message, join_names, list_languages, show
+
+LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
+Item = TypeVar("Item")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_language: ContextVar[str] = ContextVar("language", default=ENGLISH)
+
+
+def choose_language() -> None:
+    """Begin a run in the language that the person chose, else in that of the locale."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    _language.set(next((language for language in list_languages() if locale.startswith(language)), ENGLISH))
+    chosen = os.environ.get(LANGUAGE_VARIABLE)
+    if chosen and chosen not in list_languages():
+        known = join_names(list_languages())
+        raise invalid_request(
+            "FABULA_LANGUAGE is {chosen!r}, which is no language of Fabula. There are: {known}.",
+            chosen=chosen,
+            known=known,
+        )
+    if chosen:
+        _language.set(chosen)
+
+
+def use_project_language(language: str) -> None:
+    """Print in the language of a project from now on, unless the person chose another one."""
+    if not os.environ.get(LANGUAGE_VARIABLE):
+        _language.set(language)
+
+
+def current_language() -> str:
+    """Return the language of this run."""
+    return _language.get()
+
+
+def render(value: object) -> str:
+    """Return a message in the language of this run; anything else as it is."""
+    return str(show(value, current_language()))
+
+
+def translate(template: str, /, **values: object) -> str:
+    """Return an English template, which must be a literal, with its values in the language of this run."""
+    return render(Message(template, values))
+
+
+def say(sentence: Message | str, /, **values: object) -> None:
+    """Print a message, or a template with its values; a template must be a literal."""
+    print_line(sentence if isinstance(sentence, Message) else Message(sentence, values))
+
+
+def warn(sentence: Message | str, /, **values: object) -> None:
+    """Print a message, or a template with its values, to the standard error."""
+    print_line(sentence if isinstance(sentence, Message) else Message(sentence, values), file=sys.stderr)
+
+
+def print_line(line: Message | str, *, file: TextIO | None = None) -> None:
+    """Print a message, or a line of names, ids, codes and numbers, which no language changes."""
+    print(printable(render(line)).rstrip(" "), file=file)
+
+
+def invalid_request(template: str, /, **values: object) -> FabulaError:
+    """Return the error for a command that makes no sense, with a template that must be a literal."""
+    return FabulaError(Code.REQUEST_INVALID, Message(template, values))
+
+
+def print_list(
+    items: Sequence[Item], describe: Callable[[Item], object], row: Callable[[Item], str], empty: Message, as_json: bool
+) -> None:
+    """Print a list: schemas as JSON, or one row an item, or a sentence where there is none."""
+    if as_json:
+        print_json([describe(item) for item in items])
+        return
+    if not items:
+        say(empty)
+    for item in items:
+        print_line(row(item))
+
+
+def report(data: object, sentence: Message, as_json: bool) -> None:
+    """Print what a command did: a schema as JSON, or a sentence."""
+    if as_json:
+        print_json(data)
+    else:
+        say(sentence)
+
+
+def print_warnings(warnings: Iterable[Message | str]) -> None:
+    """Print what a person should know of a result, one warning a line."""
+    for warning in warnings:
+        print_line(f"- {render(warning)}")
+
+
+def describe_error(error: FabulaError) -> str:
+    """Return an error as one line: its code, for programs, and its sentence."""
+    return f"{error.code.value}: {render(error.message)}"
+
+
+def print_json(data: object) -> None:
+    """Print a schema, or a list of them, as readable JSON."""
+    from fabula.workspace.schemas.schema import encode
+
+    print(encode(data).decode())
+
+
+@contextmanager
+def show_progress(title: Message) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on the error stream of a terminal; it pulses until it is told how far the work is."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(escape(render(title)), total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=max(total, 1))
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters: what a model or a save made up cannot steer the terminal."""
+    return _CONTROL.sub("", text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text on one line, cut to a number of characters."""
+    words = " ".join(text.split())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"

@@ -1,0 +1,177 @@
+"""The language of the command line: who chooses it, and that everything printed is in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from fabula.cli.commands import HEADINGS
+from fabula.cli.main import app, main
+from tests.cli.test_codex import Room, room
+
+__all__ = ["room"]
+CHINESE = re.compile("[一-鿿]")
+# What is no sentence: commands to type, options with their types, text in quotes, codes in capitals, lists of values.
+NO_SENTENCE = re.compile(
+    r"fabula .*|--?\w[\w-]*( <[^>]+>)?|`[^`]*`|\"[^\"]*\"|\b[A-Z_]{2,}\b|[\w-]+、|、?[\w-]+ 或 [\w-]+"
+)
+ENGLISH = re.compile(r"[A-Za-z']+(?: [A-Za-z']+){2,}")
+
+
+def find_english(text: str) -> list[str]:
+    """Return runs of three and more English words in what was printed."""
+    return ENGLISH.findall(NO_SENTENCE.sub("#", text))
+
+
+def test_english_is_found_where_there_is_some() -> None:
+    assert find_english("  add  Add an entry.") == ["Add an entry"]
+
+
+def run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def list_commands(group: TyperGroup, *path: str) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, TyperGroup):
+            yield from list_commands(command, *path, name)
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    return list(list_commands(root))
+
+
+@pytest.fixture
+def chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+
+
+# Who chooses
+
+
+def test_a_person_chooses_the_language(monkeypatch: pytest.MonkeyPatch, room: Room) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    assert "《Empty》里没有找到设定集之外的名字。" in room.run("new", "Empty") + room.run("extract", "Empty")
+    monkeypatch.setenv("FABULA_LANGUAGE", "en")
+    assert "through the eyes of 林远" in run("assemble", "sample:wugang", "-w", "8192")
+
+
+def test_without_a_choice_the_project_decides(monkeypatch: pytest.MonkeyPatch, room: Room) -> None:
+    monkeypatch.delenv("FABULA_LANGUAGE")
+    room.run("new", "雾", "--language", "zh")
+    assert room.run("outline", "list", "雾").startswith("还没有计划。")
+    assert room.run("preset", "list", "雾").startswith("还没有预设。")
+    assert " nodes  The Lantern Coast" in room.run("preset", "list", "Coast")
+
+
+def test_without_a_project_the_locale_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FABULA_LANGUAGE")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "列出 Fabula 自带的示例故事。" in run("samples", "--help")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert "List the sample stories" in run("samples", "--help")
+
+
+def test_an_unknown_language_is_refused_with_the_known_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "fr")
+    monkeypatch.setattr(sys, "argv", ["fabula", "samples"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "FABULA_LANGUAGE is 'fr', which is no language of Fabula. There are: en, zh." in capsys.readouterr().err
+
+
+# Everything is in Chinese
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("words", [(), *all_commands()], ids=" ".join)
+def test_help_is_in_chinese(words: tuple[str, ...]) -> None:
+    _, _, text = run(*words, "--help").partition("\n")  # below the line of usage
+    assert CHINESE.search(text)
+    assert find_english(re.sub(r"  例如：.*?\n\n", "", text, flags=re.DOTALL)) == []
+    assert all(heading.endswith("：") for heading in re.findall(r"^\S.*$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_list_is_in_chinese(room: Room) -> None:
+    room.run("new", "雾", "--from", "sample:wugang")
+    for subject in ("codex", "constraint", "synopsis", "outline", "jobs", "preset", "lorebook", "memory"):
+        assert find_english(room.run(subject, "list", "雾")) == []
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "sample:wugang"),
+        ("setting", "set", "language"),
+        ("skills", "--add", "sing.toml"),
+        ("runs", "Coast", "--prompt"),
+        ("lorebook", "add", "Coast", "Harbour", "content"),
+        ("constraint", "check", "Coast", "nowhere.md"),
+        ("new", "A", "--from", "nowhere"),
+        ("assemble",),
+        ("sing",),
+        ("codex", "sho"),
+        ("assemble", "sample:wugang", "--cursor", "ten"),
+        ("assemble", "sample:wugang", "--documen", "x"),
+        ("assemble", "sample:wugang", "too", "much"),
+        ("search", "sample:wugang", "x", "--most", "0"),
+        ("memory", "sample", "add", "Coast", "ch-01"),
+    ],
+    ids=" ".join,
+)
+def test_an_error_is_in_chinese(words: tuple[str, ...], room: Room) -> None:
+    said = room.run(*words, code=3 if words[0] == "new" else 2)
+    assert CHINESE.search(said)
+    assert find_english(said.replace("No such file or directory", "").replace("too much", "")) == []
+
+
+@pytest.mark.usefixtures("chinese")
+def test_the_summary_of_a_prompt_is_in_chinese() -> None:
+    said = run("assemble", "sample:wugang", "-w", "8192", "-m", "claude-sonnet-4")
+    _, summary = said.rsplit("╯\n", 1)
+    summary, _, _ = summary.partition("未收入或已截短")
+    assert "雾港来信、第七章 十九分钟，林远的视角" in summary
+    assert "词元数为估计值" in summary
+    assert find_english(summary) == []
+
+
+@pytest.mark.usefixtures("chinese")
+def test_the_report_on_a_store_is_in_chinese(room: Room) -> None:
+    head, *findings = room.run("doctor").splitlines()
+    assert head.startswith("数据库位于 ")
+    assert all(re.match("  [✓!✗] ", line) for line in findings)
+
+
+# Help
+
+
+def test_every_command_stands_under_a_heading() -> None:
+    listed = [name for _, names in HEADINGS for name in names]
+    assert sorted(listed) == sorted(words[0] for words in all_commands() if len(words) == 1)
+
+
+@pytest.mark.parametrize("command", ["assemble", "inspect", "why", "write", "memory preview"])
+def test_commands_that_need_a_request_have_all_its_options(command: str) -> None:
+    text = run(*command.split(), "--help")
+    for option in (
+        *("--document", "--cursor", "--skill", "--input", "--model", "--window", "--recipe", "--eyes", "--character"),
+        *("--conversation", "--include", "--exclude", "--late / --no-late", "--attach", "--request"),
+    ):
+        assert f" {option}" in text
