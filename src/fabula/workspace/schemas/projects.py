@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from fabula.manuscript.projects import ProjectSummary
-from fabula.store.doctor import HealthFinding
-from fabula.store.save.checking import SaveReport
 from fabula.workspace.schemas.schema import Schema
+
+if TYPE_CHECKING:
+    from fabula.manuscript.projects import ProjectSummary
+    from fabula.store.doctor import HealthFinding
+    from fabula.store.save.checking import SaveReport
 
 
 class ProjectInfo(Schema):
