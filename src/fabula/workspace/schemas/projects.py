@@ -72,15 +72,15 @@ def describe_verification(report: SaveReport) -> SaveVerification:
     return SaveVerification(
         loads=report.is_loadable,
         code=report.code.value if report.code is not None else None,
-        reason=report.reason,
+        reason=str(report.reason),
         rows=report.row_counts,
-        warnings=report.warnings,
+        warnings=tuple(map(str, report.warnings)),
     )
 
 
 def describe_health(location: str, findings: Iterable[HealthFinding]) -> HealthReport:
     """Describe the health of a store."""
-    checks = [HealthCheck(name=one.name, state=one.state.value, sentence=one.sentence) for one in findings]
+    checks = [HealthCheck(name=one.name, state=one.state.value, sentence=str(one.sentence)) for one in findings]
     return HealthReport(store=location, findings=tuple(checks))
 
 
