@@ -8,9 +8,9 @@ prompts by itself, from fragments and sources of your own. A name is imported wh
 from __future__ import annotations
 
 import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fabula.core.lazy_imports import import_lazily
 from fabula.core.version import __version__
 
 if TYPE_CHECKING:
@@ -78,11 +78,4 @@ __all__ = [
     "open_read_only",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its home when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_HOMES.get(name, "fabula.context")), name)
-    globals()[name] = found
-    return found
+__getattr__ = import_lazily(__name__, {name: _HOMES.get(name, "fabula.context") for name in __all__})

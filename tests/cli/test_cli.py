@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_group
 from typer.testing import CliRunner
 
-from fabula.cli.main import app, main
+from fabula.cli.main import COMMANDS, main, make_app
 from fabula.core.errors import Code
 from fabula.core.version import __version__
 
 FABULA = Path(sys.executable).parent / "fabula"
+app = make_app()
 LAYERS = ["rules", "settings", "retrieved", "immediate"]
 
 
@@ -90,6 +92,12 @@ def test_the_installed_program_ends_quietly_when_nobody_reads_on() -> None:
 @pytest.mark.parametrize("command", ["assemble", "inspect", "why", "samples", "version"])
 def test_every_command_explains_itself(command: str) -> None:
     assert "Usage:" in run(command, "--help")
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_a_command_is_found_without_the_modules_of_the_others(module: str) -> None:
+    for command in COMMANDS[module]:
+        assert set(get_group(make_app(command)).commands) == {*COMMANDS[module], "version"}
 
 
 def test_without_a_command_help_is_shown() -> None:

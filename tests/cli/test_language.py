@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from fabula.cli.commands import HEADINGS
-from fabula.cli.main import app, main
+from fabula.cli.main import main, make_app
 from tests.cli.test_codex import Room, room
 
 __all__ = ["room"]
@@ -34,7 +34,7 @@ def test_english_is_found_where_there_is_some() -> None:
 
 
 def run(*words: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    done = CliRunner().invoke(make_app(), list(words), catch_exceptions=False)
     assert done.exit_code == code, done.output
     return done.output
 
@@ -47,7 +47,7 @@ def list_commands(group: TyperGroup, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 def all_commands() -> list[tuple[str, ...]]:
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(make_app())
     assert isinstance(root, TyperGroup)
     return list(list_commands(root))
 

@@ -199,9 +199,9 @@ def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: D
     with store.write(user=LOCAL_USER) as tx:
         memory.write_profile(tx, "Writes at dawn.")
     store.close()
-    assert "1 of person/profiles stayed as they are here" in desk.run("load", "mine.fabula")
-    assert "stayed" not in desk.run("load", "mine.fabula", "--without-person")
-    assert "stayed" not in desk.run("load", "given.fabula")
+    assert "1 of person/profiles differ in the save and were not replaced" in desk.run("load", "mine.fabula")
+    assert "were not replaced" not in desk.run("load", "mine.fabula", "--without-person")
+    assert "were not replaced" not in desk.run("load", "given.fabula")
 
 
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:
@@ -242,7 +242,7 @@ def test_the_doctor_names_what_is_ill_in_a_file_with_bad_pages(shelf: Desk) -> N
 
 def test_the_doctor_leaves_a_store_of_another_version_as_it_is(desk: Desk) -> None:
     desk.run("new", "Coast")
-    for version, words in (("0000", "brings it up to date"), ("9999", "use the newer program")):
+    for version, words in (("0000", "upgrades the store"), ("9999", "Use the newer program")):
         store = Store.open(desk.store, inspect_only=True)
         with store.engine.begin() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})

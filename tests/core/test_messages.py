@@ -6,7 +6,7 @@ import pytest
 
 from fabula.core import messages
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_alternatives, message, plural
+from fabula.core.messages import Sentence, join_alternatives, message, plural
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_values_with_braces_are_text_and_not_templates() -> None:
 def test_an_error_keeps_its_message_for_whoever_shows_it() -> None:
     error = FabulaError(Code.STORE_NOT_FOUND, message("{name} is gone.", name="A"))
     assert (error.sentence, str(error)) == ("A is gone.", "STORE_NOT_FOUND: A is gone.")
-    assert isinstance(error.message, Message)
+    assert isinstance(error.message, Sentence)
 
 
 def test_messages_can_be_keys() -> None:

@@ -135,7 +135,7 @@ def test_a_retried_job_does_not_take_the_old_holder_for_the_new_one(store: Store
     set_row(store, leased_until=LONG_AGO)
     upkeep.requeue_expired(store, {KIND: kind}, seconds=30)
     enqueue_job(store)
-    assert take_job(store, kind).job.tries == late.job.tries
+    assert take_job(store, kind).tries == late.tries
     with pytest.raises(FabulaError) as refused:
         finish_job(store, late)
     assert refused.value.code is Code.JOB_LEASE_LOST
@@ -181,7 +181,7 @@ def test_a_job_that_was_asked_for_anew_begins_afresh_after_a_failure(store: Stor
     lease = take_job(store, kind)
     enqueue_job(store, work={"n": 2})
     assert fail_job(store, lease, kind) is JobState.QUEUED
-    assert take_job(store, kind).job.work == {"n": 2}
+    assert take_job(store, kind).work == {"n": 2}
 
 
 def test_a_program_that_ends_gives_its_jobs_back_without_using_up_a_try(store: Store) -> None:
@@ -192,7 +192,7 @@ def test_a_program_that_ends_gives_its_jobs_back_without_using_up_a_try(store: S
     with store.write(project=PROJECT) as tx:
         leases.return_job(tx, lease, kind, holder_died=False)
     assert load_job(store).reason == "JOB_STOPPED"
-    assert take_job(store, kind).job.tries == 1
+    assert take_job(store, kind).tries == 1
 
 
 def test_a_job_whose_work_cannot_be_read_fails_and_is_in_nobodys_way(store: Store) -> None:

@@ -35,7 +35,7 @@ def test_the_job_of_a_dead_holder_waits_for_another_at_once(store: Store) -> Non
     assert upkeep.requeue_expired(store, KINDS, seconds=30) == 1
     assert (load_job(store).state, load_job(store).reason) == (JobState.QUEUED, "JOB_ABANDONED")
     lease = take_job(store, KINDS[KIND])
-    assert (lease.job.tries, lease.job.work) == (2, {"n": 1})
+    assert (lease.tries, lease.work) == (2, {"n": 1})
 
 
 def test_a_job_that_kills_whoever_runs_it_is_given_up_in_the_end(store: Store) -> None:
@@ -81,7 +81,7 @@ def test_a_lease_from_before_the_clock_was_set_back_ends_soon(store: Store) -> N
     assert upkeep.fix_future_times(store, seconds=0.0) == 1
     assert upkeep.requeue_expired(store, KINDS, seconds=30) == 1
     assert not leases.renew_lease(store, lease)
-    assert take_job(store, KINDS[KIND]).job.tries == 2
+    assert take_job(store, KINDS[KIND]).tries == 2
 
 
 def test_a_living_holder_keeps_its_job_when_the_clock_was_set_back(store: Store) -> None:

@@ -168,7 +168,7 @@ def test_a_commit_whose_answer_is_lost_is_not_said_to_have_changed_nothing(own: 
             _write(through, "Kept, but who knows?")
         assert refused.value.code is Code.STORE_UNREACHABLE
         assert "Nothing was changed" not in refused.value.sentence
-        assert "Look whether" in refused.value.sentence
+        assert "Check whether" in refused.value.sentence
         assert _text(store) == "Kept, but who knows?"
         line.cut_after_commit = False
         _write(through, "Through the line again.")

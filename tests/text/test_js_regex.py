@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 
 
@@ -51,7 +51,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("source", BROKEN)
 def test_what_javascript_refuses_is_refused(source: str) -> None:
-    assert isinstance(compile_regex(source, ""), Message)
+    assert isinstance(compile_regex(source, ""), Sentence)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_javascript_refuses_is_refused(source: str) -> None:
     ],
 )
 def test_the_unicode_flag_is_strict(source: str) -> None:
-    assert isinstance(compile_regex(source, "u"), Message)
+    assert isinstance(compile_regex(source, "u"), Sentence)
 
 
 @pytest.mark.parametrize("flags", ["x", "ii", "gg"])

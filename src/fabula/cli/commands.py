@@ -17,7 +17,7 @@ from typer._click.exceptions import NoArgsIsHelpError, UsageError
 from typer.core import TyperCommand, TyperGroup
 
 from fabula.cli.output import choose_language, current_language, translate, warn
-from fabula.core.messages import ENGLISH, Message, load_translations, message
+from fabula.core.messages import ENGLISH, Sentence, load_translations, message
 
 HEADINGS = (
     (message("Write"), ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "cost", "skills")),
@@ -69,7 +69,7 @@ def translate_text(text: str) -> str:
     for template, pattern in _foreign_patterns():
         if matched := pattern.fullmatch(text):
             values = {name: translate_text(value) for name, value in matched.groupdict().items()}
-            return Message(template, values).render(current_language())
+            return Sentence(template, values).render(current_language())
     return text
 
 

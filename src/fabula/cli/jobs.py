@@ -14,7 +14,7 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace
 from fabula.cli.options import JSON, PROJECT, STORE
 from fabula.cli.output import print_json, print_line, render, say, translate
-from fabula.core.messages import Message, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.jobs.model import JobSummary, MonthlySpending
@@ -184,7 +184,7 @@ def _time(time: str) -> str:
     return f"{time[:10]} {time[11:19]}"
 
 
-def _spending(spending: MonthlySpending) -> Message:
+def _spending(spending: MonthlySpending) -> Sentence:
     return message(
         "{spent:.2f} of {budget:.2f} spent in {month}",
         spent=spending.spent / _MILLION,

@@ -12,7 +12,7 @@ from fabula.cli.opening import open_project, open_workspace, read_text
 from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import invalid_request, print_json, print_line, render, report, say, shorten, translate
 from fabula.cli.request_options import RequestCommand, make_request
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 
 if TYPE_CHECKING:
     from fabula.workspace.memory import MemoryRecord
@@ -308,7 +308,7 @@ def _print_record(record: MemoryRecord) -> None:
     print_line(f"{sign} {item.id:<20} {kind:<12} {scope:<7} {record.confidence:.2f}  {text}")
 
 
-def _report(record: MemoryRecord, sentence: Message, as_json: bool) -> None:
+def _report(record: MemoryRecord, sentence: Sentence, as_json: bool) -> None:
     from fabula.workspace.schemas.memory import describe_memory
 
     report(describe_memory(record), sentence, as_json)

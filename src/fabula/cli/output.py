@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import TextIO, TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, Message, join_names, list_languages, show
+from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
 Item = TypeVar("Item")
@@ -57,31 +57,35 @@ def render(value: object) -> str:
 
 def translate(template: str, /, **values: object) -> str:
     """Return an English template, which must be a literal, with its values in the language of this run."""
-    return render(Message(template, values))
+    return render(Sentence(template, values))
 
 
-def say(sentence: Message | str, /, **values: object) -> None:
+def say(sentence: Sentence | str, /, **values: object) -> None:
     """Print a message, or a template with its values; a template must be a literal."""
-    print_line(sentence if isinstance(sentence, Message) else Message(sentence, values))
+    print_line(sentence if isinstance(sentence, Sentence) else Sentence(sentence, values))
 
 
-def warn(sentence: Message | str, /, **values: object) -> None:
+def warn(sentence: Sentence | str, /, **values: object) -> None:
     """Print a message, or a template with its values, to the standard error."""
-    print_line(sentence if isinstance(sentence, Message) else Message(sentence, values), file=sys.stderr)
+    print_line(sentence if isinstance(sentence, Sentence) else Sentence(sentence, values), file=sys.stderr)
 
 
-def print_line(line: Message | str, *, file: TextIO | None = None) -> None:
+def print_line(line: Sentence | str, *, file: TextIO | None = None) -> None:
     """Print a message, or a line of names, ids, codes and numbers, which no language changes."""
     print(printable(render(line)).rstrip(" "), file=file)
 
 
 def invalid_request(template: str, /, **values: object) -> FabulaError:
     """Return the error for a command that makes no sense, with a template that must be a literal."""
-    return FabulaError(Code.REQUEST_INVALID, Message(template, values))
+    return FabulaError(Code.REQUEST_INVALID, Sentence(template, values))
 
 
 def print_list(
-    items: Sequence[Item], describe: Callable[[Item], object], row: Callable[[Item], str], empty: Message, as_json: bool
+    items: Sequence[Item],
+    describe: Callable[[Item], object],
+    row: Callable[[Item], str],
+    empty: Sentence,
+    as_json: bool,
 ) -> None:
     """Print a list: schemas as JSON, or one row an item, or a sentence where there is none."""
     if as_json:
@@ -93,7 +97,7 @@ def print_list(
         print_line(row(item))
 
 
-def report(data: object, sentence: Message, as_json: bool) -> None:
+def report(data: object, sentence: Sentence, as_json: bool) -> None:
     """Print what a command did: a schema as JSON, or a sentence."""
     if as_json:
         print_json(data)
@@ -101,7 +105,7 @@ def report(data: object, sentence: Message, as_json: bool) -> None:
         say(sentence)
 
 
-def print_warnings(warnings: Iterable[Message | str]) -> None:
+def print_warnings(warnings: Iterable[Sentence | str]) -> None:
     """Print what a person should know of a result, one warning a line."""
     for warning in warnings:
         print_line(f"- {render(warning)}")
@@ -120,7 +124,7 @@ def print_json(data: object) -> None:
 
 
 @contextmanager
-def show_progress(title: Message) -> Iterator[Callable[[int, int], None]]:
+def show_progress(title: Sentence) -> Iterator[Callable[[int, int], None]]:
     """Show a progress bar on the error stream of a terminal; it pulses until it is told how far the work is."""
     from rich.console import Console
     from rich.markup import escape

@@ -10,7 +10,7 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten
-from fabula.core.messages import Message, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.llm.pricing import Cost
@@ -124,14 +124,14 @@ def reject(project: PROJECT, run: RUN, store: STORE = None) -> None:
     say("Rejected.")
 
 
-def describe_price(cost: Cost) -> Message:
+def describe_price(cost: Cost) -> Sentence:
     """Say what an answer cost."""
     return message(
         "{amount:.4f} {currency}" if cost.is_known else "no price known", amount=cost.amount, currency=cost.currency
     )
 
 
-def describe_accepted(answer: AcceptedAnswer) -> Message:
+def describe_accepted(answer: AcceptedAnswer) -> Sentence:
     """Say what came of an accepted answer."""
     sentence = message("Accepted.")
     if answer.entries:

@@ -19,7 +19,7 @@ from fabula.cli.output import (
     say,
     use_project_language,
 )
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 if TYPE_CHECKING:
     from fabula.settings.registry import SettingScope
@@ -147,7 +147,7 @@ def _choose_scope(project: str | None, name: str, user: bool) -> SettingScope:
 def _print_line(report: SettingReport) -> None:
     """The name, the value and where it comes from, and what is stored but cannot be used."""
     value = render(report.without_value) if report.value is None else _show(report.value)
-    origin: Message | str = report.origin
+    origin: Sentence | str = report.origin
     if origin != "default" and report.default is not None:
         origin = message("{origin}; default {value}", origin=origin, value=_show(report.default))
     print_line(f"  {report.name:<{_WIDTH}} {value}  ({render(origin)})")

@@ -15,7 +15,7 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
 from fabula.core.fragment import LAYERS
-from fabula.core.messages import Message, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import Perspective
 from fabula.workspace.project import ProjectHandle
 
@@ -154,7 +154,7 @@ def _make_layer_name(name: str) -> Text:
     return Text.assemble(("■", _COLOURS[name]), f" {render(LAYER_NAMES[name]).lower()}")
 
 
-def _make_verdict_table(title: Message, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
+def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
     table = Table(box=None, header_style="grey58", pad_edge=False, padding=(0, 1))
     table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
     table.add_column(translate("tokens"), justify="right")

@@ -7,7 +7,7 @@ names its entry and the chapter it starts in, so that the model can see which of
 from __future__ import annotations
 
 from fabula.codex.entry import Entry, Progression
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language
 
 _TYPES = {
@@ -38,7 +38,7 @@ def render_entry(entry: Entry, language: Language) -> str:
 
 def render_progression(entry: Entry, progression: Progression, chapter: int | None, language: Language) -> str:
     """Render a progression: `Mara Venn (from chapter 5 on): …`, new names first."""
-    text: str | Message = progression.text
+    text: str | Sentence = progression.text
     if progression.aliases:
         names = join_names(progression.aliases)
         text = (
@@ -50,6 +50,6 @@ def render_progression(entry: Entry, progression: Progression, chapter: int | No
     return message("{name} ({since}): {text}", name=entry.name, since=since, text=text).render(language)
 
 
-def _end_sentence(text: str) -> str | Message:
+def _end_sentence(text: str) -> str | Sentence:
     """Add a full stop unless the text ends with a mark already."""
     return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else message("{text}.", text=text)

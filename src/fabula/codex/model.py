@@ -14,7 +14,7 @@ from fabula.codex.entry import Entry, Knowledge, Level, Pins
 from fabula.codex.entry_text import render_entry, render_progression
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.text.names.matcher import NameMatcher
@@ -89,7 +89,7 @@ class Codex:
             fragments = self._rendered[key] = tuple(self._render(entry, score, _PINNED if pinned else ""))
         return fragments
 
-    def _render(self, entry: Entry, score: float, explanation: Message | str) -> list[Fragment]:
+    def _render(self, entry: Entry, score: float, explanation: Sentence | str) -> list[Fragment]:
         layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
 
         def fragment(text: str, visibility: Visibility, *inherited: Visibility) -> Fragment:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 from fabula.codex.entry import Entry, Level, Progression
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
-from fabula.core.messages import Message, join_alternatives, join_names, message
+from fabula.core.messages import Sentence, join_alternatives, join_names, message
 from fabula.core.story import Position
 from fabula.text.truncation import shorten_to_line
 
@@ -27,7 +27,7 @@ MAX_SHOWN = 40  # characters of a name in an error
 _Record = TypeVar("_Record", Entry, Progression)
 
 
-def codex_error(sentence: Message | str) -> FabulaError:
+def codex_error(sentence: Sentence | str) -> FabulaError:
     """Make the error for an invalid entry, progression, pin or fact."""
     return FabulaError(Code.CODEX_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 

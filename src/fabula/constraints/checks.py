@@ -25,7 +25,7 @@ from fabula.constraints.model import (
 from fabula.constraints.narration import find_missing_person, find_narration, find_narrator_pronouns
 from fabula.constraints.rule_parser import parse_rule
 from fabula.constraints.sentence_length import count_length, find_sentences
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.text.truncation import shorten_to_line
@@ -95,7 +95,7 @@ def is_in_force(constraint: Constraint, position: Position | None, timeline: Tim
 
 def _run_check(
     text: str, check: TextCheck, language: Language, entry_names: EntryNames, chapter: int | None
-) -> Iterator[tuple[Span, Message]]:
+) -> Iterator[tuple[Span, Sentence]]:
     """The spans that break a check, each with a sentence that says why."""
     match check:
         case BannedWords(words=words, narration_only=narration_only):

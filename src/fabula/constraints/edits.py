@@ -26,7 +26,7 @@ from fabula.constraints.snapshot import constraint_from_row
 from fabula.constraints.tables import constraints
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.store.rows import position_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -130,7 +130,7 @@ def _validate(constraint: Constraint, **values: object) -> Constraint:
     return constraint
 
 
-def _constraint_error(sentence: Message) -> FabulaError:
+def _constraint_error(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.CONSTRAINT_VALIDATION_ERROR, message("{sentence} Nothing was changed.", sentence=sentence))
 
 

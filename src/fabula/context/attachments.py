@@ -16,7 +16,7 @@ from fabula.context.request import Attachment
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 
 class AttachmentResult(Struct):
@@ -77,7 +77,7 @@ def fit_attachments(
     return result
 
 
-def explain_dropped(attachment: Attachment, reason: Reason) -> Message:
+def explain_dropped(attachment: Attachment, reason: Reason) -> Sentence:
     """Why an attachment was neither sent nor described."""
     if reason is Reason.NO_ROOM:
         return message("there is no room for it; use a larger window")

@@ -26,7 +26,7 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language, Project, View
 from fabula.text.tokens.models import Model, find_model
 from fabula.text.tokens.tokenizer import (
@@ -204,7 +204,7 @@ class Engine:
         return warnings
 
 
-def _suggest(name: str, names: Iterable[str]) -> Message | str:
+def _suggest(name: str, names: Iterable[str]) -> Sentence | str:
     """The question whether another name was meant, if one is near."""
     from difflib import get_close_matches
 

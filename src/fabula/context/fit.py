@@ -24,7 +24,7 @@ from fabula.context.rules_limit import fit_rules
 from fabula.context.trace import FragmentOutcome, Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.relevance import NEEDED
 from fabula.text.tokens.paragraphs import NEVER_FITS
 from fabula.text.truncation import truncate_to_tokens
@@ -51,7 +51,7 @@ class Selection(Struct):
     rules_left_out: tuple[str, ...] = ()
 
     def record(
-        self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: Message | str = ""
+        self, piece: MeasuredFragment, reason: Reason, tokens: int | None = None, detail: Sentence | str = ""
     ) -> None:
         """Record what became of a fragment."""
         self.outcomes.append((piece.fragment, reason, piece.tokens if tokens is None else tokens, detail))

@@ -8,7 +8,7 @@ from functools import cache
 from msgspec import Struct
 
 from fabula.core.errors import Code
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 IDENTITY = message(
     "You are the writing companion of this story's author. You know the craft: scene and summary, "
@@ -92,11 +92,11 @@ class Phrases(Struct, frozen=True, kw_only=True):
 
     def format_warning(self, code: Code, **values: object) -> str:
         """A warning as results carry it: its code, what happened, and what to do."""
-        return f"{code.value}: {Message(WARNINGS[code].template, values).render(self.language)}"
+        return f"{code.value}: {Sentence(WARNINGS[code].template, values).render(self.language)}"
 
     def format_unavailable(self, code: Code, name: str) -> str:
         """The warning that a source failed. It names the source, unless the code stands for that source alone."""
-        sentence = Message(WARNINGS.get(code, WARNINGS[Code.SOURCE_UNAVAILABLE]).template, {"name": name})
+        sentence = Sentence(WARNINGS.get(code, WARNINGS[Code.SOURCE_UNAVAILABLE]).template, {"name": name})
         is_named = code not in WARNINGS or _USUAL_SOURCES.get(code, name) == name
         return f"{code.value}: {sentence.render(self.language)}" + ("" if is_named else f" ({name})")
 

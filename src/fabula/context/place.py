@@ -20,7 +20,7 @@ from fabula.context.recipes.preset import Node, Preset, node_name
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.text.windows import BLOCK_SEPARATOR
 
 UNNAMED = message("A message of the preset")
@@ -203,7 +203,7 @@ def _place_conversation(
 
 
 def trace_preset(
-    preset: Preset, unmet: Mapping[str, Message], without_anchor: Collection[str], measure: Measure
+    preset: Preset, unmet: Mapping[str, Sentence], without_anchor: Collection[str], measure: Measure
 ) -> list[Verdict]:
     """A verdict for every node with content; `unmet` says why conditions do not hold, by the node's name.
 
@@ -215,7 +215,7 @@ def trace_preset(
         if not content:
             continue
         reason, tokens = Reason.KEPT, measure.count_block(content)
-        detail: Message | str = _describe_place(node)
+        detail: Sentence | str = _describe_place(node)
         strategy = node.injection_strategy
         anchor = strategy.anchor_target if strategy is not None and strategy.depth is None else None
         if node.condition is not None and name in unmet:
@@ -226,7 +226,7 @@ def trace_preset(
     return verdicts
 
 
-def _describe_place(node: Node) -> Message:
+def _describe_place(node: Node) -> Sentence:
     strategy = node.injection_strategy
     if node.type != "message" or strategy is None or (strategy.depth is None and strategy.anchor_target is None):
         return message("a message of the preset, where it is listed")

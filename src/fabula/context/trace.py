@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 
 class Reason(StrEnum):
@@ -78,7 +78,7 @@ EXPLANATIONS = {
     Reason.BOOK_RULES: message("the rules of its lorebook left it out"),
 }
 # Why a fragment is in the prompt, where its source does not say: what it is there.
-PURPOSES: dict[Layer | Part, Message] = {
+PURPOSES: dict[Layer | Part, Sentence] = {
     Layer.RULES: message("it is a rule of the project"),
     Layer.SETTINGS: message("it is a preference or a matter of style"),
     Layer.RETRIEVED: message("it may matter here"),
@@ -106,7 +106,7 @@ class Verdict(Struct, frozen=True):
     reason: Reason
     tokens: int
     score: float
-    detail: Message | str = ""
+    detail: Sentence | str = ""
     text: str = ""
     part: Part = Part.PLAIN
 
@@ -116,7 +116,7 @@ class Verdict(Struct, frozen=True):
         return self.reason in INCLUDED_REASONS
 
     @property
-    def message(self) -> Message:
+    def message(self) -> Sentence:
         """The reason for a person, in any language."""
         sentence = EXPLANATIONS[self.reason]
         if self.reason is Reason.KEPT:
@@ -130,7 +130,7 @@ class Verdict(Struct, frozen=True):
         return str(self.message)
 
 
-FragmentOutcome = tuple[Fragment, Reason, int, Message | str]  # fragment, reason, tokens, detail
+FragmentOutcome = tuple[Fragment, Reason, int, Sentence | str]  # fragment, reason, tokens, detail
 
 
 class IncludedFragment(Protocol):
@@ -184,12 +184,12 @@ class Trace:
         alike = exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
         return alike or [v for v in self if wanted and wanted in v.text.casefold()]
 
-    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: Message | str) -> Verdict:
+    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: Sentence | str) -> Verdict:
         if reason in INCLUDED_REASONS and id(fragment) in self._not_revealed:
             reason = Reason.NOT_REVEALED
         if not detail:
             explanation = fragment.explanation
-            detail = explanation if isinstance(explanation, Message) else str(explanation)
+            detail = explanation if isinstance(explanation, Sentence) else str(explanation)
             if fragment.prefitted and reason in _FORCED:
                 detail = BOOK_OVERRIDDEN
         return Verdict(

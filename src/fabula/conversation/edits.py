@@ -20,8 +20,7 @@ from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
-from fabula.core.messages import Message as CoreMessage
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
@@ -268,7 +267,7 @@ def _check_id(ident: str) -> None:
         raise _refused(message("{id!r} cannot be an id. Leave out spaces, slashes and `|`.", id=ident))
 
 
-def _refused(sentence: CoreMessage) -> FabulaError:
+def _refused(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.REQUEST_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 
 

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 _READ_SIZE = 1 << 16
 _END = struct.Struct("<4s4H2LH")
@@ -160,7 +160,7 @@ def open_zip(
     raise _refuse(codes.unreadable, label, problem)
 
 
-def _refuse(code: Code, label: str, problem: Message) -> FabulaError:
+def _refuse(code: Code, label: str, problem: Sentence) -> FabulaError:
     return FabulaError(code, message("{file}: {problem}. Nothing was taken from it.", file=label, problem=problem))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`")
 
 
-def explain_decode_error(error: Exception, kind: Any) -> Message:
+def explain_decode_error(error: Exception, kind: Any) -> Sentence:
     """What msgspec found wrong with JSON for a type, as one or two sentences."""
     from difflib import get_close_matches
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Position
 
 Role = Literal["system", "user", "assistant"]
@@ -110,7 +110,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     known_to: frozenset[str] | None = None
     derived_from: tuple[Visibility, ...] = ()
     token_count: int | None = None
-    explanation: Message | LazyText | str = ""  # for the trace: why the source offers it
+    explanation: Sentence | LazyText | str = ""  # for the trace: why the source offers it
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Sentences for people: written in English in the code, shown in the language of the reader (ppl-4).
 
-A `Message` is an English template with its values. Code that detects a problem does not know who will read about it,
+A `Sentence` is an English template with its values. Code that detects a problem does not know who will read about it,
 so the message is put into a language where it is shown. `translations/` holds one file for each other language, from
 English template to translation; a test finds every template in the code and fails when a translation is missing.
 """
@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).with_name("translations")
 Translations = Mapping[str, str | Mapping[str, str]]
 
 
-class Message(Struct, frozen=True):
+class Sentence(Struct, frozen=True):
     """A sentence that can be shown in any language Fabula speaks."""
 
     template: str
@@ -41,31 +41,31 @@ class Message(Struct, frozen=True):
         return hash(self.template)
 
 
-def message(template: str, /, **values: object) -> Message:
+def message(template: str, /, **values: object) -> Sentence:
     """Make a message of an English template, which must be a literal, and the values that it names."""
-    return Message(template, values)
+    return Sentence(template, values)
 
 
-def plural(count: int, one: str, other: str, /, **values: object) -> Message:
+def plural(count: int, one: str, other: str, /, **values: object) -> Sentence:
     """Make a message about a number of things; both templates may name `count`."""
-    return Message(other, {"count": count, **values}, one)
+    return Sentence(other, {"count": count, **values}, one)
 
 
 def show(value: object, language: str) -> Any:
     """Return a value as it stands in a sentence of that language: messages and lists of names as text."""
-    if isinstance(value, Message):
+    if isinstance(value, Sentence):
         return value.render(language)
     if isinstance(value, tuple):
         return message(", ").render(language).join(str(show(one, language)) for one in value)
     return value
 
 
-def join_names(names: Iterable[str | Message]) -> Message:
+def join_names(names: Iterable[str | Sentence]) -> Sentence:
     """Return names with commas between them, as the language writes them."""
     return message("{names}", names=tuple(names))
 
 
-def join_alternatives(names: Sequence[str | Message]) -> Message:
+def join_alternatives(names: Sequence[str | Sentence]) -> Sentence:
     """Return names as a person lists alternatives: "a, b or c"."""
     *others, last = names
     return message("{first} or {last}", first=tuple(others), last=last) if others else join_names(names)
@@ -85,7 +85,7 @@ def list_languages() -> tuple[str, ...]:
     return (ENGLISH, *sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
-def _translate(sentence: Message, is_one: bool, language: str) -> str:
+def _translate(sentence: Sentence, is_one: bool, language: str) -> str:
     translation = load_translations(language).get(sentence.template)
     if translation is None:
         return sentence.singular if is_one else sentence.template

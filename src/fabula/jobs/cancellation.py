@@ -10,12 +10,13 @@ import threading
 import time
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 
 _SENTENCES = {
-    Code.JOB_CANCELLED: "The job was cancelled.",
-    Code.JOB_STOPPED: "The program that runs the job is ending; the job is queued again.",
-    Code.JOB_TIMEOUT: "The job took longer than allowed.",
-    Code.JOB_LEASE_LOST: "The job's lease has passed to another worker.",
+    Code.JOB_CANCELLED: message("The job was cancelled."),
+    Code.JOB_STOPPED: message("The program that runs the job is ending. The job is queued again."),
+    Code.JOB_TIMEOUT: message("The job took longer than allowed."),
+    Code.JOB_LEASE_LOST: message("Another worker has the job now."),
 }
 
 
@@ -59,7 +60,9 @@ class CancellationToken:
     def add_cost(self, micros: int) -> None:
         """Report a cost, in millionths of the currency."""
         if not isinstance(micros, int) or isinstance(micros, bool) or micros < 0:
-            raise FabulaError(Code.JOB_ANSWER_INVALID, "A cost is a whole number of millionths, from 0 up.")
+            raise FabulaError(
+                Code.JOB_ANSWER_INVALID, message("A cost is a whole number of millionths, and at least 0.")
+            )
         with self._lock:
             self._cost_micros += micros
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from msgspec import Struct, field
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, message
 from fabula.jobs import guards, leases
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import JobKind, JobOutcome, Lease
 from fabula.store.store import Store
 from fabula.store.tables import projects
+from fabula.store.transaction import WriteTransaction
 
 log = logging.getLogger("fabula.jobs")
 
@@ -25,7 +28,7 @@ class JobFailure(Struct, frozen=True):
     """Why a try failed. Only the sentences of coded errors are kept: other messages could hold story text."""
 
     code: Code
-    note: str = ""
+    note: Sentence | str = ""
 
 
 class JobRun(Struct, kw_only=True, eq=False):
@@ -44,7 +47,7 @@ class JobRun(Struct, kw_only=True, eq=False):
 def call_handler(run: JobRun) -> JobOutcome | JobFailure:
     """Call the handler of a job; an exception becomes a failure."""
     try:
-        result: object = run.kind.handler(run.lease.job, run.token)
+        result: object = run.kind.handler(run.lease, run.token)
         return _check_outcome(result, run.token)
     except BaseException as error:
         return _make_failure(error)
@@ -70,25 +73,34 @@ def finish_run(store: Store, run: JobRun, result: JobOutcome | JobFailure) -> bo
 
 def record_failure(store: Store, run: JobRun, failure: JobFailure) -> None:
     """Record that a try failed."""
-    cost = run.token.cost_micros
-    try:
-        with store.write(project=run.lease.project_id) as tx:
-            state = leases.fail_job(tx, run.lease, run.kind, failure.code, failure.note, cost=cost)
-        run.booked_cost = cost
+
+    def fail(tx: WriteTransaction, cost: int) -> None:
+        state = leases.fail_job(tx, run.lease, run.kind, failure.code, failure.note, cost=cost)
         log.info("job %s of %s: %s, %s", run.lease.key, run.lease.project_id, failure.code.value, state.value)
-    except FabulaError as error:
-        _handle_refusal(store, run, error)
+
+    _end_lease(store, run, fail)
 
 
 def return_job(store: Store, run: JobRun) -> None:
     """Return a job to the queue because this program is ending."""
+    _end_lease(
+        store,
+        run,
+        lambda tx, cost: leases.return_job(tx, run.lease, run.kind, holder_died=False, cost=cost),
+    )
+
+
+def _end_lease(store: Store, run: JobRun, end: Callable[[WriteTransaction, int], object]) -> None:
+    """End a lease. Where the store refuses, another worker has the job, or takes it when the lease expires."""
     cost = run.token.cost_micros
     try:
         with store.write(project=run.lease.project_id) as tx:
-            leases.return_job(tx, run.lease, run.kind, holder_died=False, cost=cost)
+            end(tx, cost)
         run.booked_cost = cost
     except FabulaError as error:
-        _handle_refusal(store, run, error)
+        log.warning("job %s of %s: %s", run.lease.key, run.lease.project_id, error.code.value)
+        if error.code is Code.JOB_LEASE_LOST:
+            book_late_cost(store, run)
 
 
 def book_late_cost(store: Store, run: JobRun) -> None:
@@ -105,24 +117,20 @@ def book_late_cost(store: Store, run: JobRun) -> None:
         log.warning("the cost of job %s was not counted: %s", run.lease.key, error.code.value)
 
 
-def _handle_refusal(store: Store, run: JobRun, error: FabulaError) -> None:
-    """The store refused: another worker has the job, or will take it when the lease expires."""
-    log.warning("job %s of %s: %s", run.lease.key, run.lease.project_id, error.code.value)
-    if error.code is Code.JOB_LEASE_LOST:
-        book_late_cost(store, run)
-
-
 def _check_outcome(result: object, token: CancellationToken) -> JobOutcome:
     if not isinstance(result, JobOutcome):
-        raise FabulaError(Code.JOB_ANSWER_INVALID, f"The handler returned {type(result).__name__}, not an outcome.")
+        raise FabulaError(
+            Code.JOB_ANSWER_INVALID,
+            message("The handler of the job returned {type}, not an outcome.", type=type(result).__name__),
+        )
     valid_user = result.user is None or isinstance(result.user, str)
     if not valid_user or not (result.write is None or callable(result.write)):
-        raise FabulaError(Code.JOB_ANSWER_INVALID, "The handler returned an outcome with invalid fields.")
+        raise FabulaError(Code.JOB_ANSWER_INVALID, message("The handler of the job returned an invalid outcome."))
     token.add_cost(result.cost_micros)
     return result
 
 
 def _make_failure(error: BaseException) -> JobFailure:
     if isinstance(error, FabulaError):
-        return JobFailure(error.code, error.sentence)
+        return JobFailure(error.code, error.message)
     return JobFailure(Code.JOB_FAILED, type(error).__name__)

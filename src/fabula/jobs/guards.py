@@ -16,6 +16,7 @@ from fabula.jobs.tables import breakers, jobs, months
 from fabula.jobs.timestamps import add_seconds, month_of, next_month_start
 from fabula.settings import edits as settings
 from fabula.settings.values import read_values
+from fabula.store.rows import read_struct
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -107,7 +108,5 @@ def set_monthly_budget(tx: WriteTransaction, amount: float | None) -> None:
 
 def list_breakers(reading: ReadTransaction) -> list[CircuitBreaker]:
     """The circuit breakers of the kinds that failed lately."""
-    return [
-        CircuitBreaker(kind=row.kind, failures=row.failures, open_until=row.open_until, reason=row.why)
-        for row in reading.rows(breakers, order=(breakers.c.kind,))
-    ]
+    rows = reading.rows(breakers, order=(breakers.c.kind,))
+    return [read_struct(CircuitBreaker, row, reason=row.why) for row in rows]

@@ -21,17 +21,21 @@ from sqlalchemy import ColumnElement, Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
+from fabula.core.messages import Sentence, message, show
 from fabula.jobs import guards
-from fabula.jobs.model import Job, JobKind, JobState, Lease
+from fabula.jobs.model import JobKind, JobState, Lease
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds
+from fabula.store.rows import read_struct
 from fabula.store.store import Store
+from fabula.store.tables import projects
 from fabula.store.transaction import WriteTransaction
 
 _HOLD_BATCH = 500
 _MAX_NOTE = 300
 _ORDER = (jobs.c.due,)
-_UNREADABLE = "The data of this job cannot be read."
+_UNREADABLE = message("The data of this job cannot be read.")
+_HOLDER_DIED = message("The program that ran the job is gone.")
 
 
 def take_job(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> Lease | None:
@@ -66,11 +70,9 @@ def _take_of_kind(store: Store, name: str, kind: JobKind, seconds: float, budget
             return hold.reason
         work = _read_work(tx, row.key)
         if work is None:
-            tx.update_rows(
-                jobs,
-                {"state": JobState.FAILED.value, "why": Code.JOB_INVALID.value, "note": _UNREADABLE, "ended": now},
-                jobs.c.key == row.key,
-            )
+            note = _render_note(tx, _UNREADABLE)
+            failed = {"state": JobState.FAILED.value, "why": Code.JOB_INVALID.value, "note": note, "ended": now}
+            tx.update_rows(jobs, failed, jobs.c.key == row.key)
             return Code.JOB_INVALID
         holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{new_id()}"
         values = {
@@ -85,8 +87,7 @@ def _take_of_kind(store: Store, name: str, kind: JobKind, seconds: float, budget
             "spent": 0,
         }
         tx.update_rows(jobs, values, jobs.c.key == row.key)
-        job = Job(project_id=row.project_id, key=row.key, kind=name, work=work, tries=row.tries + 1)
-        return Lease(job=job, holder=holder, duration=seconds)
+        return read_struct(Lease, row, work=work, tries=row.tries + 1, holder=holder, duration=seconds)
 
 
 def _due(name: str, now: str) -> tuple[ColumnElement[bool], ...]:
@@ -117,14 +118,15 @@ def finish_job(tx: WriteTransaction, lease: Lease, *, cost: int = 0) -> bool:
     """
     row = _require_held(tx, lease)
     if row.stopping:
-        raise FabulaError(Code.JOB_CANCELLED, f"The job {lease.key!r} was cancelled. Its result was not stored.")
-    now = tx.current_time()
-    _end_lease(tx, lease, row, JobState.DONE, now, cost)
+        raise FabulaError(
+            Code.JOB_CANCELLED, message("The job {key!r} was cancelled. Its result was not stored.", key=lease.key)
+        )
+    _end_lease(tx, lease, row, JobState.DONE, tx.current_time(), cost)
     return guards.record_success(tx, lease.kind)
 
 
 def fail_job(
-    tx: WriteTransaction, lease: Lease, kind: JobKind, reason: Code, note: str = "", *, cost: int = 0
+    tx: WriteTransaction, lease: Lease, kind: JobKind, reason: Code, note: Sentence | str = "", *, cost: int = 0
 ) -> JobState:
     """Record a failed try: the job waits for the next try, or has failed for good. Return its state."""
     row = _require_held(tx, lease)
@@ -145,13 +147,20 @@ def return_job(tx: WriteTransaction, lease: Lease, kind: JobKind, *, holder_died
     if row.stopping:
         return _end_lease(tx, lease, row, JobState.CANCELLED, now, cost, reason=Code.JOB_CANCELLED)
     if holder_died:
-        return _use_try(tx, lease, row, kind, now, cost, Code.JOB_ABANDONED, "The program that ran it is gone.")
+        return _use_try(tx, lease, row, kind, now, cost, Code.JOB_ABANDONED, _HOLDER_DIED)
     values = {"due": now, "tries": max(row.tries - 1, 0)}
     return _end_lease(tx, lease, row, JobState.QUEUED, now, cost, reason=Code.JOB_STOPPED, **values)
 
 
 def _use_try(
-    tx: WriteTransaction, lease: Lease, row: Row[Any], kind: JobKind, now: str, cost: int, reason: Code, note: str
+    tx: WriteTransaction,
+    lease: Lease,
+    row: Row[Any],
+    kind: JobKind,
+    now: str,
+    cost: int,
+    reason: Code,
+    note: Sentence | str,
 ) -> JobState:
     """Use up one try."""
     if reason in kind.permanent_failures or row.tries >= kind.max_tries:
@@ -169,7 +178,7 @@ def _end_lease(
     cost: int,
     *,
     reason: Code | None = None,
-    note: str = "",
+    note: Sentence | str = "",
     **more: object,
 ) -> JobState:
     """End a lease. A job that was queued again meanwhile starts anew, however this run ended."""
@@ -182,7 +191,7 @@ def _end_lease(
         "stopping": 0,
         "leased_until": None,
         "why": "" if reason is None else reason.value,
-        "note": note[:_MAX_NOTE],
+        "note": _render_note(tx, note),
         "ended": now,
         "spent": 0,
         "micros": jobs.c.micros + cost,
@@ -207,15 +216,20 @@ def _held_by(lease: Lease) -> tuple[Any, ...]:
         jobs.c.key == lease.key,
         jobs.c.state == JobState.RUNNING.value,
         jobs.c.holder == lease.holder,
-        jobs.c.tries == lease.job.tries,
+        jobs.c.tries == lease.tries,
     )
 
 
 def _lease_lost(lease: Lease) -> FabulaError:
     return FabulaError(
         Code.JOB_LEASE_LOST,
-        f"The job {lease.key!r} has passed to another worker. This result was refused; nothing was changed.",
+        message("Another worker has the job {key!r} now. This result was not stored.", key=lease.key),
     )
+
+
+def _render_note(tx: WriteTransaction, note: Sentence | str) -> str:
+    """A note in the language of the project."""
+    return str(show(note, tx.require(projects).language))[:_MAX_NOTE]
 
 
 def _retry_delay(kind: JobKind, tries: int) -> float:

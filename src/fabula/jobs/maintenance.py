@@ -7,16 +7,16 @@ times that were written before a clock was set back, and deletes jobs that finis
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from sqlalchemy import ColumnElement, Row, and_, or_
+from sqlalchemy import and_, or_
 
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import guards, leases
-from fabula.jobs.model import FINISHED_STATES, Job, JobKind, JobState, Lease
+from fabula.jobs.model import FINISHED_STATES, JobKind, JobState, Lease
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds
+from fabula.store.rows import read_struct
 from fabula.store.store import Store
 
 RETENTION_DAYS = 14  # of finished jobs
@@ -37,7 +37,9 @@ def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: floa
     for row in rows:
         try:
             with store.write(project=row.project_id) as tx:
-                leases.return_job(tx, _lease(row, seconds), kinds[row.kind], holder_died=True)
+                leases.return_job(
+                    tx, read_struct(Lease, row, work={}, duration=seconds), kinds[row.kind], holder_died=True
+                )
             count += 1
         except FabulaError as error:
             if error.code is not Code.JOB_LEASE_LOST:  # another worker was faster, or the project is gone
@@ -104,21 +106,12 @@ def prune_finished(store: Store, *, days: float = RETENTION_DAYS) -> int:
     deleted = 0
     while True:
         with store.all_projects(jobs, writable=True) as all_jobs:
-            old = _finished_before(add_seconds(all_jobs.current_time(), -days * 86_400))
+            ended = jobs.c.ended < add_seconds(all_jobs.current_time(), -days * 86_400)
+            finished = jobs.c.state.in_([state.value for state in FINISHED_STATES])
             by_project: defaultdict[str, list[str]] = defaultdict(list)
-            for row in all_jobs.rows(*old, limit=_BATCH, only=("project_id", "key"), lock=True):
+            for row in all_jobs.rows(finished, ended, limit=_BATCH, only=("project_id", "key"), lock=True):
                 by_project[row.project_id].append(row.key)
             for project, keys in by_project.items():
                 deleted += all_jobs.for_owner(project).delete_rows(jobs, jobs.c.key.in_(keys))
         if not by_project:
             return deleted
-
-
-def _finished_before(time: str) -> Iterable[ColumnElement[bool]]:
-    return jobs.c.state.in_([state.value for state in FINISHED_STATES]), jobs.c.ended < time
-
-
-def _lease(row: Row[Any], seconds: float) -> Lease:
-    """The lease under which a job was taken, from its row."""
-    job = Job(project_id=row.project_id, key=row.key, kind=row.kind, work={}, tries=row.tries)
-    return Lease(job=job, holder=row.holder, duration=seconds)

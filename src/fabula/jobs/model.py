@@ -79,27 +79,11 @@ class JobKind(Struct, frozen=True, kw_only=True):
     permanent_failures: frozenset[Code] = PERMANENT_FAILURES
 
 
-class Lease(Struct, frozen=True, kw_only=True):
+class Lease(Job, frozen=True, kw_only=True):
     """The right to run a job for a while. The holder's name is new for each lease, so that late results are refused."""
 
-    job: Job
     holder: str
     duration: float
-
-    @property
-    def project_id(self) -> str:
-        """The project of the job."""
-        return self.job.project_id
-
-    @property
-    def key(self) -> str:
-        """The key of the job."""
-        return self.job.key
-
-    @property
-    def kind(self) -> str:
-        """The kind of the job."""
-        return self.job.kind
 
 
 class JobSummary(Struct, frozen=True, kw_only=True):

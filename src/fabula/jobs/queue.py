@@ -18,9 +18,11 @@ from sqlalchemy import Row, case
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
+from fabula.core.messages import message
 from fabula.jobs.model import FINISHED_STATES, JobState, JobSummary
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds, seconds_between
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
 MAX_DELAY = 600.0  # seconds by which enqueuing again can postpone a job
@@ -93,41 +95,29 @@ def get_job(reading: ReadTransaction, key: str) -> JobSummary:
 
 def retry_job(tx: WriteTransaction, key: str) -> None:
     """Make a job due now, however it ended before and however long it would have waited."""
-    row = _require_job(tx, key)
+    _require_job(tx, key)
     now = tx.current_time()
-    values = {
-        "state": JobState.QUEUED.value,
-        "queued": now,
-        "due": now,
-        "latest": now,
-        "tries": 0,
-        "again": 0,
-        "stopping": 0,
-        "why": "",
-        "note": "",
-    }
-    if row.state == JobState.RUNNING.value or not tx.update_rows(
-        jobs, values, jobs.c.key == key, jobs.c.state != JobState.RUNNING.value
-    ):
+    values = {**_RESET, "queued": now, "due": now, "latest": now, "again": 0, "stopping": 0}
+    if not tx.update_rows(jobs, values, jobs.c.key == key, jobs.c.state != JobState.RUNNING.value):
         raise FabulaError(
-            Code.JOB_RUNNING, f"The job {key!r} is running. Wait for it, or cancel it first. Nothing was changed."
+            Code.JOB_RUNNING,
+            message("The job {key!r} is running. Wait for it, or cancel it first. Nothing was changed.", key=key),
         )
 
 
 def cancel_job(tx: WriteTransaction, key: str) -> JobState:
     """Cancel a job: a waiting one at once, a running one when it next checks its token. Return its state."""
-    _require_job(tx, key)
-    row = jobs.c
-    running = row.state == JobState.RUNNING.value
+    running = jobs.c.state == JobState.RUNNING.value
+    active = jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
     values = {
         "state": case((running, JobState.RUNNING.value), else_=JobState.CANCELLED.value),
         "stopping": case((running, 1), else_=0),
         "again": 0,
         "why": Code.JOB_CANCELLED.value,
         "note": "",
-        "ended": case((running, row.ended), else_=tx.current_time()),
+        "ended": case((running, jobs.c.ended), else_=tx.current_time()),
     }
-    tx.update_rows(jobs, values, row.key == key, row.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+    tx.update_rows(jobs, values, jobs.c.key == key, active)
     return JobState(_require_job(tx, key).state)
 
 
@@ -140,21 +130,18 @@ def _require_job(reading: ReadTransaction, key: str) -> Row[Any]:
 
 def _make_summary(row: Row[Any], now: str) -> JobSummary:
     end = now if row.state == JobState.RUNNING.value else row.ended
-    return JobSummary(
-        key=row.key,
-        kind=row.kind,
-        state=JobState(row.state),
+    return read_struct(
+        JobSummary,
+        row,
         reason=row.why,
-        note=row.note,
         queued_at=row.queued,
         due_at=row.due,
         started_at=row.started,
         ended_at=row.ended,
         seconds=max(seconds_between(row.started, end), 0.0) if row.started and end else None,
-        tries=row.tries,
         cost_micros=row.micros + row.spent,
-        runs_again=bool(row.again),
-        is_stopping=bool(row.stopping),
+        runs_again=row.again,
+        is_stopping=row.stopping,
     )
 
 
@@ -184,4 +171,6 @@ def _encode_work(key: str, work: object) -> Mapping[str, Any]:
 
 
 def _invalid_job(problem: str) -> FabulaError:
-    return FabulaError(Code.JOB_INVALID, f"This job cannot be queued: {problem}. Nothing was changed.")
+    return FabulaError(
+        Code.JOB_INVALID, message("This job cannot be queued: {problem}. Nothing was changed.", problem=problem)
+    )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.jobs import execution, leases, maintenance
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.execution import JobFailure, JobRun
@@ -29,7 +30,7 @@ log = logging.getLogger("fabula.jobs")
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 1.0
 MAINTENANCE_SECONDS = 60.0
-_TIMEOUT = JobFailure(Code.JOB_TIMEOUT, "The job took longer than allowed for its kind.")
+_TIMEOUT = JobFailure(Code.JOB_TIMEOUT, message("The job took longer than allowed."))
 _Result = TypeVar("_Result")
 
 

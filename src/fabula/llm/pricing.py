@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.llm.model import Usage
 
 MICROS_PER_UNIT = 1_000_000
@@ -97,6 +97,6 @@ def parse_prices(table: object, base: Mapping[str, Price] = PRICES) -> Mapping[s
     return {**base, **own}
 
 
-def _invalid_prices(why: Message) -> FabulaError:
+def _invalid_prices(why: Sentence) -> FabulaError:
     sentence = message("Prices cannot be read: {why}. Nothing was changed.", why=why)
     return FabulaError(Code.SETTING_INVALID, sentence)

@@ -15,13 +15,13 @@ from math import isfinite, nan
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 
 RETRYABLE_CODES = frozenset({Code.LLM_RATE_LIMITED, Code.LLM_GONE, Code.LLM_TIMEOUT})
 MAX_RETRY_DELAY = 30.0  # seconds; a provider that asks for more is not asked again
 
-Failure = tuple[Code, Message]  # the sentence gets its values when the failure happens
+Failure = tuple[Code, Sentence]  # the sentence gets its values when the failure happens
 
 TIMED_OUT = Code.LLM_TIMEOUT, message("{provider} did not answer in time. The text so far is kept. Try again.")
 STOPPED = Code.LLM_GONE, message("{provider} stopped in the middle of its answer. The text so far is kept.")
@@ -78,7 +78,7 @@ _NO_ANSWER = message("something that is no answer of a model")
 def make_error(failure: Failure, provider: str, **values: object) -> FabulaError:
     """Make the error of a failed call; values that its sentence does not name are details."""
     code, sentence = failure
-    return FabulaError(code, Message(sentence.template, {"provider": provider, **values}), **values)
+    return FabulaError(code, Sentence(sentence.template, {"provider": provider, **values}), **values)
 
 
 def translate_error(error: BaseException, provider: str) -> FabulaError:
@@ -108,7 +108,7 @@ def translate_error(error: BaseException, provider: str) -> FabulaError:
     return make_error(_FAILED, provider, kind=type(error).__name__)
 
 
-def invalid_answer_error(provider: str, what: str | Message = _NO_ANSWER) -> FabulaError:
+def invalid_answer_error(provider: str, what: str | Sentence = _NO_ANSWER) -> FabulaError:
     """The error for an answer that cannot be read."""
     return FabulaError(
         Code.LLM_ANSWER_INVALID,

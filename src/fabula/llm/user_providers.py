@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from platformdirs import user_config_path
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, ProviderConfig
 
 FILE_VARIABLE = "FABULA_MODELS"  # the environment variable that names another file
@@ -87,6 +87,6 @@ def load_providers() -> ProviderRegistry:
     return registry
 
 
-def _invalid_file(file: Path, why: str | Message) -> FabulaError:
+def _invalid_file(file: Path, why: str | Sentence) -> FabulaError:
     sentence = message("{file} cannot be used: {why}. Correct it or remove it.", file=file.name, why=why)
     return FabulaError(Code.SETTING_INVALID, sentence)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
 from fabula.lorebook.keys import KeyMatcher
 from fabula.lorebook.model import (
@@ -97,7 +97,7 @@ class _Scan:
         self.checker = EntryChecker(messages, settings, context, running, self.matcher)
         self.budget = rules.make_budget(compute_budget(settings, context), tokenizer)
         self.active: list[EntryCandidate] = []
-        self.problems: list[Message] = []
+        self.problems: list[Sentence] = []
         self.verdicts = {
             entry.ref: EntryVerdict(entry.ref, entry.title, False, LorebookReason.NOT_SCANNED) for entry in entries
         }
@@ -185,7 +185,7 @@ class _Scan:
         self, candidate: EntryCandidate, replaced: Sequence[EntryCandidate], current: ScanPass
     ) -> bool:
         entry = candidate.entry
-        refusal: tuple[LorebookReason, Message] | None
+        refusal: tuple[LorebookReason, Sentence] | None
         if self.budget.has_overflowed and not entry.fields.ignore_budget:
             limit = message("the budget is {limit} tokens", limit=self.budget.limit)
             refusal = LorebookReason.AFTER_OVERFLOW, limit
@@ -203,7 +203,7 @@ class _Scan:
         self._set_verdict(candidate, True, current)
         return True
 
-    def _draw(self, entry: ScanEntry) -> tuple[LorebookReason, Message] | None:
+    def _draw(self, entry: ScanEntry) -> tuple[LorebookReason, Sentence] | None:
         """Use a random number, except for certain and sticky entries; without a probability an entry never passes."""
         fields = entry.fields
         if not fields.use_probability or fields.probability == 100 or entry.ref in self.running.sticky:

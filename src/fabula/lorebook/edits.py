@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
-from fabula.core.messages import Message, join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, message
 from fabula.lorebook.tables import lorebooks
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -84,5 +84,5 @@ def _check(book: Lorebook, ident: str) -> None:
         raise _refused(problem) from error
 
 
-def _refused(problem: Message) -> FabulaError:
+def _refused(problem: Sentence) -> FabulaError:
     return FabulaError(Code.REQUEST_INVALID, message("{problem} Nothing was changed.", problem=problem))

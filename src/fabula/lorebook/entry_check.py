@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.lorebook.keys import KeyMatcher, ScanText
 from fabula.lorebook.model import LorebookReason, LorebookSettings, LoreEntry, Number, ScanContext, ScanMessage
 from fabula.lorebook.scan_order import ScanEntry
@@ -61,7 +61,7 @@ class EntryChecker:
         self._texts: dict[tuple[object, ...], ScanText] = {}
         self._pass_number = 0
 
-    def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, Message | str]:
+    def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, Sentence | str]:
         """Return whether the entry may become active, with the reason and a detail."""
         obstacle = self._find_obstacle(entry, current)
         if obstacle is not None:
@@ -90,7 +90,7 @@ class EntryChecker:
         counts = logic == AND_ANY or (logic == AND_ALL and all(secondary))
         return hits + sum(secondary) if counts else hits
 
-    def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, Message | str] | None:
+    def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, Sentence | str] | None:
         """Return why the entry cannot become active whatever its keys are."""
         fields, sticky = entry.fields, entry.ref in self._running.sticky
         if fields.disable:
@@ -125,7 +125,7 @@ class EntryChecker:
             return False
         return not condition.tags or bool(set(character.tags) & set(condition.tags)) is not exclude
 
-    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, Message | str]:
+    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, Sentence | str]:
         if not fields.key:
             return False, LorebookReason.NO_KEYS, ""
         text = self._get_text(fields, current, recursion=current.kind is not PassKind.MINIMUM)

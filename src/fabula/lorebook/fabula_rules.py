@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, log
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.model import EntryRef, LorebookReason, Number
 from fabula.lorebook.rules import (
     ActivationRules,
@@ -35,7 +35,7 @@ Rank = tuple[bool, int, bool, Number, float]  # the smallest wins
 class SkippingBudget(LorebookBudget):
     """A budget that skips entries that do not fit and goes on; admitted entries stay counted."""
 
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Admit an entry up to the limit; one that ignores the budget is admitted and counted."""
         price = self._count(entry)
         after = self.used - sum(map(self._count, instead_of)) + price

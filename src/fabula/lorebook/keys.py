@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 
 WordTest = Callable[[str, str], bool]  # (text, key) -> whether the key occurs as a whole word
@@ -27,7 +27,7 @@ class LoreKey(Struct, frozen=True):
 
     text: str
     pattern: JsRegex | None = None
-    problem: Message | None = None
+    problem: Sentence | None = None
 
 
 @lru_cache(maxsize=8192)
@@ -60,7 +60,7 @@ class KeyMatcher:
     """Matches keys during one scan and records the problems of those that could not be used."""
 
     def __init__(self, is_whole_word: WordTest, fill_in_names: Callable[[str], str]) -> None:
-        self.problems: dict[str, Message] = {}  # by key
+        self.problems: dict[str, Sentence] = {}  # by key
         self._is_whole_word, self._fill_in_names = is_whole_word, fill_in_names
         self._allowance = WorkBudget()
 

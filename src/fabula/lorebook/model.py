@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 Number = int | float
 BookSource = Literal["chat", "persona", "character", "global"]
@@ -139,7 +139,7 @@ class LorebookContents(Struct, frozen=True):
 
     book: ParsedLorebook
     settings: LorebookSettings
-    warnings: tuple[Message, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     card_character: CardCharacter | None = None
 
 
@@ -183,9 +183,9 @@ class TimedEffects(Struct, frozen=True):
 class LorebookReason(StrEnum):
     """Why an entry is active or not, with a sentence for each; later ones are checked later."""
 
-    sentence: Message
+    sentence: Sentence
 
-    def __new__(cls, code: str, sentence: Message) -> LorebookReason:
+    def __new__(cls, code: str, sentence: Sentence) -> LorebookReason:
         """Make a reason that is stored and compared by its code."""
         reason = str.__new__(cls, code)
         reason._value_, reason.sentence = code, sentence
@@ -236,7 +236,7 @@ class EntryVerdict(Struct, frozen=True):
     title: str
     active: bool
     reason: LorebookReason
-    detail: Message | str = ""
+    detail: Sentence | str = ""
     pass_number: int = 0  # the pass that decided, from 1
 
 
@@ -274,7 +274,7 @@ class Activation(Struct, frozen=True, kw_only=True):
     active: tuple[EntryRef, ...]  # in the order of activation
     texts: PlacedTexts
     verdicts: tuple[EntryVerdict, ...]
-    problems: tuple[Message, ...]  # keys that could not be used as they are written
+    problems: tuple[Sentence, ...]  # keys that could not be used as they are written
     timed_effects: TimedEffects
     budget: int
     used: int

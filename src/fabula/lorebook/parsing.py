@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.model import BookSource, LorebookSettings, LoreEntry, ParsedLorebook, TimedEffects
 
 MAX_NUMBER = 1e300
@@ -53,18 +53,18 @@ def parse_timed_effects(raw: object) -> TimedEffects:
     return _convert(raw, TimedEffects, message("the timed effects"))
 
 
-def name_entry(key: str, book: str) -> Message:
+def name_entry(key: str, book: str) -> Sentence:
     """Name an entry in a sentence by its key in the file."""
     return message("entry {key!r} of the lorebook {book!r}", key=key[:40], book=book)
 
 
-def invalid_lorebook(problem: Message) -> FabulaError:
+def invalid_lorebook(problem: Sentence) -> FabulaError:
     """The error for a book that breaks its format."""
     sentence = message("{problem} Correct the book. Nothing was changed.", problem=problem)
     return FabulaError(Code.LOREBOOK_INVALID, sentence)
 
 
-def _convert(raw: object, target: type[T], location: Message) -> T:
+def _convert(raw: object, target: type[T], location: Sentence) -> T:
     """Convert to a struct; wrong types, and numbers that are not finite or too large, are refused by name."""
     try:
         value = msgspec.convert(raw, target)

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from fabula.context.recipes import Preset
 from fabula.core.fragment import Placement, Role
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.model import DepthBlock, ExampleText, LoreEntry, Number, PlacedTexts
 from fabula.lorebook.scan_order import ScanEntry, sort_by_order
 
@@ -49,7 +49,7 @@ def list_anchors(preset: Preset | None) -> frozenset[str]:
     return frozenset(node.anchor for node in nodes if node.enabled and node.anchor)
 
 
-def place_entry(entry: LoreEntry, anchors: frozenset[str]) -> EntryPlacement | Message:
+def place_entry(entry: LoreEntry, anchors: frozenset[str]) -> EntryPlacement | Sentence:
     """Return the placement of an entry, or the reason why it has none."""
     position = entry.position or 0
     if position == _AT_DEPTH:

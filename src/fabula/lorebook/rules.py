@@ -15,7 +15,7 @@ from random import Random
 
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.keys import WordTest
 from fabula.lorebook.model import EntryRef, LorebookReason, Number
 from fabula.lorebook.scan_order import ScanEntry
@@ -37,7 +37,7 @@ class EntryCandidate(Struct, frozen=True):
 
     entry: ScanEntry
     reason: LorebookReason
-    detail: Message | str = ""
+    detail: Sentence | str = ""
 
 
 class GroupContest(Struct, frozen=True):
@@ -68,7 +68,7 @@ class LorebookBudget:
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
         self.limit, self.tokenizer = limit, tokenizer
 
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ def collect_groups(
     return groups
 
 
-def name_winner(winner: ScanEntry, group: str) -> Message:
+def name_winner(winner: ScanEntry, group: str) -> Sentence:
     """Name the entry that another one lost to."""
     return message("{winner} in the group {group}", winner=winner.title, group=group)
 

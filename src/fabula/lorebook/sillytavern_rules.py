@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.lorebook.keys import is_ascii_word
 from fabula.lorebook.model import LorebookReason
 from fabula.lorebook.rules import (
@@ -36,7 +36,7 @@ class StoppingBudget(LorebookBudget):
         super().__init__(limit, tokenizer)
         self._earlier_passes, self._this_pass = TokenTally(tokenizer), TokenTally(tokenizer)
 
-    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Message] | None:
+    def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Admit an entry below the limit; one that ignores the budget is admitted and counted."""
         self._this_pass.add(entry.text)
         self.used = self._earlier_passes.tokens + self._this_pass.tokens
@@ -61,7 +61,7 @@ class _RemainingCandidates:
         self.losers: list[EntryCandidate] = []
         self._remaining = {candidate.entry.ref: candidate for candidate in candidates}
 
-    def remove(self, loser: EntryCandidate, reason: LorebookReason, detail: Message) -> None:
+    def remove(self, loser: EntryCandidate, reason: LorebookReason, detail: Sentence) -> None:
         if self._remaining.pop(loser.entry.ref, None):
             self.losers.append(EntryCandidate(loser.entry, reason, detail))
         elif self._remaining:

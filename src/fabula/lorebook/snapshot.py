@@ -20,7 +20,7 @@ from fabula.context.gate import judge_visibility
 from fabula.context.trace import Reason
 from fabula.core.errors import FabulaError
 from fabula.core.fragment import Fragment, Visibility
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.core.story import Position, Timeline, Vantage
 from fabula.lorebook.activation import activate
 from fabula.lorebook.edits import Lorebook, list_lorebooks
@@ -59,7 +59,7 @@ class ActiveLorebook(Struct, frozen=True, kw_only=True):
     parsed: ParsedLorebook
     settings: LorebookSettings
     card_character: CardCharacter | None = None  # if the book came with a character card
-    problem: Message | None = None  # why it cannot be parsed
+    problem: Sentence | None = None  # why it cannot be parsed
 
 
 class ScanRequest(Struct, frozen=True):
@@ -214,7 +214,7 @@ def load_lorebooks(
 
 def parse_active_lorebook(book: Lorebook, parse: ParseLorebook) -> ActiveLorebook:
     """Parse a book; if that fails, return it empty and with the reason."""
-    problem: Message | None = None
+    problem: Sentence | None = None
     try:
         contents = parse(book)
     except FabulaError as error:

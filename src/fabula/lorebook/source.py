@@ -17,7 +17,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Visibility
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
 from fabula.core.view import View
 from fabula.lorebook.fabula_rules import FABULA
@@ -152,13 +152,13 @@ def get_character_name(participant: str | None) -> str:
     return key.partition("#")[0] if colon else participant or ""
 
 
-def explain_verdict(verdict: EntryVerdict) -> Message:
+def explain_verdict(verdict: EntryVerdict) -> Sentence:
     """Explain in words why an entry is active or not."""
     reason = verdict.reason.sentence
     return message("{reason}, {detail}", reason=reason, detail=verdict.detail) if verdict.detail else reason
 
 
-def _make_verdict(source: str, title: str, reason: Reason, detail: Message | str) -> Verdict:
+def _make_verdict(source: str, title: str, reason: Reason, detail: Sentence | str) -> Verdict:
     return Verdict(source, title, Layer.RETRIEVED, reason, 0, 0.0, detail)
 
 
@@ -192,7 +192,7 @@ def _find_retained(activation: Activation, source_request: SourceRequest) -> lis
     return [ref for ref in unmentioned if make_source(ref) in previous]
 
 
-def _score(verdict: EntryVerdict) -> tuple[float, Message]:
+def _score(verdict: EntryVerdict) -> tuple[float, Sentence]:
     """Return the score of an entry and the reason; each further pass that it took lowers the score."""
     if not verdict.active:
         return PREVIOUSLY_INCLUDED, message("included last time; its keys are not in the text now")

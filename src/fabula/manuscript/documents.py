@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.manuscript import outline, revisions
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 from fabula.manuscript.model import Document, Manuscript
@@ -244,7 +244,7 @@ def _check_fields(values: Mapping[str, Any]) -> None:
         raise _refused(message("A document is one of these: {kinds}.", kinds=join_names(list(DocumentKind))))
 
 
-def _refused(sentence: Message) -> FabulaError:
+def _refused(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.TREE_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 
 

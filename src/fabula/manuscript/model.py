@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, TimelineEntry
 from fabula.core.view import Language
 from fabula.manuscript.drafts import DocumentKind
-from fabula.text.tokens.paragraphs import Paragraphs
+
+if TYPE_CHECKING:
+    from fabula.text.tokens.paragraphs import Paragraphs
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Document:
     @cached_property
     def paragraphs(self) -> Paragraphs:
         """The text split where token counts add up, with the counts of each part."""
+        from fabula.text.tokens.paragraphs import Paragraphs  # a list of projects does not need it
+
         return Paragraphs(self.text)
 
 

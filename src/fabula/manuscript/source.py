@@ -14,7 +14,7 @@ from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
@@ -87,7 +87,7 @@ def _make_fragment(
 _make_cached_fragment = lru_cache(maxsize=4096)(_make_fragment)  # the scene, and the note while the percentage lasts
 
 
-def _describe_cursor(text: str, cursor: int, title: str) -> Message:
+def _describe_cursor(text: str, cursor: int, title: str) -> Sentence:
     percent = round(100 * cursor / len(text))
     if text[cursor - 1] == "\n":
         return message(

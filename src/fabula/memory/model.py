@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import Language
@@ -70,7 +70,7 @@ class Preference(Struct, frozen=True):
     confidence: float = 0.5
     since: Position | None = None  # the point of the story from which it may be revealed
     scope: MemoryScope = MemoryScope.PROJECT
-    explanation: str | Message = ""  # its evidence in words, for the trace
+    explanation: str | Sentence = ""  # its evidence in words, for the trace
 
 
 class MemoryNote(Struct, frozen=True):
@@ -186,7 +186,7 @@ class Memory:
         return self.fragments == other.fragments and self.omitted == other.omitted
 
     def _make_fragment(
-        self, prefix: str, memory: MemoryNote | Preference, layer: Layer, score: float, template: Message = _PLAIN
+        self, prefix: str, memory: MemoryNote | Preference, layer: Layer, score: float, template: Sentence = _PLAIN
     ) -> Fragment:
         return Fragment(
             source=f"{prefix}:{memory.id}",
@@ -222,7 +222,7 @@ class Memory:
             tuple(one for one in self.episodes if id(one) in identities),
         )
 
-    def _omit(self, memory: Preference | MemoryNote, reason: Reason, detail: str | Message) -> None:
+    def _omit(self, memory: Preference | MemoryNote, reason: Reason, detail: str | Sentence) -> None:
         layer, score = Layer.RETRIEVED, EPISODE[0]
         if isinstance(memory, Preference):
             layer, score = Layer.SETTINGS, memory.confidence
@@ -244,12 +244,12 @@ def _find_opposite(
     return [one for one in preferences if one.since is None]
 
 
-def refuse(sentence: Message) -> FabulaError:
+def refuse(sentence: Sentence) -> FabulaError:
     """Return the error for a request about memories that makes no sense."""
     return FabulaError(Code.REQUEST_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 
 
-def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Message) -> Verdict:
+def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Sentence) -> Verdict:
     """Return the verdict on a memory that is not offered."""
     return Verdict(fragment.source, "", fragment.layer, reason, 0, fragment.score, detail, fragment.text)
 

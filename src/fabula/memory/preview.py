@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.fragment import Layer
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 
 PreviewKind = Literal["preference", "style sample", "episode", "working", "conversation"]
 _KINDS: dict[str, PreviewKind] = {"style": "style sample", "working": "working", "talk": "conversation"}
@@ -26,7 +26,7 @@ class MemoryPreviewItem(Struct, frozen=True, kw_only=True):
     layer: Layer | None
     included: bool
     reason: str
-    sentence: str | Message
+    sentence: str | Sentence
     tokens: int
     score: float
     text: str

@@ -7,7 +7,7 @@ the same id, the project's is used.
 from __future__ import annotations
 
 from fabula.context.recipes import UserProfile
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import Project
 from fabula.memory.confidence import MIN_CONFIDENCE
 from fabula.memory.edits import list_memories
@@ -58,7 +58,7 @@ def load_profile(reading: ReadTransaction) -> UserProfile | None:
     return UserProfile(row.text) if row is not None and row.text.strip() else None
 
 
-def _explain(memory: MemoryItem) -> str | Message:
+def _explain(memory: MemoryItem) -> str | Sentence:
     if memory.origin is MemoryOrigin.STATED:
         return ""
     return message(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 Address = IPv4Address | IPv6Address
 
@@ -30,7 +30,7 @@ _IPV4_EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1:
 _LEADS_TO_SECRETS = message("leads to where clouds keep their secrets")
 
 
-def find_url_problem(url: str) -> Message | None:
+def find_url_problem(url: str) -> Sentence | None:
     """Why a text cannot be the base URL of a server, or None."""
     parts = split_url(url, ("http", "https"))
     if parts is None or "\\" in url or "\x7f" in url:
@@ -54,7 +54,7 @@ def split_url(url: str, schemes: Sequence[str]) -> SplitResult | None:
 
 def find_address_problem(
     address: Address, *, allow_link_local: bool = False, sends_clear_key: bool = False
-) -> Message | None:
+) -> Sentence | None:
     """Why nothing may be sent to an address, or None; `sends_clear_key`: a key would go unencrypted."""
     targets = _effective_addresses(address)
     for target in targets:
@@ -69,7 +69,7 @@ def find_address_problem(
     return None
 
 
-def find_host_problem(host: str) -> Message | None:
+def find_host_problem(host: str) -> Sentence | None:
     """Why a host name must not even be resolved, or None."""
     return _LEADS_TO_SECRETS if host.rstrip(".").lower() in _METADATA_HOSTS else None
 

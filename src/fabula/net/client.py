@@ -25,7 +25,7 @@ import httpcore2
 import httpx2
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.net.addresses import (
     Address,
     collect_addresses,
@@ -143,7 +143,7 @@ class _GuardedBackend(httpcore2.AnyIOBackend):
             )
         return addresses
 
-    def _refuse(self, problem: Message | None) -> None:
+    def _refuse(self, problem: Sentence | None) -> None:
         if problem is not None and not self._policy.allow_any_address:
             raise AddressRefusedError(problem)
 
@@ -227,7 +227,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _find_answer_problem(response: httpx2.Response) -> Message | None:
+def _find_answer_problem(response: httpx2.Response) -> Sentence | None:
     """Why the body of an answer is not read, or None."""
     if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         return message("a compressed answer")

@@ -6,13 +6,13 @@ their own and write the sentence. The phrase never repeats an address, because a
 
 from __future__ import annotations
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 
 
 class _RefusedError(Exception):
     """A refusal with a phrase that says why."""
 
-    def __init__(self, problem: Message) -> None:
+    def __init__(self, problem: Sentence) -> None:
         super().__init__(problem)
         self.problem = problem
 

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.net.addresses import is_loopback, parse_address, split_url
 
 FROM_ENVIRONMENT, NO_PROXY = "environment", "none"
@@ -32,7 +32,7 @@ def find_proxy(url: str, choice: str = FROM_ENVIRONMENT) -> str | None:
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy or None
 
 
-def find_proxy_problem(proxy: str, *, from_settings: bool) -> Message | None:
+def find_proxy_problem(proxy: str, *, from_settings: bool) -> Sentence | None:
     """Why a proxy cannot be used, or None. One from a setting must not contain a password."""
     parts = split_url(proxy, _SCHEMES)
     if parts is None:

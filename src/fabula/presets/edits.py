@@ -17,7 +17,7 @@ from fabula.context.recipes import NOVEL, Node, Preset, complete_preset
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.presets.tables import presets
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -150,5 +150,5 @@ def _validate(preset: Preset) -> Preset:
     return decoded
 
 
-def _refuse(sentence: Message, code: Code = Code.PRESET_INVALID) -> FabulaError:
+def _refuse(sentence: Sentence, code: Code = Code.PRESET_INVALID) -> FabulaError:
     return FabulaError(code, message("{sentence} Nothing was changed.", sentence=sentence))

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from fabula.context.recipes import Condition, InjectionStrategy, Node, Preset, UserProfile, complete_preset
-from fabula.core.messages import Message, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 
 RowKind = Literal["identity", "anchor", "message", "history", "off"]
 EXCERPT_LENGTH = 60
@@ -68,7 +68,7 @@ def make_layout(
 
 def describe_condition(condition: Condition, language: str = "en") -> str:
     """Describe a condition in a few words."""
-    parts: list[Message] = []
+    parts: list[Sentence] = []
     if condition.keywords:
         names = join_names(condition.keywords)
         match condition.logic:
@@ -103,7 +103,7 @@ def describe_condition(condition: Condition, language: str = "en") -> str:
 def _history_rows(role: str, by_depth: Mapping[int, Sequence[LayoutRow]], language: str) -> list[LayoutRow]:
     """The conversation, oldest message first, with the messages injected at each depth."""
 
-    def history_row(note: Message) -> LayoutRow:
+    def history_row(note: Sentence) -> LayoutRow:
         return LayoutRow(kind="history", name="chat_history", role=role, note=note.render(language))
 
     rows = [history_row(message("older messages"))]

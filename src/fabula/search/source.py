@@ -18,7 +18,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.messages import ENGLISH, Message, join_names, message
+from fabula.core.messages import ENGLISH, Sentence, join_names, message
 from fabula.core.relevance import PASSAGE, score_in_range
 from fabula.core.view import View
 from fabula.search.corpus import CONVERSATION_PREFIX, Corpus
@@ -159,7 +159,7 @@ class SearchSource:
         return index
 
 
-def _warn(source_request: SourceRequest, code: Code, sentence: Message) -> None:
+def _warn(source_request: SourceRequest, code: Code, sentence: Sentence) -> None:
     source_request.warnings.append(f"{code.value}: {sentence.render(source_request.language)}")
 
 
@@ -256,7 +256,7 @@ def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
     return window is not None and window.paragraphs.text.find(passage.text, window.begin, window.end) >= 0
 
 
-class SharedWords(Message, frozen=True, kw_only=True, eq=False):
+class SharedWords(Sentence, frozen=True, kw_only=True, eq=False):
     """The reason why a passage was found: the names and words it shares with the query, looked up when it is shown."""
 
     template: str = ""
@@ -278,7 +278,7 @@ def _make_fragment(
     index: SearchIndex,
     number: int,
     score: float,
-    reason: str | Message,
+    reason: str | Sentence,
     source_request: SourceRequest,
     scope: SearchScope,
 ) -> Fragment:

@@ -19,7 +19,7 @@ from sqlalchemy import Row, Table
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.settings.registry import (
     SETTINGS,
     SettingDefinition,
@@ -110,7 +110,7 @@ def check_scope(definition: SettingDefinition, scope: SettingScope) -> None:
         sentence = message("{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.")
     elif "project" in definition.scopes:
         sentence = message("{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.")
-    raise refuse(Message(sentence.template, {"name": definition.name, "variable": definition.variable}))
+    raise refuse(Sentence(sentence.template, {"name": definition.name, "variable": definition.variable}))
 
 
 def read_stored(reading: ReadTransaction, name: str, *, scope: SettingScope = "project") -> StoredSetting | None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, message
 
 SettingScope = Literal["project", "person", "machine"]
 SettingKind = Literal["bool", "int", "float", "text", "choice", "table"]
@@ -45,9 +45,9 @@ class SettingDefinition(Struct, frozen=True, kw_only=True):
     group: str
     kind: SettingKind
     scopes: tuple[SettingScope, ...]
-    sentence: Message
+    sentence: Sentence
     default: Any = None  # None: `without_value` says what happens then
-    without_value: Message | None = None
+    without_value: Sentence | None = None
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class SettingDefinition(Struct, frozen=True, kw_only=True):
     variable: str = ""  # the environment variable that sets it for the machine
     budget_path: tuple[str, ...] = ()  # where the project's budget keeps it; empty for a row of its own
 
-    def describe_values(self) -> Message:
+    def describe_values(self) -> Sentence:
         """Say which values it takes: `a whole number from 1 to 1,000`."""
         match self.kind:
             case "bool":
@@ -226,7 +226,7 @@ _CONTEXT = (
 )
 
 
-def _share(layer: str, title: Message) -> Iterable[SettingDefinition]:
+def _share(layer: str, title: Sentence) -> Iterable[SettingDefinition]:
     """The share of the budget of one layer, and its guaranteed minimum."""
     share = getattr(_PROFILE, layer)
     yield SettingDefinition(
@@ -490,6 +490,6 @@ def is_reserved(name: str) -> bool:
     return name.startswith(RESERVED_PREFIXES)
 
 
-def refuse(sentence: Message | str) -> FabulaError:
+def refuse(sentence: Sentence | str) -> FabulaError:
     """Make the refusal of a setting."""
     return FabulaError(Code.SETTING_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from fabula.codex import Codex, Entry
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language, View
 from fabula.skills.model import JudgeFinding
@@ -113,7 +113,7 @@ def _find_unknown_names(text: str, codex: Codex, language: Language, known_text:
 
 
 def _make_finding(
-    sentence: Message, start: int, end: int, text: str, language: Language, *, is_hint: bool = False
+    sentence: Sentence, start: int, end: int, text: str, language: Language, *, is_hint: bool = False
 ) -> JudgeFinding:
     return JudgeFinding(
         rule_id="continuity",

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fabula.context.recipes import RECIPES
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import Language
 from fabula.skills.model import AnswerAction, GenerationSettings, Skill, SkillOrigin, SkillTarget
@@ -174,7 +174,7 @@ def _find_line(text: str, message: str) -> int:
     return next((n for n, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
-def _invalid_skill(skill_id: str, line: int, why: str | Message) -> FabulaError:
+def _invalid_skill(skill_id: str, line: int, why: str | Sentence) -> FabulaError:
     sentence = message(
         "The skill {skill!r} is left out because of line {line}: {why}.", skill=skill_id, line=line, why=why
     )

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 
 if TYPE_CHECKING:
     from jinja2 import Template, nodes
@@ -166,7 +166,7 @@ def _parse(template: str) -> nodes.Template:
     return parsed
 
 
-def _find_problem(node: nodes.Node, allowed: tuple[type[nodes.Node], ...]) -> Message | None:
+def _find_problem(node: nodes.Node, allowed: tuple[type[nodes.Node], ...]) -> Sentence | None:
     """Why a node may not be in a template."""
     from jinja2 import nodes
 
@@ -205,5 +205,5 @@ def _is_beats(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Name) and node.name == "beats"
 
 
-def _invalid_template(why: Message, line: int) -> FabulaError:
+def _invalid_template(why: Sentence, line: int) -> FabulaError:
     return FabulaError(Code.SKILL_INVALID, message("A template cannot be used: {why}.", why=why), why=why, line=line)

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, select
-from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy import ColumnElement, Connection, Row, Table
 
-from fabula.core.errors import Code, FabulaError
 from fabula.store.schema import table_info
-from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.transaction import Order, ReadTransaction, WriteTransaction, scope_violation, select_rows
 
 
 class UnlockedTransaction(WriteTransaction):
@@ -24,10 +22,7 @@ class UnlockedTransaction(WriteTransaction):
 
     def _record_row_change(self, table: Table, item: object) -> None:
         if table_info(table).tracked:
-            raise FabulaError(
-                Code.SCOPE_VIOLATION,
-                f"Rows of {table.name} are changed under their owner's lock only. Nothing changed.",
-            )
+            raise scope_violation(f"rows of {table.name} are changed under their owner's lock only")
         super()._record_row_change(table, item)
 
 
@@ -36,39 +31,28 @@ class AllProjectsTransaction:
 
     def __init__(self, connection: Connection, table: Table) -> None:
         if not table_info(table).across_projects:
-            raise FabulaError(Code.SCOPE_VIOLATION, f"Rows of {table.name} can be seen by their owners only.")
+            raise scope_violation(f"rows of {table.name} can be seen by their owners only")
         self._connection = connection
         self._table = table
-        self._owner = table.c[table_info(table).owner_column]
 
     def rows(
         self,
         *where: ColumnElement[bool],
-        order: Sequence[ColumnElement[Any] | UnaryExpression[Any]] = (),
+        order: Order = (),
         limit: int | None = None,
         only: Sequence[str] | None = None,
         lock: bool = False,
     ) -> Sequence[Row[Any]]:
         """Rows of all owners; `lock` skips rows that another transaction has locked, and locks the others."""
-        columns = [self._table] if only is None else [self._table.c[name] for name in only]
-        query = select(*columns).where(*ReadTransaction.check_clauses(self._table, where))
-        if order:
-            query = query.order_by(*ReadTransaction.check_clauses(self._table, order))
-        if limit is not None:
-            query = query.limit(limit)
+        query = select_rows(self._table, where, order, limit, only)
         if lock:
             query = query.with_for_update(skip_locked=True)  # SQLite has one writer at a time anyway
         return self._connection.execute(query).all()
 
     def owner_ids(self, *where: ColumnElement[bool]) -> list[str]:
         """The owners of the rows that match."""
-        query = (
-            select(self._owner)
-            .where(*ReadTransaction.check_clauses(self._table, where))
-            .distinct()
-            .order_by(self._owner)
-        )
-        return list(self._connection.execute(query).scalars())
+        query = select_rows(self._table, where, only=[table_info(self._table).owner_column]).distinct()
+        return sorted(self._connection.execute(query).scalars())
 
     def for_owner(self, owner: str) -> UnlockedTransaction:
         """The same transaction, limited to one owner."""

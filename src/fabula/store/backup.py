@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,15 +52,8 @@ def back_up_daily(file: Path) -> Path | None:
 
 
 def _copy(file: Path, target: Path) -> None:
-    source = sqlite3.connect(file)
-    try:
-        copy = sqlite3.connect(target)
-        try:
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy is one complete file
-        finally:
-            copy.close()
-    finally:
-        source.close()
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")  # so that the copy is one complete file
     with target.open("r+b") as written:
         os.fsync(written.fileno())

@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.store.database_errors import translate_errors
 
 DATABASE_FILE = "fabula.db"
@@ -65,8 +66,13 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
         if actual != expected:
             raise FabulaError(
                 Code.STORE_READ_ONLY,
-                f"SQLite would not run safely here ({name} is {actual}, not {expected}). "
-                "Choose a folder on a local disk. Nothing was changed.",
+                message(
+                    "SQLite would not run safely here ({name} is {actual}, not {expected}). "
+                    "Choose a folder on a local disk. Nothing was changed.",
+                    name=name,
+                    actual=actual,
+                    expected=expected,
+                ),
             )
 
 
@@ -95,12 +101,14 @@ def make_postgres_engine(address: str) -> Engine:
         url = make_url(address).set(drivername="postgresql+psycopg")
     except (ArgumentError, ValueError) as error:
         raise FabulaError(
-            Code.STORE_UNREACHABLE, "That is not the address of a database; it looks like postgresql://user@host/name."
+            Code.STORE_UNREACHABLE,
+            message("That is not the address of a database. An address looks like postgresql://user@host/name."),
         ) from error
     try:
         options = {**SERVER_OPTIONS, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
         return create_engine(url, pool_size=8, max_overflow=24, connect_args=options)
     except ImportError as error:
         raise FabulaError(
-            Code.STORE_UNREACHABLE, "PostgreSQL needs its driver: install `fabula[postgres]`. Nothing was changed."
+            Code.STORE_UNREACHABLE,
+            message("PostgreSQL needs a driver: install `fabula[postgres]`. Nothing was changed."),
         ) from error

@@ -15,35 +15,36 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, message
 
-_UNCHANGED = "Nothing was changed."
 _FULL = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")  # at a quota, or at a limit on the size of a file
-_MESSAGES: tuple[tuple[re.Pattern[str], Code, str], ...] = (
+_DISK_FULL = message("The disk is full. Make room, then try again. Nothing was changed.")
+_EXPLANATIONS: tuple[tuple[re.Pattern[str], Code, Sentence], ...] = (
     (
         re.compile(r"disk is full|no space left|could not extend file", re.I),
         Code.STORE_DISK_FULL,
-        f"The disk is full. Make room, then try again. {_UNCHANGED}",
+        _DISK_FULL,
     ),
     (
-        re.compile(r"readonly database|read-only", re.I),
+        re.compile(r"readonly database|read-only|unable to open database|permission denied", re.I),
         Code.STORE_READ_ONLY,
-        f"The data folder or its file is read-only. Choose another folder, or change its permissions. {_UNCHANGED}",
-    ),
-    (
-        re.compile(r"unable to open database|permission denied", re.I),
-        Code.STORE_READ_ONLY,
-        f"The data folder cannot be opened for writing. Choose another folder, or change its permissions. {_UNCHANGED}",
+        message(
+            "The data folder cannot be written to. Choose another folder, or change its permissions. "
+            "Nothing was changed."
+        ),
     ),
     (
         re.compile(r"database is locked|database table is locked|lock timeout|deadlock|serialize access", re.I),
         Code.STORE_BUSY,
-        f"Another program kept the store busy for too long. Try again. {_UNCHANGED}",
+        message("Another program kept the store busy for too long. Try again. Nothing was changed."),
     ),
     (
         re.compile(r"not a database|malformed|disk I/O error|checksum", re.I),
         Code.STORE_DAMAGED,
-        "The store's file is damaged, or Fabula did not write it. `fabula doctor` looks into it; the latest backup "
-        f"is in the folder `backups` beside it. {_UNCHANGED}",
+        message(
+            "The file of the store is damaged, or Fabula did not write it. `fabula doctor` examines it. "
+            "The latest backup is in the folder `backups` beside it. Nothing was changed."
+        ),
     ),
 )
 
@@ -71,40 +72,54 @@ def translate_commit_errors() -> Iterator[None]:
             raise
         raise FabulaError(
             Code.STORE_UNREACHABLE,
-            "The connection to the database was lost while this change was being stored. "
-            "Look whether the change is there before you make it again.",
+            message(
+                "The connection to the database was lost while this change was being stored. "
+                "Check whether the change is there before you make it again."
+            ),
         ) from error
 
 
 def explain_error(error: Exception) -> FabulaError:
     """Make a coded error of a driver's error."""
     if is_connection_lost(error):
-        return FabulaError(
-            Code.STORE_UNREACHABLE,
-            f"The database does not answer. Check that it runs and that its address is right; "
-            f"the next try connects anew. {_UNCHANGED}",
-        )
+        return store_unreachable()
     if isinstance(error, PoolTimeoutError):
-        return FabulaError(Code.STORE_BUSY, f"Too many programs use the store at once. Try again. {_UNCHANGED}")
+        return FabulaError(
+            Code.STORE_BUSY, message("Too many programs use the store at once. Try again. Nothing was changed.")
+        )
     orig = getattr(error, "orig", None) or error
-    message = "disk is full" if getattr(orig, "sqlite_errorname", "") in _FULL else str(orig)
-    for pattern, code, sentence in _MESSAGES:
-        if pattern.search(message):
+    text = "disk is full" if getattr(orig, "sqlite_errorname", "") in _FULL else str(orig)
+    for pattern, code, sentence in _EXPLANATIONS:
+        if pattern.search(text):
             return FabulaError(code, sentence)
-    return FabulaError(Code.STORE_DAMAGED, f"The store could not do this ({type(error).__name__}). {_UNCHANGED}")
+    return FabulaError(
+        Code.STORE_DAMAGED,
+        message("The store could not do this ({error}). Nothing was changed.", error=type(error).__name__),
+    )
+
+
+def store_unreachable() -> FabulaError:
+    """The error for a database server that does not answer."""
+    return FabulaError(
+        Code.STORE_UNREACHABLE,
+        message(
+            "The database does not answer. Check that it runs and that its address is right, then try again. "
+            "Nothing was changed."
+        ),
+    )
 
 
 def explain_os_error(error: OSError) -> FabulaError:
     """Make a coded error of an error of the operating system."""
-    where = f" ({error.filename})" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return FabulaError(Code.STORE_DISK_FULL, f"The disk is full{where}. Make room, then try again. {_UNCHANGED}")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return FabulaError(
-            Code.STORE_READ_ONLY, f"This place cannot be written to{where}. Choose another. {_UNCHANGED}"
-        )
+        return FabulaError(Code.STORE_DISK_FULL, _DISK_FULL)
     return FabulaError(
-        Code.STORE_READ_ONLY, f"This place cannot be used: {error.strerror or error}{where}. {_UNCHANGED}"
+        Code.STORE_READ_ONLY,
+        message(
+            "{file} cannot be used ({reason}). Choose another folder, or change its permissions. Nothing was changed.",
+            file=error.filename or message("The data folder"),
+            reason=error.strerror or error,
+        ),
     )
 
 
@@ -120,5 +135,7 @@ def is_connection_lost(error: Exception) -> bool:
 
 def _integrity(error: IntegrityError) -> FabulaError:
     if re.search("unique|duplicate", str(error.orig), re.I):
-        return FabulaError(Code.STORE_DUPLICATE, f"Something with that id exists already. {_UNCHANGED}")
-    return FabulaError(Code.STORE_NOT_FOUND, f"This belongs to something that does not exist (any more). {_UNCHANGED}")
+        return FabulaError(Code.STORE_DUPLICATE, message("Something with that id exists already. Nothing was changed."))
+    return FabulaError(
+        Code.STORE_NOT_FOUND, message("This belongs to something that no longer exists. Nothing was changed.")
+    )

@@ -16,6 +16,7 @@ from msgspec import Struct
 from sqlalchemy import func, select, text
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.backup import BACKUP_FOLDER, list_backups
 from fabula.store.database_errors import translate_errors
 from fabula.store.store import Store
@@ -33,7 +34,7 @@ class HealthState(StrEnum):
     FAILED = "ill"
 
 
-CheckResult = tuple[HealthState, str]
+CheckResult = tuple[HealthState, Sentence]
 
 
 class HealthFinding(Struct, frozen=True):
@@ -41,7 +42,7 @@ class HealthFinding(Struct, frozen=True):
 
     name: str
     state: HealthState
-    sentence: str
+    sentence: Sentence
 
     @property
     def is_failure(self) -> bool:
@@ -63,21 +64,24 @@ def examine(store: Store) -> Iterator[HealthFinding]:
         except FabulaError as error:
             if error.code is Code.STORE_UNREACHABLE:
                 raise
-            state, sentence = HealthState.FAILED, error.sentence
+            state, sentence = HealthState.FAILED, error.message
         yield HealthFinding(name, state, sentence)
 
 
 def _check_engine(store: Store) -> CheckResult:
     with store.engine.connect() as connection:
         if store.file is None:
-            return HealthState.HEALTHY, f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar_one()}"
+            version = connection.execute(text("SHOW server_version")).scalar_one()
+            return HealthState.HEALTHY, message("PostgreSQL {version}", version=version)
         version = connection.execute(text("SELECT sqlite_version()")).scalar_one()
         journal = connection.execute(text("PRAGMA journal_mode")).scalar_one()
         synchronous = connection.execute(text("PRAGMA synchronous")).scalar_one()
     safe = journal == "wal" and synchronous == 2
-    return (
-        HealthState.HEALTHY if safe else HealthState.FAILED,
-        f"SQLite {version}, journal {journal}, synchronous {synchronous}",
+    return HealthState.HEALTHY if safe else HealthState.FAILED, message(
+        "SQLite {version}, journal {journal}, synchronous {synchronous}",
+        version=version,
+        journal=journal,
+        synchronous=synchronous,
     )
 
 
@@ -85,23 +89,38 @@ def _check_tables(store: Store) -> CheckResult:
     with store.engine.connect() as connection:
         found = find_schema_version(connection)
     if found == LATEST_VERSION:
-        return HealthState.HEALTHY, f"version {found}"
+        return HealthState.HEALTHY, message("version {version}", version=found)
     if found is None:
-        return HealthState.FAILED, "there are no tables of Fabula here"
-    remedy = "use the newer program" if found > LATEST_VERSION else "any other command brings it up to date"
-    return HealthState.FAILED, f"version {found}, and this program knows {LATEST_VERSION}: {remedy}"
+        return HealthState.FAILED, message("This database has no tables of Fabula.")
+    if found > LATEST_VERSION:
+        sentence = message(
+            "version {version}; this program knows {latest}. Use the newer program.",
+            version=found,
+            latest=LATEST_VERSION,
+        )
+    else:
+        sentence = message(
+            "version {version}; this program knows {latest}. Any other command upgrades the store.",
+            version=found,
+            latest=LATEST_VERSION,
+        )
+    return HealthState.FAILED, sentence
 
 
 def _check_integrity(store: Store) -> CheckResult:
     if store.file is None:
-        return HealthState.HEALTHY, "the server sees to that"
+        return HealthState.HEALTHY, message("The database server checks this itself.")
     with store.engine.connect() as connection:
         problems = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check(5)"))]
         orphans = len(connection.execute(text("PRAGMA foreign_key_check")).all())
     if problems == ["ok"] and not orphans:
-        return HealthState.HEALTHY, "every page and every reference is sound"
-    summary = " ".join("; ".join(problems).split())[:300]
-    return HealthState.FAILED, f"{summary}; {orphans} broken references: go back to the newest copy"
+        return HealthState.HEALTHY, message("All pages and references are sound.")
+    return HealthState.FAILED, plural(
+        orphans,
+        "{problems}; {count} broken reference. Restore the newest backup.",
+        "{problems}; {count} broken references. Restore the newest backup.",
+        problems=" ".join("; ".join(problems).split())[:300],
+    )
 
 
 def _check_feed(store: Store) -> CheckResult:
@@ -114,19 +133,27 @@ def _check_feed(store: Store) -> CheckResult:
         rows = connection.execute(query).all()
     inconsistent = [row.owner for row in rows if row.version != (row.last or 0)]
     if inconsistent:
-        return HealthState.FAILED, f"version and change feed differ for {', '.join(inconsistent[:5])}"
-    return HealthState.HEALTHY, f"{len(rows)} owners stand where their last change says"
+        return HealthState.FAILED, message(
+            "The version and the change feed differ for {owners}.", owners=join_names(inconsistent[:5])
+        )
+    return HealthState.HEALTHY, plural(
+        len(rows), "{count} version agrees with its change feed.", "{count} versions agree with their change feeds."
+    )
 
 
 def _check_disk(store: Store) -> CheckResult:
-    free = shutil.disk_usage(_existing_folder(store.folder)).free
-    size = sum(file.stat().st_size for file in _database_files(store))
-    sentence = (
-        f"the store takes {_format_bytes(size)}, {_format_bytes(free)} are free"
-        if size
-        else f"{_format_bytes(free)} are free"
+    folder = store.folder
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    files = [] if store.file is None else [store.file, Path(f"{store.file}-wal")]
+    size = sum(file.stat().st_size for file in files if file.exists())
+    state = HealthState.HEALTHY if free > max(LOW_DISK_SPACE, size) else HealthState.WARNING
+    if not size:
+        return state, message("{free} are free.", free=_format_bytes(free))
+    return state, message(
+        "The store takes {size}; {free} are free.", size=_format_bytes(size), free=_format_bytes(free)
     )
-    return HealthState.HEALTHY if free > max(LOW_DISK_SPACE, size) else HealthState.WARNING, sentence
 
 
 def _check_backups(store: Store) -> CheckResult:
@@ -135,18 +162,32 @@ def _check_backups(store: Store) -> CheckResult:
         list_backups(store.file) if store.file is not None else sorted((store.folder / BACKUP_FOLDER).glob("*.fabula"))
     )
     if not copies:
-        return HealthState.WARNING, "there is no copy: all of it would be lost with this disk; `fabula save`"
+        return HealthState.WARNING, message(
+            "There is no backup: if this disk fails, everything is lost. Make one with `fabula save`."
+        )
     newest = max(copies, key=lambda copy: copy.stat().st_mtime)
     made = datetime.fromtimestamp(newest.stat().st_mtime, UTC)
-    summary = f"{len(copies)} in {newest.parent.name}/, the newest is {newest.name} of {made:%Y-%m-%d %H:%M} UTC"
+    summary = message(
+        "{copies} in {folder}/, the newest is {name} of {time} UTC",
+        copies=len(copies),
+        folder=newest.parent.name,
+        name=newest.name,
+        time=f"{made:%Y-%m-%d %H:%M}",
+    )
     query = select(func.count()).select_from(changes).where(changes.c.at > made.strftime("%Y-%m-%dT%H:%M:%S"))
     try:
         with translate_errors(), store.engine.connect() as connection:
             since = int(connection.execute(query).scalar_one())
     except FabulaError:
-        return HealthState.WARNING, f"{summary}; what changed since then cannot be read"
-    loss = f"{since} changes since then would be lost with this disk" if since else "nothing changed since then"
-    return HealthState.HEALTHY if since < 1000 else HealthState.WARNING, f"{summary}; {loss}"
+        return HealthState.WARNING, message("{summary}; later changes cannot be read.", summary=summary)
+    if not since:
+        return HealthState.HEALTHY, message("{summary}; nothing changed since then.", summary=summary)
+    return HealthState.HEALTHY if since < 1000 else HealthState.WARNING, plural(
+        since,
+        "{summary}; if this disk fails, {count} later change is lost.",
+        "{summary}; if this disk fails, {count} later changes are lost.",
+        summary=summary,
+    )
 
 
 CHECKS: dict[str, Callable[[Store], CheckResult]] = {
@@ -157,18 +198,6 @@ CHECKS: dict[str, Callable[[Store], CheckResult]] = {
     "disk": _check_disk,
     "copies": _check_backups,
 }
-
-
-def _database_files(store: Store) -> list[Path]:
-    if store.file is None:
-        return []
-    return [file for file in (store.file, Path(f"{store.file}-wal")) if file.exists()]
-
-
-def _existing_folder(folder: Path) -> Path:
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 def _format_bytes(size: int) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy import Row, Table
 
 from fabula.core.story import Position
 
-T = TypeVar("T", bound=Struct)
+T = TypeVar("T")
 
 
 def read_struct(kind: type[T], row: Row[Any], **others: object) -> T:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, Row, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
@@ -56,7 +57,9 @@ class Store:
             path = data_folder() if where is None else Path(where)
             file = path if path.suffix == ".db" else path / DATABASE_FILE
             if inspect_only and not file.exists():
-                raise FabulaError(Code.STORE_NOT_FOUND, f"There is no store at {file} yet. Nothing was changed.")
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND, message("There is no store at {file} yet. Nothing was changed.", file=file)
+                )
             store = cls(make_sqlite_engine(file), SqliteVersionReader(file), folder=file.parent, file=file)
         if inspect_only:
             return store
@@ -143,10 +146,8 @@ class Store:
                 connection.begin()
                 if lock:
                     WriteTransaction(connection, owners).lock_owners()
-                else:
-                    connection.execute(
-                        select(owner_versions.c.version).limit(1)
-                    )  # the snapshot is taken at the first query
+                else:  # the snapshot is taken at the first query
+                    connection.execute(select(owner_versions.c.version).limit(1))
             except BaseException as error:
                 connection.close()
                 if last or not (isinstance(error, DBAPIError) and is_connection_lost(error)):
@@ -165,9 +166,5 @@ def _try_daily_backup(file: Path) -> None:
 
 
 def _owners(project: str | None, user: str | None) -> Mapping[OwnerKind, str]:
-    owners: dict[OwnerKind, str] = {}
-    if project is not None:
-        owners["project"] = project
-    if user is not None:
-        owners["user"] = user
-    return owners
+    owners: dict[OwnerKind, str | None] = {"project": project, "user": user}
+    return {kind: owner for kind, owner in owners.items() if owner is not None}

@@ -9,11 +9,13 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from itertools import groupby
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, exists, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, exists, func, insert, select, text, update
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
@@ -21,11 +23,13 @@ from sqlalchemy.sql.selectable import SelectBase
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
+from fabula.core.messages import message
 from fabula.store.schema import OwnerKind, table_info
 from fabula.store.tables import changes, owner_versions
 
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
+Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
@@ -48,17 +52,12 @@ class ReadTransaction:
         self,
         table: Table,
         *where: ColumnElement[bool],
-        order: Sequence[ColumnElement[Any] | UnaryExpression[Any]] = (),
+        order: Order = (),
         limit: int | None = None,
         only: Sequence[str] | None = None,
     ) -> Sequence[Row[Any]]:
         """The owner's rows of a table."""
-        columns = [table] if only is None else [table.c[name] for name in only]
-        query = select(*columns).where(self._owned(table), *self.check_clauses(table, where))
-        if order:
-            query = query.order_by(*self.check_clauses(table, order))
-        if limit is not None:
-            query = query.limit(limit)
+        query = select_rows(table, where, order, limit, only).where(self._owned(table))
         return self._connection.execute(query).all()
 
     def row(self, table: Table, **key: object) -> Row[Any] | None:
@@ -75,26 +74,24 @@ class ReadTransaction:
 
     def count(self, table: Table, *where: ColumnElement[bool]) -> int:
         """The number of the owner's rows."""
-        query = select(func.count()).select_from(table).where(self._owned(table), *self.check_clauses(table, where))
+        query = select(func.count()).select_from(table).where(self._owned(table), *check_clauses(table, where))
         return int(self._connection.execute(query).scalar_one())
 
     def exist(self, clauses: Sequence[tuple[Table, ColumnElement[bool]]]) -> list[bool]:
         """For each table and clause, whether the owner has such a row; one query for all of them."""
-        queries = [
-            exists().where(self._owned(table), *self.check_clauses(table, [clause])) for table, clause in clauses
-        ]
+        queries = [exists().where(self._owned(table), *check_clauses(table, [clause])) for table, clause in clauses]
         return [bool(found) for found in self._connection.execute(select(*queries)).one()]
 
     def max_value(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest value of a column; None where there is no row."""
-        query = select(func.max(table.c[column])).where(self._owned(table), *self.check_clauses(table, where))
+        query = select(func.max(table.c[column])).where(self._owned(table), *check_clauses(table, where))
         found = self._connection.execute(query).scalar_one()
         return None if found is None else int(found)
 
     def sum_values(self, table: Table, number: ColumnElement[int], *where: ColumnElement[bool]) -> int:
         """The sum of a column, or of an expression over the columns of a row."""
-        query = select(func.coalesce(func.sum(*self.check_clauses(table, [number])), 0))
-        query = query.where(self._owned(table), *self.check_clauses(table, where))
+        query = select(func.coalesce(func.sum(*check_clauses(table, [number])), 0))
+        query = query.where(self._owned(table), *check_clauses(table, where))
         return int(self._connection.execute(query).scalar_one())
 
     def current_time(self) -> str:
@@ -129,32 +126,21 @@ class ReadTransaction:
     def _owner(self, kind: OwnerKind) -> str:
         owner = self._owners.get(kind)
         if owner is None:
-            raise FabulaError(Code.SCOPE_VIOLATION, f"This transaction belongs to no {kind}. Nothing was changed.")
+            raise scope_violation(f"this transaction belongs to no {kind}")
         return f"{kind}:{owner}"
 
     def _owned(self, table: Table) -> ColumnElement[bool]:
         """The clause for the owner's rows: the only place that decides whose rows a query reaches."""
-        info = table_info(table)
-        self._owner(info.owner)
-        return table.c[info.owner_column] == self._owners[info.owner]
+        return table.c[table_info(table).owner_column] == self._owner_id(table)
 
-    @staticmethod
-    def check_clauses(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
-        """Refuse clauses that use another table or a subquery: they could reach the rows of another owner."""
-        for clause in clauses:
-            for part in visitors.iterate(clause):
-                foreign = isinstance(part, ColumnClause) and part.table is not table
-                if foreign or isinstance(part, SelectBase | TextClause):
-                    raise FabulaError(
-                        Code.SCOPE_VIOLATION, f"A query on {table.name} can use columns of that table only."
-                    )
-        return clauses
+    def _owner_id(self, table: Table) -> str:
+        kind = table_info(table).owner
+        self._owner(kind)
+        return self._owners[kind]
 
-    def _key_clauses(self, table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
+    def _key_clauses(self, table: Table, key: Mapping[str, object]) -> Sequence[ColumnElement[bool]]:
         _check_texts(key)
-        clauses = [table.c[name] == value for name, value in key.items()]
-        self.check_clauses(table, clauses)
-        return clauses
+        return check_clauses(table, [table.c[name] == value for name, value in key.items()])
 
 
 class WriteTransaction(ReadTransaction):
@@ -177,18 +163,13 @@ class WriteTransaction(ReadTransaction):
 
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
         """Insert rows; a missing column gets its default."""
-        if not rows:
-            return
         info = table_info(table)
-        self._owner(info.owner)
-        owner = self._owners[info.owner]
-        owned_rows = []
+        owner = {info.owner_column: self._owner_id(table)}
         for row in rows:
             self._check_values(table, row)
-            owned_rows.append({**row, info.owner_column: owner})
-        for batch in _batches(owned_rows):
-            self._connection.execute(insert(table), batch)
-        for row in owned_rows:
+        for _, batch in groupby(rows, key=lambda row: row.keys()):  # one statement for rows with the same columns
+            self._connection.execute(insert(table), [{**row, **owner} for row in batch])
+        for row in rows:
             self._record_row_change(table, row.get(info.item or ""))
 
     def update_row(
@@ -196,49 +177,47 @@ class WriteTransaction(ReadTransaction):
     ) -> int:
         """Change a row that has a version; return its new version. A stale `expected` version is refused."""
         self._check_values(table, values)
-        where = [self._owned(table), *self._key_clauses(table, key)]
+        query = update(table).where(self._owned(table), *self._key_clauses(table, key))
         if expected is not None:
-            where.append(table.c.version == expected)
-        item = table_info(table).item
-        returned = [table.c.version] if item is None else [table.c.version, table.c[item]]
-        query = update(table).where(*where).values(**values, version=table.c.version + 1).returning(*returned)
-        changed = self._connection.execute(query).first()
+            query = query.where(table.c.version == expected)
+        info = table_info(table)
+        query = query.values(**values, version=table.c.version + 1)
+        changed = self._connection.execute(query.returning(table.c.version, table.c[info.item or "version"])).first()
         if changed is None:
             current = self.row(table, **key)
             if current is None:
                 raise row_missing(table, key)
             raise FabulaError(
-                table_info(table).conflict_code,
-                f"This was changed elsewhere in the meantime: its version is {current.version} now, and you have "
-                f"{expected}. Load the newer one and try again. Nothing was changed.",
+                info.conflict_code,
+                message(
+                    "This was changed elsewhere in the meantime: it has version {current} now, you have {expected}. "
+                    "Load the newer version and try again. Nothing was changed.",
+                    current=current.version,
+                    expected=expected,
+                ),
                 current=current.version,
                 expected=expected,
             )
-        self._record_row_change(table, changed[1] if item is not None else "")
+        self._record_row_change(table, changed[1] if info.item is not None else "")
         return int(changed[0])
 
     def update_rows(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change all matching rows, without a check of versions; return how many."""
         self._check_values(table, values)
-        query = update(table).where(self._owned(table), *self.check_clauses(table, where)).values(**values)
+        query = update(table).where(self._owned(table), *check_clauses(table, where)).values(**values)
         return self._execute_recording(table, query)
 
     def delete_rows(self, table: Table, *where: ColumnElement[bool]) -> int:
         """Delete all matching rows; return how many."""
-        return self._execute_recording(
-            table, delete(table).where(self._owned(table), *self.check_clauses(table, where))
-        )
+        return self._execute_recording(table, delete(table).where(self._owned(table), *check_clauses(table, where)))
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
         """Refuse values that give a row to another owner or that use another table."""
         info = table_info(table)
         owner = self._owners.get(info.owner)
         if values.get(info.owner_column, owner) != owner:
-            raise FabulaError(
-                Code.SCOPE_VIOLATION,
-                f"A row of {table.name} cannot be given to another {info.owner}. Nothing changed.",
-            )
-        self.check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
+            raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
+        check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
         _check_texts(values)
 
     def _execute_recording(self, table: Table, query: Any) -> int:
@@ -284,55 +263,71 @@ class WriteTransaction(ReadTransaction):
                 self._connection.execute(delete(changes).where(changes.c.owner == owner, old))
 
 
+def select_rows(
+    table: Table,
+    where: Sequence[ColumnElement[bool]],
+    order: Order = (),
+    limit: int | None = None,
+    only: Sequence[str] | None = None,
+) -> Select[Any]:
+    """The query for rows of one table, whoever owns them."""
+    columns = [table] if only is None else [table.c[name] for name in only]
+    return select(*columns).where(*check_clauses(table, where)).order_by(*check_clauses(table, order)).limit(limit)
+
+
+def check_clauses(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
+    """Refuse clauses that use another table or a subquery: they could reach the rows of another owner."""
+    for clause in clauses:
+        for part in visitors.iterate(clause):
+            foreign = isinstance(part, ColumnClause) and part.table is not table
+            if foreign or isinstance(part, SelectBase | TextClause):
+                raise scope_violation(f"a query on {table.name} can use columns of that table only")
+    return clauses
+
+
+def scope_violation(problem: str) -> FabulaError:
+    """The error for code that reaches beyond the rows of its owner."""
+    return FabulaError(
+        Code.SCOPE_VIOLATION,
+        message("This is a mistake in the program: {problem}. Nothing was changed.", problem=problem),
+    )
+
+
 def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
     """The coded error for a row that does not exist."""
     info = table_info(table)
-    which = ", ".join(str(value) for value in key.values()) or info.owner
-    noun = table.name.removeprefix("codex_").replace("_", " ")
+    name = ", ".join(str(value) for value in key.values()) or info.owner
     return FabulaError(
-        info.missing_code, f"There is no {which!r} among the {noun} here (any more). Nothing was changed."
+        info.missing_code, message("There is no {name!r} here, or not any more. Nothing was changed.", name=name)
     )
 
 
 def _insert_version(connection: Connection, owner: str) -> Any:
-    values = {"owner": owner, "version": 0}
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql  # 35 ms that SQLite does not need
-
-        return postgresql.insert(owner_versions).values(values).on_conflict_do_nothing()
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite.insert(owner_versions).values(values).on_conflict_do_nothing()
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # each takes a while to import
+    return dialect.insert(owner_versions).values(owner=owner, version=0).on_conflict_do_nothing()
 
 
-def _batches(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Rows in batches that have the same columns, in order."""
-    batches: list[list[dict[str, Any]]] = []
-    for row in rows:
-        if batches and batches[-1][0].keys() == row.keys():
-            batches[-1].append(row)
-        else:
-            batches.append([row])
-    return batches
-
-
-def _is_encodable(value: object) -> bool:
-    """Whether a value can be encoded as JSON; values of other types are not checked."""
-    if not isinstance(value, dict | list | tuple):
-        return True
-    try:
-        msgspec.json.encode(value)
-    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
-        return False
+def _is_storable(value: object) -> bool:
+    """Whether a database can store a value; only text and JSON are checked."""
+    if isinstance(value, str):
+        return "\x00" not in value and is_encodable(value)
+    if isinstance(value, dict | list | tuple):
+        try:
+            msgspec.json.encode(value)
+        except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
+            return False
     return True
 
 
 def _check_texts(values: Mapping[str, Any]) -> None:
     """Refuse text that a database cannot store."""
     for name, value in values.items():
-        if (isinstance(value, str) and ("\x00" in value or not is_encodable(value))) or not _is_encodable(value):
+        if not _is_storable(value):
             raise FabulaError(
                 Code.TEXT_INVALID,
-                f"The text of {name!r} holds a character that cannot be stored (a null, or half of a surrogate pair). "
-                "Remove it and try again. Nothing was changed.",
+                message(
+                    "{name!r} holds a character that cannot be stored (a null, or half of a surrogate pair). "
+                    "Remove it and try again. Nothing was changed.",
+                    name=name,
+                ),
             )

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.store.backup import back_up
 
 LATEST_VERSION = "0007"
@@ -52,8 +53,12 @@ def _check_not_newer(version: str | None) -> None:
     if version is not None and version > LATEST_VERSION:
         raise FabulaError(
             Code.STORE_TOO_NEW,
-            f"This store was written by a newer Fabula (tables {version}, this program knows {LATEST_VERSION}). "
-            "Use the newer program, or load a save. Nothing was changed.",
+            message(
+                "A newer Fabula wrote this store (its tables have version {version}; this program knows {latest}). "
+                "Use the newer program, or load a save. Nothing was changed.",
+                version=version,
+                latest=LATEST_VERSION,
+            ),
         )
 
 
@@ -70,6 +75,9 @@ def _upgrade(connection: Connection, version: str | None) -> None:
     except CommandError as error:
         raise FabulaError(
             Code.STORE_DAMAGED,
-            f"This store says that its tables are of version {version}, which does not exist. "
-            "Load a backup or a save. Nothing was changed.",
+            message(
+                "The tables of this store claim version {version}, which does not exist. "
+                "Load a backup or a save. Nothing was changed.",
+                version=version,
+            ),
         ) from error

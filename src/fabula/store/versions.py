@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import Engine
 
-from fabula.core.errors import Code, FabulaError
 from fabula.store.connections import BUSY_SECONDS, SERVER_OPTIONS
-from fabula.store.database_errors import explain_error, translate_errors
+from fabula.store.database_errors import explain_error, store_unreachable, translate_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -99,11 +98,7 @@ class PostgresVersionReader:
             except OperationalError:
                 versions = self._query(list(owners), reconnect=True)
         except OperationalError as error:
-            raise FabulaError(
-                Code.STORE_UNREACHABLE,
-                "The database does not answer. Check that it runs and that its address is right; "
-                "the next try connects anew. Nothing was changed.",
-            ) from error
+            raise store_unreachable() from error
         except Error as error:
             raise explain_error(error) from error
         return [versions.get(owner, 0) for owner in owners]

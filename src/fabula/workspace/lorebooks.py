@@ -13,7 +13,7 @@ from fabula.codex import Entry
 from fabula.codex import edits as codex_edits
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective, Vantage
 from fabula.formats.lore import editing
 from fabula.formats.lore.files import read_lorebook, write_lorebook
@@ -96,14 +96,14 @@ class LorebookVerbs(ProjectVerbs):
         into: Path | None = None,
         as_world_info: bool = False,
         overwrite: bool = False,
-    ) -> tuple[Lorebook, tuple[Message, ...]]:
+    ) -> tuple[Lorebook, tuple[Sentence, ...]]:
         """Write a book as it came, or as world info; return it, and what is lost.
 
         `into` is the picture or archive of which a copy gets the card.
         """
         with self._read() as reading:
             found = _find(reading, book)
-        warnings: tuple[Message, ...] = ()
+        warnings: tuple[Sentence, ...] = ()
         if as_world_info:
             found, warnings = editing.convert_to_world_info(found)
         write_lorebook(found, path, into=into, overwrite=overwrite)
@@ -200,7 +200,7 @@ class LorebookVerbs(ProjectVerbs):
 
     def make_codex_entries(
         self, book: str, *, keep_active: bool = False
-    ) -> tuple[Lorebook, list[Entry], list[Message]]:
+    ) -> tuple[Lorebook, list[Entry], list[Sentence]]:
         """Make codex entries of a book, which is then no longer used unless `keep_active` says so.
 
         Return the book, its entries, and what of the book codex entries cannot express.

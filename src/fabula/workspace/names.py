@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_alternatives, join_names, message
+from fabula.core.messages import Sentence, join_alternatives, join_names, message
 
 Thing = TypeVar("Thing")
 NEAREST = 3
@@ -19,7 +19,7 @@ def find_by_name(
     things: Iterable[Thing],
     wanted: str,
     *,
-    what: Message,
+    what: Sentence,
     id_of: Callable[[Thing], str] = attrgetter("id"),
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
     code: Code = Code.STORE_NOT_FOUND,
@@ -58,7 +58,7 @@ def find_by_name(
     )
 
 
-def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Message:
+def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
     """Name up to three that are spelled most like the wanted one, whatever their case, else the first there are."""
     folded = {name.casefold(): name for one in names for name in one}
     near = [folded[name] for name in difflib.get_close_matches(wanted.casefold(), list(folded), n=NEAREST)]

@@ -21,7 +21,7 @@ from fabula.context.result import Result
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -217,7 +217,7 @@ class ProjectHandle:
         skill = skills.skills.get(skill_id) if skills is not None else None
         if skills is None or skill is None:
             return []
-        problems: list[Message] = [problem.message for problem in skills.problems_of(skill.id)]
+        problems: list[Sentence] = [problem.message for problem in skills.problems_of(skill.id)]
         if skill.origin == "project" and skill.id in load_built_in().skills:
             own = message("The skill {name!r} is this project's own, not the built-in one.", name=skill.id)
             problems.insert(0, own)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fabula.codex import edits as codex
 from fabula.core.ids import new_id
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
 from fabula.formats.manuscripts.files import read_manuscript
 from fabula.manuscript import documents, projects
@@ -29,7 +29,7 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     documents: int
     characters: int
     entries: int = 0
-    warnings: tuple[str | Message, ...] = ()
+    warnings: tuple[str | Sentence, ...] = ()
 
 
 def import_file(
@@ -49,7 +49,7 @@ def import_file(
         return ImportReport(project_id=project_id, documents=count, characters=characters)
     imported = read_manuscript(path)
     book = imported.book
-    warnings: list[str | Message] = [*imported.warnings]
+    warnings: list[str | Sentence] = [*imported.warnings]
     project_id = new_id() if into is None else projects.find_project(store, into).id
     with store.write(project=project_id) as tx:
         if into is None:
@@ -71,7 +71,7 @@ def normalise_language(tag: str) -> str:
     return tag.lower().replace("_", "-").split("-")[0]
 
 
-def _supported_language(tag: str, warnings: list[str | Message]) -> str:
+def _supported_language(tag: str, warnings: list[str | Sentence]) -> str:
     language = normalise_language(tag) or "en"
     if language in get_args(Language):
         return language

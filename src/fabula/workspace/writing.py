@@ -25,7 +25,7 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import View
 from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, Usage
 from fabula.llm.pricing import Cost, Price, compute_cost, find_price
@@ -260,7 +260,7 @@ class _Variant:
                 )
         return last
 
-    def _add_problem(self, attempt: _Attempt, problem: Message) -> _Attempt:
+    def _add_problem(self, attempt: _Attempt, problem: Sentence) -> _Attempt:
         """Add to an attempt's verdict why it was not written again."""
         problems = f"{attempt.verdict.problem} {problem.render(self._view.project.language)}".lstrip()
         changed = _Attempt(attempt.text, replace(attempt.verdict, problem=problems), attempt.finish_reason)

@@ -252,7 +252,7 @@ def test_a_look_through_a_save_says_what_is_in_it(full: Store, tmp_path: Path) -
     report = verify_save(tmp_path / "b.fabula")
     assert not report.is_loadable
     assert report.code is Code.SAVE_DAMAGED
-    assert "b.fabula" in report.reason
+    assert "b.fabula" in str(report.reason)
 
 
 def test_an_older_format_is_brought_up_to_date_step_by_step(
@@ -276,7 +276,7 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
 
     monkeypatch.setattr(manifests, "FORMAT_VERSION", 5)
     monkeypatch.setattr(manifests, "UPGRADES", {3: to_four, 4: to_five})
-    assert "older format 3" in verify_save(tmp_path / "a.fabula").warnings[0]
+    assert "older format 3" in str(verify_save(tmp_path / "a.fabula").warnings[0])
     loaded = load_save(full, tmp_path / "a.fabula", project_id="newer")
     found = contents(full, loaded.project_id)
     assert {row["title"] for row in found["documents"]} == {f"{row['title']}!?" for row in expected["documents"]}
@@ -291,7 +291,7 @@ def test_a_format_that_never_was_is_refused(full: Store, tmp_path: Path, monkeyp
     save_project(full, PROJECT, tmp_path / "a.fabula")
     monkeypatch.setattr(manifests, "FORMAT_VERSION", 3)
     report = verify_save(tmp_path / "a.fabula")
-    assert (report.code, "format 0" in report.reason) == (Code.SAVE_DAMAGED, True)
+    assert (report.code, "format 0" in str(report.reason)) == (Code.SAVE_DAMAGED, True)
 
 
 def test_a_column_may_say_what_it_holds() -> None:

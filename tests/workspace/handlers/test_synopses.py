@@ -99,7 +99,7 @@ def test_a_job_stops_when_it_is_asked_to(store: Store, library: ProjectViews, ki
     kinds = job_kinds(library)
     lease = leases.take_job(store, {kind: kinds[kind]}, seconds=30)
     assert lease is not None
-    job, stop = lease.job, CancellationToken()
+    job, stop = lease, CancellationToken()
     stop.cancel(Code.JOB_CANCELLED)
     with pytest.raises(FabulaError) as refused:
         kinds[kind].handler(job, stop)

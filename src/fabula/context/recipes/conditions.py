@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from fabula.core.messages import Message, join_alternatives, join_names, message
+from fabula.core.messages import Sentence, join_alternatives, join_names, message
 from fabula.text.js_regex import JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 from fabula.text.word_boundaries import contains_word
 
@@ -48,7 +48,7 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
     group: str = ""  # of the conditions of a group that hold, one is drawn
     group_weight: int = 100
 
-    def find_flaw(self) -> Message | None:
+    def find_flaw(self) -> Sentence | None:
         """Describe what is invalid about the condition; None when it can be used."""
         if len(self.keywords) > MAX_KEYWORDS or any(len(word) > MAX_KEYWORD_CHARACTERS for word in self.keywords):
             return message(
@@ -70,7 +70,7 @@ class Condition(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknow
         if len(self.pattern) > MAX_PATTERN_CHARACTERS:
             return message("its pattern is longer than {characters} characters", characters=MAX_PATTERN_CHARACTERS)
         regex = _compile(self.pattern, ignore_case=not self.case_sensitive) if self.pattern else None
-        return message("its pattern cannot be used: {problem}", problem=regex) if isinstance(regex, Message) else None
+        return message("its pattern cannot be used: {problem}", problem=regex) if isinstance(regex, Sentence) else None
 
 
 class ConditionContext(Struct, frozen=True, kw_only=True):
@@ -94,13 +94,13 @@ class ConditionResult(Struct, frozen=True):
     """Which conditions hold, why the others do not, and the state for the next request."""
 
     met: frozenset[str]
-    unmet: Mapping[str, Message]
+    unmet: Mapping[str, Sentence]
     active_since: Mapping[str, int]
 
 
 def evaluate_conditions(conditions: Mapping[str, Condition], context: ConditionContext) -> ConditionResult:
     """Evaluate every condition, by the name of its message."""
-    unmet: dict[str, Message] = {}
+    unmet: dict[str, Sentence] = {}
     active_since: dict[str, int] = {}
     sticky: set[str] = set()
     met: list[str] = []
@@ -139,7 +139,7 @@ def _state_key(name: str, condition: Condition) -> str:
     return f"{name}#{sha256(msgspec.json.encode(condition)).hexdigest()[:12]}"
 
 
-def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -> Message | None:
+def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -> Sentence | None:
     """Why a condition does not hold, the cheapest check first; None where it holds."""
     count, least, most = context.message_count, condition.min_messages, condition.max_messages
     if count < condition.delay:
@@ -164,7 +164,7 @@ def _explain_unmet(name: str, condition: Condition, context: ConditionContext) -
     return None
 
 
-def _explain_no_match(condition: Condition, context: ConditionContext) -> Message | None:
+def _explain_no_match(condition: Condition, context: ConditionContext) -> Sentence | None:
     """Why keywords and pattern do not match; None where they do."""
     depth, messages = condition.scan_depth, context.messages
     texts = context.nearby_texts if depth is None else messages[max(len(messages) - depth, 0) :]
@@ -182,7 +182,7 @@ def _explain_no_match(condition: Condition, context: ConditionContext) -> Messag
     if not condition.pattern:
         return None
     regex, work = _compile(condition.pattern, ignore_case=ignore_case), WorkBudget()
-    if isinstance(regex, Message):
+    if isinstance(regex, Sentence):
         return message("its pattern cannot be used: {problem}", problem=regex)
     try:
         matched = any(regex.is_found_in(RegexText(text[-MAX_SEARCHED_CHARACTERS:]), work) for text in texts)
@@ -218,7 +218,7 @@ def _seeded_random(context: ConditionContext, name: str) -> Random:
     return Random("\x1f".join((context.project_id, context.scope, str(context.message_count), name)))
 
 
-def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | Message:
+def _compile(pattern: str, *, ignore_case: bool) -> JsRegex | Sentence:
     """Compile a pattern, bare or between slashes with flags of its own; a text says why it cannot be."""
     slashed = _SLASHED.fullmatch(pattern)
     return compile_regex(slashed[1], slashed[2]) if slashed else compile_regex(pattern, "i" if ignore_case else "")

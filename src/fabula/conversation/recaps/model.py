@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from fabula.conversation.tables import TextOrigin
 from fabula.core.errors import Code
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.core.view import Language
 
 RecapKind = Literal["summary", "recap"]
@@ -92,7 +92,7 @@ class RecapFailure(Struct, frozen=True):
     kind: RecapKind
     rounds: tuple[int, ...]
     code: Code
-    sentence: Message
+    sentence: Sentence
 
 
 class RecapRefreshResult(Struct, kw_only=True):

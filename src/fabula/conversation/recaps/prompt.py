@@ -16,7 +16,7 @@ from fabula.conversation.recaps.rounds import Round
 from fabula.conversation.tables import messages, participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
 from fabula.store.transaction import ReadTransaction
 from fabula.text.offsets import normalise
@@ -27,7 +27,7 @@ _MIN_LINE_CHARS = 120  # of one message, when there are many
 _QUERY_SIZE = 500  # messages read in one query
 _BREAK = re.compile(r"[\s,;:，；：、—。！？…]")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
-_ROLES: dict[Role, Message] = {"user": message("User"), "assistant": message("Assistant"), "system": message("System")}
+_ROLES: dict[Role, Sentence] = {"user": message("User"), "assistant": message("Assistant"), "system": message("System")}
 
 
 def load_transcript(

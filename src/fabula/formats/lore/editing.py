@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, detect_card_version
 from fabula.formats.lore.field_maps import (
     STORY,
@@ -80,7 +80,7 @@ def remove_entry(book: Lorebook, uid: int) -> Lorebook:
     return _replace_rows(book, book_format, rows)
 
 
-def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Message, ...]]:
+def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
     """Convert a book to SillyTavern's world info; the second value says what is lost."""
     contents = parse_lorebook(book)
     entries = {}

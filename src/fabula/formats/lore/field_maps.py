@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 from fabula.formats.safe.import_errors import refuse_too_large
 from fabula.lorebook.edits import RuleSet
 from fabula.lorebook.model import (
@@ -67,7 +67,7 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     matches: Callable[[JsonObject], bool]
     entries_path: str  # with dots between levels
     fields: tuple[FieldMapping, ...]
-    unsupported: Sequence[tuple[Message, Callable[[JsonObject], bool]]] = ()  # a warning, and which rows cause it
+    unsupported: Sequence[tuple[Sentence, Callable[[JsonObject], bool]]] = ()  # a warning, and which rows cause it
     uid_field: str = ""  # where a row has a number of its own
     requires_uids: bool = False  # whether that must be an integer, and unique
     entries_optional: bool = False
@@ -138,7 +138,9 @@ def find_rows(book_format: LorebookFormat, raw: JsonObject, name: str) -> list[t
     return rows
 
 
-def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]) -> tuple[list[int], list[Message]]:
+def number_rows(
+    book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]
+) -> tuple[list[int], list[Sentence]]:
     """A number for each entry, its own where all rows have one, else its position; with warnings."""
     field = book_format.uid_field
     own = [(key, row[field]) for key, row in rows if field and row.get(field) is not None]
@@ -154,7 +156,7 @@ def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObjec
     return list(range(len(rows))), [warning] if book_format.requires_uids or all_have_uids else []
 
 
-def get_at_path(row: JsonObject, path: str, location: Message | None = None) -> Any:
+def get_at_path(row: JsonObject, path: str, location: Sentence | None = None) -> Any:
     """The value at a dotted path, None where it is missing; with a location, what is not an object is refused."""
     value: Any = row
     for step in path.split("."):
@@ -165,7 +167,7 @@ def get_at_path(row: JsonObject, path: str, location: Message | None = None) -> 
     return value
 
 
-def convert_field(value: Any, value_type: Any, path: str, location: Message) -> Any:
+def convert_field(value: Any, value_type: Any, path: str, location: Sentence) -> Any:
     """Check the type of a value; the refusal names the field and the place."""
     try:
         return msgspec.convert(value, value_type)

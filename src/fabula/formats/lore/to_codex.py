@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from fabula.codex import Entry, Level
 from fabula.codex.validation import MAX_NAME_LENGTH
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 from fabula.core.story import Position
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.lorebook.edits import Lorebook
@@ -20,7 +20,7 @@ from fabula.lorebook.keys import parse_key
 from fabula.lorebook.model import CardCharacter, LoreEntry, StoryLimits
 from fabula.text.names.matcher import CaseMatching, NameRules
 
-_LOST_FEATURES: tuple[tuple[Message, Callable[[LoreEntry], bool]], ...] = (
+_LOST_FEATURES: tuple[tuple[Sentence, Callable[[LoreEntry], bool]], ...] = (
     (
         message("patterns (regular expressions) as keys"),
         lambda entry: any(not _is_plain(key) for key in entry.key or ()),
@@ -47,7 +47,7 @@ def convert_to_codex(book: Lorebook) -> list[Entry]:
     return entries
 
 
-def list_lost_features(book: Lorebook) -> list[Message]:
+def list_lost_features(book: Lorebook) -> list[Sentence]:
     """Warnings about everything in a book that codex entries cannot express."""
     contents = parse_lorebook(book)
     entries = [entry for entry in contents.book.entries if _strip_text(entry)]

@@ -15,7 +15,7 @@ from posixpath import commonpath, commonprefix, dirname
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.formats.manuscripts.front_matter import Value, as_text, as_texts, quote, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
@@ -56,7 +56,7 @@ def read_text_folder(files: FileCollection, *, scenes: bool = False) -> Imported
         refuse_unreadable(files.label, message("it has no text"), message("Name a folder with Markdown or text files."))
     base = commonpath(map(dirname, names))
     sections: list[Section] = []
-    warnings: list[Message] = []
+    warnings: list[Sentence] = []
     first: ParsedText | None = None
     parents: list[str] = []
     for name in names:

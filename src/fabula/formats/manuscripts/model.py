@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fabula.codex import Entry
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
 
 
@@ -29,4 +29,4 @@ class ImportedManuscript(Struct, frozen=True, kw_only=True):
 
     book: ManuscriptDraft
     entries: tuple[Entry, ...] = ()
-    warnings: tuple[Message, ...] = ()
+    warnings: tuple[Sentence, ...] = ()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fabula.codex import Entry, Level, Relation
 from fabula.core.archives import open_zip
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.formats.manuscripts.docx import read_docx
 from fabula.formats.manuscripts.front_matter import as_text, as_texts, flatten, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree
@@ -78,7 +78,7 @@ def read_novelcrafter(files: FileCollection) -> ImportedManuscript:
     return ImportedManuscript(book=replace(book, drafts=drafts), entries=entries, warnings=(*warnings, *entry_warnings))
 
 
-def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[Message, ...]]:
+def _read_novel(files: FileCollection, name: str) -> tuple[ManuscriptDraft, tuple[Sentence, ...]]:
     if not name:
         return ManuscriptDraft(), (message("This export has a codex but no novel."),)
     if name.endswith(".docx"):
@@ -134,11 +134,11 @@ def _read_snippets(files: FileCollection) -> tuple[DocumentDraft, ...]:
 
 def _read_entries(
     files: FileCollection, entry_files: Mapping[tuple[str, str], Mapping[str, str]]
-) -> tuple[tuple[Entry, ...], tuple[Message, ...]]:
+) -> tuple[tuple[Entry, ...], tuple[Sentence, ...]]:
     """The codex entries, with warnings about metadata that could not be read."""
     entries: dict[str, Entry] = {}
     nested: dict[str, tuple[str, ...]] = {}
-    warnings: list[Message] = []
+    warnings: list[Sentence] = []
     for (folder, name), parts in entry_files.items():
         metadata = _read_metadata(files, parts.get("metadata.json"), warnings)
         text, notes = (
@@ -174,7 +174,7 @@ def _read_entries(
     return tuple(linked), tuple(warnings)
 
 
-def _read_metadata(files: FileCollection, name: str | None, warnings: list[Message]) -> Mapping[str, object]:
+def _read_metadata(files: FileCollection, name: str | None, warnings: list[Sentence]) -> Mapping[str, object]:
     try:
         return _as_mapping(msgspec.json.decode(files.read(name))) if name is not None else {}
     except (msgspec.MsgspecError, RecursionError):

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 from fabula.formats.manuscripts.heading_tree import build_tree
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
 from fabula.formats.manuscripts.plain_text import tidy_paragraphs
@@ -100,7 +100,7 @@ class _DocumentReader:
             sections.extend(below)
         return sections
 
-    def list_warnings(self) -> tuple[Message, ...]:
+    def list_warnings(self) -> tuple[Sentence, ...]:
         """What was left out or moved."""
         warnings = []
         if self._skipped:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from fabula.core.messages import Message, message, plural
+from fabula.core.messages import Sentence, message, plural
 from fabula.formats.safe.import_errors import SAVE_AS_UTF8, refuse_unreadable
 from fabula.text.offsets import normalise
 
@@ -30,7 +30,7 @@ _SAMPLE_SIZE = 60_000
 _MAX_DAMAGED_SHARE = 0.001
 
 
-def decode_text(data: bytes, label: str) -> tuple[str, tuple[Message, ...]]:
+def decode_text(data: bytes, label: str) -> tuple[str, tuple[Sentence, ...]]:
     """Decode a text file with normalised line ends; the second value holds warnings."""
     encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     encoding = encoding or _detect_utf16(data)
@@ -84,7 +84,7 @@ def _share_of_common_chinese(sample: bytes, encoding: str) -> float:
     return sum(1 for char in foreign if char in _COMMON_CHINESE) / max(1, len(foreign))
 
 
-def _decode(data: bytes, encoding: str, label: str) -> tuple[str, tuple[Message, ...]]:
+def _decode(data: bytes, encoding: str, label: str) -> tuple[str, tuple[Sentence, ...]]:
     try:
         return data.decode(encoding), ()
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 CHECK_FILE = message("Check that the file is there and that you may read it.")
 CORRECT = message("Correct it, and try again.")
@@ -19,17 +19,17 @@ SAVE_AS_UTF8 = message("Save it as UTF-8, and try again.")
 SPLIT = message("Leave out what is not text, or split it.")
 
 
-def refuse_unreadable(label: str, problem: Message, remedy: Message) -> NoReturn:
+def refuse_unreadable(label: str, problem: Sentence, remedy: Sentence) -> NoReturn:
     """Refuse a file that is damaged or of an unknown format."""
     _refuse(Code.IMPORT_UNREADABLE, label, problem, remedy)
 
 
-def refuse_unsafe(label: str, problem: Message) -> NoReturn:
+def refuse_unsafe(label: str, problem: Sentence) -> NoReturn:
     """Refuse a file that looks like an attack."""
     _refuse(Code.IMPORT_UNSAFE, label, problem, message("Do not trust this file; ask where it came from."))
 
 
-def refuse_too_large(label: str, problem: Message, remedy: Message = SPLIT) -> NoReturn:
+def refuse_too_large(label: str, problem: Sentence, remedy: Sentence = SPLIT) -> NoReturn:
     """Refuse a file that is larger, longer or deeper than the limits."""
     _refuse(Code.IMPORT_TOO_LARGE, label, problem, remedy)
 
@@ -39,7 +39,7 @@ def refuse_more_bytes(label: str, max_bytes: int) -> NoReturn:
     refuse_too_large(label, message("it is larger than {size} MB", size=max_bytes // 1_000_000))
 
 
-def _refuse(code: Code, label: str, problem: Message, remedy: Message) -> NoReturn:
+def _refuse(code: Code, label: str, problem: Sentence, remedy: Sentence) -> NoReturn:
     sentence = message(
         "{label}: {problem}. Nothing was imported. {remedy}", label=label, problem=problem, remedy=remedy
     )

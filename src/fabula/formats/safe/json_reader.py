@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.formats.safe.import_errors import (
     CORRECT,
     FETCH_AGAIN,
@@ -69,7 +69,7 @@ def encode_json(value: object) -> bytes:
 
 
 class _NotRepresentableError(ValueError):
-    def __init__(self, problem: Message) -> None:
+    def __init__(self, problem: Sentence) -> None:
         super().__init__()
         self.problem = problem
 

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 import msgspec
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
 
 MAX_FILE_BYTES = 64_000_000
 
 
-def refuse_project(location: str, problem: Message | str) -> NoReturn:
+def refuse_project(location: str, problem: Sentence | str) -> NoReturn:
     """Refuse the whole project, with the place and the reason."""
     sentence = message(
         "{location}: {problem}. The project was not opened; nothing was changed.", location=location, problem=problem
@@ -101,7 +101,7 @@ class CheckedTable:
         """All keys and values as strings."""
         return [(str(key), str(value)) for key, value in self._data.items()]
 
-    def _get(self, key: str, default: object, kind: Any, problem: Message | None = None) -> Any:
+    def _get(self, key: str, default: object, kind: Any, problem: Sentence | None = None) -> Any:
         value = self._data.get(key, default)
         try:
             return msgspec.convert(value, kind)

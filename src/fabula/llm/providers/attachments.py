@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fabula.context.request import Attachment
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 
 MAX_BYTES = 20_000_000
 MAX_TEXT_CHARACTERS = 2_000_000  # of a text file that is quoted
@@ -134,6 +134,6 @@ def _too_large() -> FabulaError:
     return _invalid_attachment(message("it is larger than {limit} MB", limit=MAX_BYTES // 1_000_000))
 
 
-def _invalid_attachment(why: Message) -> FabulaError:
+def _invalid_attachment(why: Sentence) -> FabulaError:
     sentence = message("An attachment cannot be sent: {why}. Nothing was sent.", why=why)
     return FabulaError(Code.LLM_ATTACHMENT_INVALID, sentence)

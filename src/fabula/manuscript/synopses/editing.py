@@ -18,7 +18,7 @@ from sqlalchemy import Row
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import hash_text
@@ -56,7 +56,7 @@ class SynopsisRefresh(Struct, kw_only=True):
     created: list[SynopsisRecord] = field(default_factory=list)
     stale_by_hand: list[str] = field(default_factory=list)  # not replaced
     changed_meanwhile: list[str] = field(default_factory=list)  # changed while they were summarised
-    failed: dict[str, Message] = field(default_factory=dict)  # with the reason
+    failed: dict[str, Sentence] = field(default_factory=dict)  # with the reason
 
     @property
     def missing_characters(self) -> dict[str, tuple[str, ...]]:

@@ -17,7 +17,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.core.relevance import PREVIOUSLY_INCLUDED, SYNOPSIS, score_in_range
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -113,7 +113,7 @@ def _explain(
     included: Set[str],
     source_request: SourceRequest,
     view: View,
-) -> tuple[Reason, Message | str]:
+) -> tuple[Reason, Sentence | str]:
     """Why a chapter is not included by itself."""
     numbers = synopses.chapter_numbers
     if numbers[chapter.id] == numbers.get(source_request.request.document_id):
@@ -250,7 +250,7 @@ def _make_fragment(
     return fragment
 
 
-def _add_heading(summarised: Chapter | Rollup) -> Message:
+def _add_heading(summarised: Chapter | Rollup) -> Sentence:
     """A synopsis as a prompt shows it."""
     (first, last), text = summarised.titles, summarised.synopsis.text
     is_extract = summarised.synopsis.is_extract

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.search.embeddings.choice import AUTO, EMBEDDING_SETTING
 from fabula.search.embeddings.minilm import MiniLM
 
@@ -103,6 +103,6 @@ def _make_endpoint(environ: Mapping[str, str]) -> Embedder:
     )
 
 
-def unavailable(problem: Message) -> FabulaError:
+def unavailable(problem: Sentence) -> FabulaError:
     """The error where no vectors can be made."""
     return FabulaError(Code.EMBEDDING_UNAVAILABLE, message("{problem} Search goes by words alone.", problem=problem))

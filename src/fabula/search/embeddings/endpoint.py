@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.net.addresses import find_url_problem
 from fabula.net.errors import AddressRefusedError, AnswerRefusedError, ProxyRefusedError
 from fabula.search.embeddings.embedder import unavailable
@@ -129,7 +129,7 @@ class EmbeddingEndpoint:
             raise self._unavailable(message("answered with status {status}", status=status))
         return body
 
-    def _unavailable(self, problem: str | Message) -> FabulaError:
+    def _unavailable(self, problem: str | Sentence) -> FabulaError:
         return unavailable(message("The embeddings server {host} {problem}.", host=self._host, problem=problem))
 
 

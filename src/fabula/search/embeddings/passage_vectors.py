@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.search.embeddings.embedder import Embedder
 from fabula.search.embeddings.query_embedding import QueryEmbedder
 from fabula.search.embeddings.vector_cache import VectorCache, text_key
@@ -64,7 +64,7 @@ class PassageVectors:
         self._text_rows: WeakSet[TextRows] = WeakSet()
         self._waiting: dict[bytes, str] = {}  # texts that wait for their vectors, by hash
         self._unwritten: list[bytes] = []  # hashes of vectors that are in no file yet
-        self._batch_error: Message | None = None
+        self._batch_error: Sentence | None = None
 
     def set_texts(self, texts: Sequence[str], previous: TextRows | None = None, *, fill: bool = True) -> TextRows:
         """Set which texts there are; missing vectors are made in the background, unless `fill` is false."""
@@ -107,7 +107,7 @@ class PassageVectors:
             return total - len(self._waiting), total
 
     @property
-    def embedding_error(self) -> Message | None:
+    def embedding_error(self) -> Sentence | None:
         """Why the last attempt to make vectors failed."""
         return self._queries.error or self._batch_error
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.search.embeddings.embedder import Embedder
 from fabula.text.sentences import find_sentence_starts
 
@@ -36,7 +36,7 @@ class QueryEmbedder:
 
     def __init__(self, embedder: Embedder, *, deadline: float = DEADLINE, retry_after: float = RETRY_AFTER) -> None:
         """With an empty cache."""
-        self.error: Message | None = None
+        self.error: Sentence | None = None
         self._embedder = embedder
         self._deadline = deadline
         self._retry_after = retry_after

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.search.embeddings.embedder import Embedder
 from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
 from fabula.search.embeddings.vector_pool import TextRows
@@ -29,7 +29,7 @@ class SemanticScores(Struct, frozen=True):
     """The score of each passage; None with an error where there are no scores."""
 
     scores: NDArray[np.float32] | None
-    error: Message | None = None
+    error: Sentence | None = None
 
 
 class _ProjectVectors(Struct):

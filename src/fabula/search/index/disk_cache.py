@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.search.index.inverted_index import Postings, count_postings
 from fabula.search.model import Passage, SearchDocument
 
@@ -69,7 +69,7 @@ def index_file(project_id: str) -> Path:
     return cache_folder() / "search" / f"{blake2b(project_id.encode(), digest_size=12).hexdigest()}.index"
 
 
-def read_postings(project_id: str, documents: Sequence[SearchDocument]) -> tuple[dict[str, Postings], str | Message]:
+def read_postings(project_id: str, documents: Sequence[SearchDocument]) -> tuple[dict[str, Postings], str | Sentence]:
     """The cached postings of these documents by id, and why the file could not be used."""
     path = index_file(project_id)
     try:
@@ -84,7 +84,7 @@ def read_postings(project_id: str, documents: Sequence[SearchDocument]) -> tuple
 
 def write_postings(
     project_id: str, documents: Sequence[SearchDocument], postings: Mapping[str, Postings]
-) -> str | Message:
+) -> str | Sentence:
     """Write the postings of a project; returns why that failed, or ""."""
     path = index_file(project_id)
     try:
@@ -120,7 +120,7 @@ def delete_old_files(folder: Path, suffix: str) -> None:
                 path.unlink()
 
 
-def _log_error(path: Path, error: Exception) -> str | Message:
+def _log_error(path: Path, error: Exception) -> str | Sentence:
     log.warning("search cache %s not used: %s", path.name, error if isinstance(error, ValueError) else type(error))
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else message("the file is damaged")
 

@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.search.index.inverted_index import (
     Integers,
     InvertedIndex,
@@ -50,7 +50,7 @@ class SearchIndex:
         self.passage_ends = np.fromiter((passage.end for passage in self.passages), np.int64, len(self.passages))
         self._firsts = [0, *accumulate(self.passage_counts.tolist())][:-1]
         self.first_passages: Mapping[str, int] = dict(zip(self.by_id, self._firsts, strict=True))
-        self.cache_error: str | Message = ""  # why the cache folder could not be used
+        self.cache_error: str | Sentence = ""  # why the cache folder could not be used
         self.postings: dict[str, Postings] = {}
         self._traits: dict[str, DocumentTraits] = {}
         unchanged = self._count(previous, cached or {})

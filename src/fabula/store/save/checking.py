@@ -15,9 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, message
 from fabula.core.version import __version__
 from fabula.store.save import manifest as manifests
-from fabula.store.save.manifest import SaveManifest, save_damaged, save_unsafe
+from fabula.store.save.manifest import Record, SaveManifest, save_damaged, save_unsafe
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveLine, SaveReader
 from fabula.store.save.secrets import contains_secret, is_secret
@@ -32,9 +33,9 @@ class SaveReport(Struct, frozen=True, kw_only=True):
 
     manifest: SaveManifest | None = None
     row_counts: dict[str, int] = {}  # by table
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     code: Code | None = None
-    reason: str = ""
+    reason: Sentence | str = ""
 
     @property
     def is_loadable(self) -> bool:
@@ -53,18 +54,24 @@ def verify_save(path: Path, *, progress: Progress | None = None) -> SaveReport:
             counter.finish()
             return SaveReport(manifest=manifest, row_counts=row_counts, warnings=tuple(list_warnings(manifest)))
     except FabulaError as error:
-        return SaveReport(manifest=manifest, code=error.code, reason=error.sentence)
+        return SaveReport(manifest=manifest, code=error.code, reason=error.message)
 
 
-def list_warnings(manifest: SaveManifest) -> list[str]:
+def list_warnings(manifest: SaveManifest) -> list[Sentence]:
     """What a person who loads this save should know."""
     warnings = []
     if manifest.version < manifests.FORMAT_VERSION:
-        warnings.append(f"It has the older format {manifest.version} and is brought up to date when it is loaded.")
+        warnings.append(message("It has the older format {version}. Loading upgrades it.", version=manifest.version))
     if _is_newer(manifest.program):
-        warnings.append(f"It was saved by Fabula {manifest.program}; this is {__version__}.")
+        warnings.append(
+            message("Fabula {program} saved it; this is {this}.", program=manifest.program, this=__version__)
+        )
     for table, count in manifest.omitted_rows.items():
-        warnings.append(f"What looked like a secret was not saved ({count} of {table}): enter it again.")
+        warnings.append(
+            message(
+                "It lacks what looked like a secret ({count} of {table}). Enter it again.", count=count, table=table
+            )
+        )
     return warnings
 
 
@@ -72,14 +79,15 @@ def check_save(save: SaveReader, counter: ProgressCounter) -> dict[str, int]:
     """Refuse a save that would not load completely; return the number of rows of each table."""
     unknown = sorted(set(save.tables) - {table_format.name for table_format in table_formats()})
     if unknown:
-        raise _unknown_content(save, f"there is no table {unknown[0]!r} in this program")
+        raise _unknown_content(save, message("this program has no table {table!r}", table=unknown[0]))
     checker = _Checker(save, counter)
     counts = {table_format.name: checker.check_table(table_format) for table_format in table_formats()}
     if counts["projects"] != 1:
-        raise save_damaged(save.label, f"it holds {counts['projects']} projects; a save holds one")
+        problem = message("it holds {number} projects; a save holds one", number=counts["projects"])
+        raise save_damaged(save.label, problem)
     unused = save.texts - checker.used_texts
     if unused:
-        raise save_damaged(save.label, f"{min(unused)!r} belongs to no row")
+        raise save_damaged(save.label, message("{file!r} belongs to no row", file=min(unused)))
     return {table: count for table, count in counts.items() if count}
 
 
@@ -105,86 +113,104 @@ class _Checker:
             for columns, keys in unique.items():
                 key = tuple([line.record.get(name, table_format.defaults.get(name)) for name in columns])
                 if key in keys:
-                    raise save_damaged(self._save.label, f"{line.location} repeats {_describe_key(columns, key)}")
+                    described = _describe_key(columns, key)
+                    raise self._damaged(message("{location} repeats {key}", location=line.location, key=described))
                 if None not in key:
                     keys.add(key)
             for reference in table_format.references:
                 key = tuple([line.record.get(name) for name in reference.columns])
                 if None not in key and key not in self._keys[reference.table, reference.to]:
-                    raise save_damaged(
-                        self._save.label,
-                        f"{line.location} belongs to {_describe_key(reference.columns, key)}, "
-                        f"which is not among the {reference.table}",
+                    problem = message(
+                        "{location} belongs to {key}, which is not in {table}",
+                        location=line.location,
+                        key=_describe_key(reference.columns, key),
+                        table=reference.table,
                     )
-            if table_format.parent is not None:
-                key, parent = (
-                    tuple([line.record.get(name) for name in columns])
-                    for columns in (table_format.key, table_format.parent.columns)
-                )
-                parents[key] = None if None in parent else parent
-            elif table_format.parent_column is not None:
-                parents[line.record[table_format.key[0]]] = line.record.get(table_format.parent_column)
+                    raise self._damaged(problem)
+            if table_format.parent:
+                key, parent = key_and_parent(table_format, line.record)
+                parents[key] = parent
             self._counter.advance()
             count += 1
-        if table_format.parent is not None:
-            self._check_tree(table_format, parents)
-        elif table_format.parent_column is not None:
-            existing = {key: parent if parent in parents else None for key, parent in parents.items()}
-            self._check_cycles(table_format, existing)
+        self._check_tree(table_format, parents)
         return count
 
     def _check_columns(self, table_format: TableFormat, line: SaveLine) -> None:
-        if line.record.keys() <= table_format.column_names:
-            return
-        unknown = [name for name in line.record if name not in table_format.column_names]
+        unknown = line.record.keys() - table_format.columns
         if table_info(table_format.table).owner_column in unknown:
-            problem = f"{line.location} claims to belong to a {table_format.owner}, which no row of a save does"
+            problem = message("{location} claims an owner; rows of a save do not belong to one", location=line.location)
             raise save_unsafe(self._save.label, problem)
-        problem = f"{line.location} has {unknown[0][:40]!r}, which {table_format.name} do not have"
-        raise _unknown_content(self._save, problem)
+        if unknown:
+            problem = message(
+                "{location} has {column!r}, which {table} does not have",
+                location=line.location,
+                column=min(unknown)[:40],
+                table=table_format.name,
+            )
+            raise _unknown_content(self._save, problem)
 
     def _check_values(self, table_format: TableFormat, line: SaveLine) -> None:
-        label, record = self._save.label, line.record
+        record, location = line.record, line.location
         try:
             msgspec.convert(record, table_format.row_type)
         except (ValueError, RecursionError) as error:
-            raise save_damaged(label, f"{line.location} cannot be a row of {table_format.name} ({error})") from None
+            problem = message(
+                "{location} cannot be a row of {table} ({error})",
+                location=location,
+                table=table_format.name,
+                error=error,
+            )
+            raise self._damaged(problem) from None
         for name, value in record.items():
             if isinstance(value, str) and "\x00" in value:
-                raise save_damaged(label, f"{line.location} holds a null character in {name!r}")
+                problem = message("{location} holds a null character in {column!r}", location=location, column=name)
+                raise self._damaged(problem)
         for name in table_format.file_columns:
             if record.get(name) is not None:
                 self._check_text(line, record[name]["file"])
         if table_format.holds_settings:
             value = record.get("value")
             if is_secret(record["name"], value) or contains_secret(value):
-                raise save_unsafe(label, f"{line.location} holds what looks like a secret, and no save does")
+                problem = message("{location} holds what looks like a secret, and no save does", location=location)
+                raise save_unsafe(self._save.label, problem)
 
     def _check_text(self, line: SaveLine, file: str) -> None:
         if file not in self._save.texts or file in self.used_texts:
-            raise save_damaged(
-                self._save.label, f"{line.location} names {file[:80]!r}, which is not there or another row's"
+            problem = message(
+                "{location} names {file!r}, which is not there or belongs to another row",
+                location=line.location,
+                file=file[:80],
             )
+            raise self._damaged(problem)
         self.used_texts.add(file)
         self._save.text(file)
 
     def _check_tree(self, table_format: TableFormat, parents: Mapping[Any, Any]) -> None:
-        for key, parent in parents.items():
-            if parent is not None and parent not in parents:
-                problem = f"{key[0]!r} among the {table_format.name} is below {parent[0]!r}, which is not there"
-                raise save_damaged(self._save.label, problem)
-        depths = self._check_cycles(table_format, parents)
-        if max(depths.values(), default=0) > MAX_TREE_DEPTH:
-            raise save_unsafe(self._save.label, f"the {table_format.name} are more than {MAX_TREE_DEPTH} levels deep")
-
-    def _check_cycles(self, table_format: TableFormat, parents: Mapping[Any, Any]) -> dict[Any, int]:
-        """Refuse a tree with a cycle; return the depth of every row."""
-        depths = find_depths(parents)
+        """Refuse a tree with a cycle and, where parents are required, one that lacks some or is too deep."""
+        table = table_format.name
+        missing = {key: parent for key, parent in parents.items() if parent is not None and parent not in parents}
+        if missing and table_format.parent_required:
+            (key, *_), (parent, *_) = next(iter(missing.items()))
+            problem = message(
+                "{key!r} in {table} is below {parent!r}, which is not there", key=key, table=table, parent=parent
+            )
+            raise self._damaged(problem)
+        depths = find_depths({**parents, **dict.fromkeys(missing)})
         if len(depths) < len(parents):
-            key = min(key for key in parents if key not in depths)
-            name = key[0] if isinstance(key, tuple) else key
-            raise save_damaged(self._save.label, f"{name!r} among the {table_format.name} is below itself")
-        return depths
+            key = min(parents.keys() - depths.keys())[0]
+            raise self._damaged(message("{key!r} in {table} is below itself", key=key, table=table))
+        if table_format.parent_required and max(depths.values(), default=0) > MAX_TREE_DEPTH:
+            problem = message("{table} has more than {max} levels", table=table, max=MAX_TREE_DEPTH)
+            raise save_unsafe(self._save.label, problem)
+
+    def _damaged(self, problem: Sentence) -> FabulaError:
+        return save_damaged(self._save.label, problem)
+
+
+def key_and_parent(table_format: TableFormat, record: Record) -> tuple[Any, Any]:
+    """The key of a row of a tree, and the key of its parent; None where it has none."""
+    parent = tuple(record.get(name) for name in table_format.parent)
+    return tuple(record[name] for name in table_format.key), None if None in parent else parent
 
 
 def find_depths(parents: Mapping[Any, Any]) -> dict[Any, int]:
@@ -200,19 +226,26 @@ def find_depths(parents: Mapping[Any, Any]) -> dict[Any, int]:
     return depths
 
 
-def _describe_key(columns: tuple[str, ...], key: tuple[Any, ...]) -> str:
-    return ", ".join(f"{name} {value!r}"[:120] for name, value in zip(columns, key, strict=True)) or "the one row"
+def _describe_key(columns: tuple[str, ...], key: tuple[Any, ...]) -> str | Sentence:
+    described = ", ".join(f"{name} {value!r}"[:120] for name, value in zip(columns, key, strict=True))
+    return described or message("the one row")
 
 
-def _unknown_content(save: SaveReader, problem: str) -> FabulaError:
+def _unknown_content(save: SaveReader, problem: Sentence) -> FabulaError:
     """The error for a table or column that this program does not have: the save is newer, or damaged."""
-    if _is_newer(save.manifest.program):
-        return FabulaError(
-            Code.SAVE_TOO_NEW,
-            f"{save.label}: {problem}: it was saved by Fabula {save.manifest.program[:40]}, and this is {__version__}. "
+    if not _is_newer(save.manifest.program):
+        return save_damaged(save.label, problem)
+    return FabulaError(
+        Code.SAVE_TOO_NEW,
+        message(
+            "{label}: {problem}. Fabula {program} saved it, and this is {this}. "
             "Nothing was changed. Update Fabula, then load it.",
-        )
-    return save_damaged(save.label, problem)
+            label=save.label,
+            problem=problem,
+            program=save.manifest.program[:40],
+            this=__version__,
+        ),
+    )
 
 
 def _is_newer(program: str) -> bool:

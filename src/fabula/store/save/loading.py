@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id, new_id
+from fabula.core.messages import Sentence, message
 from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS
-from fabula.store.save.checking import SaveReport, check_save, find_depths, list_warnings, verify_save
+from fabula.store.save.checking import SaveReport, check_save, find_depths, key_and_parent, list_warnings, verify_save
 from fabula.store.save.manifest import Record, SaveManifest, save_damaged
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
@@ -40,7 +41,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
     project_id: str
     backup: Path | None = None  # a save of the project that was replaced
     not_loaded: dict[str, int] = {}  # rows of the user that differ from those here, by table
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
 
 
 def load_save(
@@ -67,7 +68,7 @@ def load_save(
     try:
         with SaveReader(path) as second, store.write(project=target, user=user) as tx:
             if second.manifest != manifest:
-                raise save_damaged(second.label, "it changed while it was being read")
+                raise save_damaged(second.label, message("it changed while it was being read"))
             if tx.row(projects) is not None:
                 backup = _back_up_project(tx, store, target, replace)
                 for table_format in reversed(table_formats()):
@@ -89,7 +90,8 @@ def load_save(
         raise
     _prune_backups(store, target)
     differences = [
-        f"{count} of {table} stayed as they are here; the save says otherwise." for table, count in not_loaded.items()
+        message("{count} of {table} differ in the save and were not replaced.", count=count, table=table)
+        for table, count in not_loaded.items()
     ]
     return LoadResult(
         project_id=target, backup=backup, not_loaded=not_loaded, warnings=(*list_warnings(manifest), *differences)
@@ -106,8 +108,11 @@ def _choose_id(store: Store, manifest: SaveManifest, requested: str | None, repl
     if requested is not None and not is_valid_id(requested):
         raise FabulaError(
             Code.PROJECT_INVALID,
-            f"{requested[:80]!r} cannot be the id of a project: it must be short, without spaces or slashes. "
-            "Nothing was changed.",
+            message(
+                "{id!r} cannot be the id of a project: an id is short and has no spaces or slashes. "
+                "Nothing was changed.",
+                id=requested[:80],
+            ),
         )
     project_id = requested or manifest.project.id
     if replace or project_id not in store.project_ids():
@@ -133,16 +138,21 @@ def _back_up_project(tx: WriteTransaction, store: Store, project_id: str, replac
 def _duplicate_id(project_id: str) -> FabulaError:
     return FabulaError(
         Code.STORE_DUPLICATE,
-        f"There is a project {project_id!r} already. Nothing was changed. Choose another id, or replace the project: "
-        "it is saved first.",
+        message(
+            "There is a project {id!r} already. Nothing was changed. "
+            "Choose another id, or replace the project: Fabula saves it first.",
+            id=project_id,
+        ),
     )
 
 
 def _read_rows(save: SaveReader, table_format: TableFormat) -> Iterator[Record]:
     """The rows of a table as they are inserted, parents before children."""
     records: Iterator[Record] = (line.record for line in save.lines(table_format.name))
-    if table_format.parent is not None:
-        records = iter(_sort_by_depth(list(records), table_format.key, table_format.parent.columns))
+    if table_format.parent_required:
+        rows = [(key_and_parent(table_format, record), record) for record in records]
+        depths = find_depths(dict(keys for keys, _ in rows))
+        records = (record for _, record in sorted(rows, key=lambda row: depths[row[0][0]]))
     for record in records:
         for name in table_format.file_columns:
             if record.get(name) is not None:
@@ -166,15 +176,6 @@ def _skip_existing(
             yield record
         elif any(row[name] != value for name, value in record.items()):
             not_loaded[table_format.name] = not_loaded.get(table_format.name, 0) + 1
-
-
-def _sort_by_depth(records: list[Record], key: tuple[str, ...], parent: tuple[str, ...]) -> list[Record]:
-    parents = {}
-    for record in records:
-        above = tuple(record.get(name) for name in parent)
-        parents[tuple(record[name] for name in key)] = None if None in above else above
-    depths = find_depths(parents)
-    return sorted(records, key=lambda record: depths[tuple(record[name] for name in key)])
 
 
 def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
+from fabula.core.messages import Sentence, message
 from fabula.store.old_presets import remove_unknown_fields
 from fabula.store.renamed_settings import rename_settings
 
@@ -121,25 +122,36 @@ def parse_manifest(data: bytes, label: str) -> SaveManifest:
     try:
         head = msgspec.json.decode(data, type=_Format)
     except (ValueError, RecursionError):
-        raise save_damaged(label, f"its {MANIFEST_FILE} cannot be read") from None
+        raise save_damaged(label, message("its {file} cannot be read", file=MANIFEST_FILE)) from None
     if head.format != FORMAT:
-        raise save_damaged(
-            label, f"its {MANIFEST_FILE} calls it {head.format[:40]!r}, and a save of Fabula is a {FORMAT!r}"
+        problem = message(
+            "its {file} names the format {found!r}; a save of Fabula has the format {expected!r}",
+            file=MANIFEST_FILE,
+            found=head.format[:40],
+            expected=FORMAT,
         )
+        raise save_damaged(label, problem)
     if head.version > FORMAT_VERSION:
         raise FabulaError(
             Code.SAVE_TOO_NEW,
-            f"{label}: it was saved by a newer Fabula (format {head.version}; this program knows {FORMAT_VERSION}). "
-            "Nothing was changed. Update Fabula, then load it.",
+            message(
+                "{label}: a newer Fabula saved it (in format {version}; this program knows {latest}). "
+                "Nothing was changed. Update Fabula, then load it.",
+                label=label,
+                version=head.version,
+                latest=FORMAT_VERSION,
+            ),
         )
     if any(step not in UPGRADES for step in range(head.version, FORMAT_VERSION)):
-        raise save_damaged(label, f"it claims the format {head.version}, and there is no such format")
+        raise save_damaged(label, message("it claims format {version}, which does not exist", version=head.version))
     try:
         manifest = msgspec.json.decode(data, type=SaveManifest)
     except (ValueError, RecursionError) as error:
-        raise save_damaged(label, f"its {MANIFEST_FILE} makes no sense ({error})") from None
+        problem = message("its {file} is not valid ({error})", file=MANIFEST_FILE, error=error)
+        raise save_damaged(label, problem) from None
     if not is_valid_id(manifest.project.id):
-        raise save_unsafe(label, f"its project has an id that no project can have ({manifest.project.id[:40]!r})")
+        project_id = manifest.project.id[:40]
+        raise save_unsafe(label, message("no project can have the id of its project ({id!r})", id=project_id))
     return manifest
 
 
@@ -150,11 +162,17 @@ def upgrade_records(version: int, table: str, rows: Iterator[Record]) -> tuple[s
     return table, rows
 
 
-def save_damaged(label: str, problem: str) -> FabulaError:
+def save_damaged(label: str, problem: Sentence) -> FabulaError:
     """The error for a save that is incomplete or inconsistent."""
-    return FabulaError(Code.SAVE_DAMAGED, f"{label}: {problem}. Nothing was changed. Use another copy of the save.")
+    return FabulaError(
+        Code.SAVE_DAMAGED,
+        message("{label}: {problem}. Nothing was changed. Use another copy of the save.", label=label, problem=problem),
+    )
 
 
-def save_unsafe(label: str, problem: str) -> FabulaError:
+def save_unsafe(label: str, problem: Sentence) -> FabulaError:
     """The error for a save that was made to do harm."""
-    return FabulaError(Code.SAVE_UNSAFE, f"{label}: {problem}. Nothing was changed. Do not trust this file.")
+    return FabulaError(
+        Code.SAVE_UNSAFE,
+        message("{label}: {problem}. Nothing was changed. Do not trust this file.", label=label, problem=problem),
+    )

@@ -18,6 +18,7 @@ import msgspec
 
 from fabula.core.archives import ArchiveErrorCodes, ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.save import manifest as manifests
 from fabula.store.save.manifest import Record, save_damaged, save_unsafe, upgrade_records
 from fabula.store.save.tables import USER_FOLDER
@@ -42,9 +43,9 @@ class SaveLine(NamedTuple):
     record: Record
 
     @property
-    def location(self) -> str:
+    def location(self) -> Sentence:
         """The line and the file, for an error message."""
-        return f"line {self.number} of {self.member}"
+        return _locate(self.number, self.member)
 
 
 class SaveReader:
@@ -55,7 +56,8 @@ class SaveReader:
         self._archive = open_zip(path, SAVE_LIMITS, _CODES, self.label)
         try:
             if manifests.MANIFEST_FILE not in self._archive.names:
-                raise save_damaged(self.label, f"it has no {manifests.MANIFEST_FILE}; a save of Fabula has one")
+                problem = message("it has no {file}, and every save of Fabula has one", file=manifests.MANIFEST_FILE)
+                raise save_damaged(self.label, problem)
             data = self._archive.read(manifests.MANIFEST_FILE)
             self._check_value_count(data, manifests.MANIFEST_FILE)
             self.manifest = manifests.parse_manifest(data, self.label)
@@ -90,9 +92,10 @@ class SaveReader:
         try:
             text = self._bytes(member).decode()
         except UnicodeDecodeError as error:
-            raise save_damaged(self.label, f"{member} is not UTF-8 (at byte {error.start})") from None
+            problem = message("{file} is not UTF-8 (at byte {byte})", file=member, byte=error.start)
+            raise save_damaged(self.label, problem) from None
         if "\x00" in text:
-            raise save_damaged(self.label, f"{member} holds a null character")
+            raise save_damaged(self.label, message("{file} holds a null character", file=member))
         return text
 
     def _records(self, member: str) -> Iterator[Record]:
@@ -104,60 +107,71 @@ class SaveReader:
             number += 1
             end = data.find(b"\n", start)
             if end < 0:
-                raise save_damaged(self.label, f"the last line of {member} is cut off")
+                raise save_damaged(self.label, message("the last line of {file} is cut off", file=member))
             line = data[start:end]
-            location = f"line {number} of {member}"
+            location = _locate(number, member)
             self._check_value_count(line, location)
             try:
                 record = decode(line)
             except RecursionError:
                 raise self._too_deep(location) from None
             except UnicodeDecodeError:
-                raise save_damaged(self.label, f"{location} is not UTF-8") from None
+                raise save_damaged(self.label, message("{location} is not UTF-8", location=location)) from None
             except ValueError as error:
-                raise save_damaged(self.label, f"{location} is not JSON ({error})") from None
+                problem = message("{location} is not JSON ({error})", location=location, error=error)
+                raise save_damaged(self.label, problem) from None
             if not isinstance(record, dict):
-                raise save_damaged(self.label, f"{location} is not a row, which would be a JSON object")
+                raise save_damaged(self.label, message("{location} is not a JSON object", location=location))
             if line.count(b"[") + line.count(b"{") > MAX_JSON_DEPTH and _is_too_deep(record):
                 raise self._too_deep(location)
             yield record
             start = end + 1
         if number != expected:
-            raise save_damaged(
-                self.label, f"{member} has {number} rows, and its {manifests.MANIFEST_FILE} says {expected}"
+            problem = plural(
+                number,
+                "{file} has {count} row, and {manifest} says {expected}",
+                "{file} has {count} rows, and {manifest} says {expected}",
+                file=member,
+                manifest=manifests.MANIFEST_FILE,
+                expected=expected,
             )
+            raise save_damaged(self.label, problem)
 
     def _bytes(self, member: str) -> bytes:
         data = self._archive.read(member)
         expected = self.manifest.members[member]
         if len(data) != expected.size or sha256(data).hexdigest() != expected.sha256:
-            raise save_damaged(self.label, f"{member} is not what was saved: its size or checksum differs")
+            problem = message("{file} is not what was saved: its size or checksum differs", file=member)
+            raise save_damaged(self.label, problem)
         return data
 
-    def _too_deep(self, location: str) -> FabulaError:
-        return save_unsafe(self.label, f"{location} is nested deeper than {MAX_JSON_DEPTH} levels")
+    def _too_deep(self, location: Sentence) -> FabulaError:
+        problem = message("{location} is nested deeper than {max} levels", location=location, max=MAX_JSON_DEPTH)
+        return save_unsafe(self.label, problem)
 
-    def _check_value_count(self, data: bytes, location: str) -> None:
+    def _check_value_count(self, data: bytes, location: str | Sentence) -> None:
         if len(data) > MAX_LINE_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_LINE_VALUES:
-            raise save_unsafe(self.label, f"{location} holds more than {MAX_LINE_VALUES} values")
+            problem = message("{location} holds more than {max} values", location=location, max=MAX_LINE_VALUES)
+            raise save_unsafe(self.label, problem)
 
     def _check_members(self) -> None:
         listed, present = set(self.manifest.members), set(self._archive.names) - {manifests.MANIFEST_FILE}
         if present - listed:
-            raise save_damaged(
-                self.label,
-                f"it holds {_list_names(present - listed)}, which {manifests.MANIFEST_FILE} does not list",
-            )
+            names = _list_names(present - listed)
+            problem = message("it holds {names}, which {file} does not list", names=names, file=manifests.MANIFEST_FILE)
+            raise save_damaged(self.label, problem)
         if listed - present:
-            raise save_damaged(
-                self.label, f"it lacks {_list_names(listed - present)}, which {manifests.MANIFEST_FILE} lists"
-            )
-        if self.manifest.size > SAVE_LIMITS.max_total_bytes or self.manifest.rows > MAX_ROWS:
-            raise save_unsafe(self.label, f"it claims {self.manifest.rows} rows and {self.manifest.size} bytes")
+            names = _list_names(listed - present)
+            problem = message("it lacks {names}, which {file} lists", names=names, file=manifests.MANIFEST_FILE)
+            raise save_damaged(self.label, problem)
+        rows, size = self.manifest.rows, self.manifest.size
+        if size > SAVE_LIMITS.max_total_bytes or rows > MAX_ROWS:
+            problem = message("it claims {rows} rows and {size} bytes, which is too much", rows=rows, size=size)
+            raise save_unsafe(self.label, problem)
         for name, member in self.manifest.members.items():
             match = _TEXT.fullmatch(name) if member.rows is None else _TABLE.fullmatch(name)
             if match is None:
-                raise save_damaged(self.label, f"{_list_names([name])} is not part of any save")
+                raise save_damaged(self.label, message("{name!r} is not part of any save", name=name[:80]))
 
     def _find_tables(self) -> dict[str, list[str]]:
         """The members of each table in order, by the table's current name."""
@@ -183,5 +197,10 @@ def _is_too_deep(value: object) -> bool:
     return depth > MAX_JSON_DEPTH
 
 
-def _list_names(names: set[str] | list[str]) -> str:
-    return ", ".join(repr(name[:80]) for name in sorted(names)[:3]) + (" and more" if len(names) > 3 else "")
+def _locate(number: int, member: str) -> Sentence:
+    return message("line {number} of {file}", number=number, file=member)
+
+
+def _list_names(names: set[str]) -> Sentence:
+    shown = join_names([repr(name[:80]) for name in sorted(names)[:3]])
+    return message("{names} and others", names=shown) if len(names) > 3 else shown

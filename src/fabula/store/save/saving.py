@@ -219,8 +219,8 @@ class _Writer:
 
 def _number_rows(reading: ReadTransaction, table_format: TableFormat) -> dict[Any, int]:
     """The number of every row: in a tree from top to bottom, else in the order of the keys."""
-    is_tree = table_format.parent is not None and "place" in table_format.columns
-    parent_columns = table_format.parent.columns if table_format.parent is not None else ()
+    is_tree = bool(table_format.parent) and "place" in table_format.columns
+    parent_columns = table_format.parent
     children: dict[Any, list[tuple[Any, Any]]] = {}
     columns = (*table_format.key, *parent_columns, *(("place",) if is_tree else ()))
     for row in reading.rows(table_format.table, only=columns):

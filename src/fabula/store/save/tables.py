@@ -45,11 +45,10 @@ class TableFormat(Struct, frozen=True, kw_only=True):
 
     table: Table
     columns: tuple[str, ...]
-    column_names: frozenset[str]
     unique: tuple[tuple[str, ...], ...]  # the primary key first
     references: tuple[TableReference, ...]
-    parent: TableReference | None  # to a row of the same table: a tree
-    parent_column: str | None  # the same without a foreign key: rows may be missing, but there are no cycles
+    parent: tuple[str, ...]  # the columns that name a row of the same table: a tree; empty where there is none
+    parent_required: bool  # by a foreign key; otherwise that row may be missing, but there are no cycles
     file_columns: dict[str, str]  # columns with files of their own, and the file extension
     float_columns: tuple[str, ...]
     defaults: dict[str, Any]  # of the key columns
@@ -92,16 +91,16 @@ def make_table_format(table: Table) -> TableFormat:
         for foreign_key in table.constraints
         if isinstance(foreign_key, ForeignKeyConstraint)
     ]
+    parent = next((link.columns for link in references if link.table == table.name), ())
     uniques = [part.columns.keys() for part in table.constraints if isinstance(part, UniqueConstraint)]
     keys = [table.primary_key.columns.keys(), *sorted(uniques)]
     return TableFormat(
         table=table,
         columns=tuple(str(column.name) for column in columns),
-        column_names=frozenset(str(column.name) for column in columns),
         unique=tuple(tuple(str(name) for name in key if name != owner) for key in keys),
         references=tuple(link for link in references if link.columns and link.table != table.name),
-        parent=next((link for link in references if link.table == table.name), None),
-        parent_column=next((str(column.name) for column in columns if column.info.get("parent")), None),
+        parent=parent or tuple(str(column.name) for column in columns if column.info.get("parent")),
+        parent_required=bool(parent),
         file_columns={str(column.name): column.info["file"] for column in columns if "file" in column.info},
         float_columns=tuple(column.name for column in columns if isinstance(column.type, Float)),
         defaults={column.name: _default_value(column) for column in columns if any(column.name in key for key in keys)},

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.text.js_regex.character_bits import LOOKUP_COST, CharacterPositions, RegexText
 from fabula.text.js_regex.parser import (
     NEWLINE,
@@ -67,7 +67,7 @@ class JsRegex:
 
 
 @lru_cache(maxsize=4096)
-def compile_regex(source: str, flags: str) -> JsRegex | Message:
+def compile_regex(source: str, flags: str) -> JsRegex | Sentence:
     """The regular expression, or the reason why it is invalid."""
     try:
         return JsRegex(source, flags)

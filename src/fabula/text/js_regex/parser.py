@@ -12,7 +12,7 @@ import re
 
 from msgspec import Struct
 
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.text.js_regex.unicode_properties import find_property
 
 LAST_CODE_POINT = 0x10FFFF
@@ -114,7 +114,7 @@ _PROPERTY = re.compile(r"\{([A-Za-z_&]+)(?:=([A-Za-z_]+))?\}")
 class RegexSyntaxError(Exception):
     """The text is no regular expression, or uses something that is not supported."""
 
-    def __init__(self, problem: Message) -> None:
+    def __init__(self, problem: Sentence) -> None:
         super().__init__(problem)
         self.problem = problem
 

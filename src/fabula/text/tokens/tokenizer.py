@@ -13,7 +13,7 @@ from math import ceil
 from typing import Protocol
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Message, join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, message
 from fabula.text.bounded_cache import BoundedTextCache
 
 CACHED_CHARACTERS = 8_000_000  # of text in one generation of cached counts
@@ -34,7 +34,7 @@ class Tokenizer(Protocol):
 class TokenizerError(Exception):
     """A tokenizer raised, or returned something that is not a count."""
 
-    def __init__(self, problem: Message) -> None:
+    def __init__(self, problem: Sentence) -> None:
         super().__init__(problem)
         self.problem = problem
 

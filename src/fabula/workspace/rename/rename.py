@@ -27,7 +27,7 @@ from fabula.conversation import tables as conversation_tables
 from fabula.conversation.model import hash_content
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
-from fabula.core.messages import Message, message
+from fabula.core.messages import Sentence, message
 from fabula.manuscript import documents as manuscript
 from fabula.manuscript.synopses.editing import find_current, mark_current
 from fabula.manuscript.tables import beats, documents, marks, synopses
@@ -88,7 +88,7 @@ class RenamePlace(Struct, frozen=True, kw_only=True):
     """One occurrence of the name: the text it is in, its range in that text, and its replacement."""
 
     area: str = field(name="room")
-    label: Message
+    label: Sentence
     start: int
     end: int
     words: str

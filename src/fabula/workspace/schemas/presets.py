@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.context.recipes import Node, Preset
-from fabula.core.messages import ENGLISH, Message, message
+from fabula.core.messages import ENGLISH, Sentence, message
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow
 from fabula.workspace.presets import PresetLayout
@@ -50,7 +50,7 @@ def describe_layout(layout: PresetLayout, language: str = ENGLISH) -> LayoutInfo
     return describe(LayoutInfo, layout, language, title=make_layout_title(layout))
 
 
-def make_layout_title(layout: PresetLayout) -> Message | str:
+def make_layout_title(layout: PresetLayout) -> Sentence | str:
     """Return the title of a preset, or that none is active."""
     if layout.preset is None:
         return message("No preset is active: the layout of {recipe}", recipe=layout.recipe)

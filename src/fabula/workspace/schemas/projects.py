@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fabula.core.messages import ENGLISH
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.doctor import HealthFinding
 from fabula.store.save.checking import SaveReport
 from fabula.workspace.schemas.schema import Schema, describe
+
+if TYPE_CHECKING:
+    from fabula.manuscript.projects import ProjectSummary
+    from fabula.store.doctor import HealthFinding
+    from fabula.store.save.checking import SaveReport
 
 
 class ProjectInfo(Schema):

@@ -9,7 +9,7 @@ import msgspec
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, Message, message, show
+from fabula.core.messages import ENGLISH, Sentence, message, show
 
 T = TypeVar("T", bound="Schema")
 
@@ -33,7 +33,7 @@ def encode(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
-def decode(data: bytes | str, kind: type[T], *, what: Message) -> T:
+def decode(data: bytes | str, kind: type[T], *, what: Sentence) -> T:
     """Decode JSON; an unknown field is refused with the nearest right one. `what` names it in the refusal."""
     try:
         return msgspec.json.decode(data, type=kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fabula.core.messages import Message
+from fabula.core.messages import Sentence
 from fabula.core.view import View
 from fabula.search.corpus import CONVERSATION_PREFIX
 from fabula.search.find import FoundPassage
@@ -39,7 +39,7 @@ class SearchReport(Schema):
 
 
 def describe_search(
-    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Message]
+    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Sentence]
 ) -> SearchReport:
     """Describe what a search of a project found."""
     passages = [_describe_passage(view, one, words) for one in found]

@@ -1,475 +1,200 @@
-"""The first tables.
-
-A migration tells how tables were made at its time, so it declares them itself and imports none of ours.
-"""
+"""The first tables."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import sqlalchemy as sa
 from alembic import op
+
+from fabula.store.migrations.columns import EDITED, SINCE, UNTIL, Big, Name, columns, create_table
 
 revision = "0001"
 down_revision = None
 
 
-def text(name: str, default: str | None = None, *, kind: Any = sa.Text) -> sa.Column[str]:
-    return sa.Column(name, kind(), nullable=False, server_default=default)
-
-
-def maybe(name: str, kind: Any = sa.Text) -> sa.Column[Any]:
-    return sa.Column(name, kind(), nullable=True)
-
-
-def number(name: str, default: str | None = None, *, kind: Any = sa.Integer) -> sa.Column[int]:
-    return sa.Column(name, kind(), nullable=False, server_default=default)
-
-
-def table(name: str, *parts: Any, key: tuple[str, ...]) -> None:
-    """A table; one whose key begins with a project's id goes with the project."""
-    if key[0] == "project_id" and name != "projects":
-        parts = (*parts, refers(name, (), "projects"))
-    op.create_table(name, *parts, sa.PrimaryKeyConstraint(*key, name=f"pk_{name}"))
-
-
-def refers(name: str, columns: tuple[str, ...], to: str) -> sa.ForeignKeyConstraint:
-    own = ("project_id", *columns)
-    theirs = ("project_id", "id")[: len(own)]
-    return sa.ForeignKeyConstraint(
-        own, [f"{to}.{column}" for column in theirs], ondelete="CASCADE", name=f"fk_{name}_{'_'.join(own)}"
-    )
-
-
 def upgrade() -> None:
     """Make every table."""
-    table(
+    create_table(
         "changes",
-        text("owner", kind=sa.String),
-        number("version", kind=sa.BigInteger),
-        text("room", kind=sa.String),
-        text("item", kind=sa.String),
-        text("at", ""),
+        columns(owner=Name, version=Big, room=Name, item=Name, at=""),
         key=("owner", "version", "room", "item"),
+        owner=None,
     )
-    table("heads", text("owner", kind=sa.String), number("version", kind=sa.BigInteger), key=("owner",))
-    table(
-        "profiles",
-        text("user_id", kind=sa.String),
-        text("text", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("user_id",),
-    )
-    table(
+    create_table("heads", columns(owner=Name, version=Big), key=("owner",), owner=None)
+    create_table("profiles", columns(text="", changed="", version=1), key=(), owner="user_id")
+    create_table(
         "projects",
-        text("project_id", kind=sa.String),
-        text("kind", "book"),
-        maybe("series_id"),
-        text("title", ""),
-        text("language", "en"),
-        text("identity", ""),
-        text("direction", "{}"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id",),
+        columns(kind="book", series_id=str | None, title="", language="en", identity="", direction="{}", **EDITED),
+        key=(),
     )
-    table(
+    create_table(
         "user_memories",
-        text("user_id", kind=sa.String),
-        text("id"),
-        text("kind", "preference"),
-        text("text", ""),
-        number("confidence", "0.5", kind=sa.Float),
-        text("evidence", "[]"),
-        text("state", "confirmed"),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("user_id", "id"),
+        columns(kind="preference", text="", confidence=0.5, evidence="[]", state="confirmed", **SINCE, **EDITED),
+        owner="user_id",
     )
-    table(
-        "user_settings",
-        text("user_id", kind=sa.String),
-        text("name"),
-        text("value", "null"),
-        text("changed", ""),
-        number("version", "1"),
-        key=("user_id", "name"),
-    )
-    table(
-        "budgets",
-        text("project_id", kind=sa.String),
-        text("profile", "{}"),
-        text("limits", "{}"),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id",),
-    )
-    table(
+    create_table("user_settings", columns(value="null", changed="", version=1), key=("name",), owner="user_id")
+    create_table("budgets", columns(profile="{}", limits="{}", changed="", version=1), key=())
+    create_table(
         "codex_entries",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("type", "other"),
-        text("name", ""),
-        text("aliases", "[]"),
-        text("level", "when_detected"),
-        text("description", ""),
-        text("details", "{}"),
-        text("tags", "[]"),
-        text("notes", ""),
-        maybe("known_to"),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        text("rules", "{}"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
+        columns(
+            type="other",
+            name="",
+            aliases="[]",
+            level="when_detected",
+            description="",
+            details="{}",
+            tags="[]",
+            notes="",
+            known_to=str | None,
+            **SINCE,
+            rules="{}",
+            **EDITED,
+        ),
     )
     op.create_index("ix_codex_entries_name", "codex_entries", ["project_id", "name"])
-    table(
-        "constraints",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("text", ""),
-        text("kind", "style"),
-        text("origin", "user"),
-        number("priority", "50"),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        maybe("until_document"),
-        maybe("until_offset", sa.Integer),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
-    )
-    table(
+    create_table("constraints", columns(text="", kind="style", origin="user", priority=50, **SINCE, **UNTIL, **EDITED))
+    create_table(
         "conversations",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("conv_key", ""),
-        text("title", ""),
-        text("mode", ""),
-        text("mode_state", "{}"),
-        maybe("leaf_id"),
-        number("said", "0"),
-        number("rounds", "0"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
+        columns(conv_key="", title="", mode="", mode_state="{}", leaf_id=str | None, said=0, rounds=0, **EDITED),
     )
     op.create_index("ix_conversations_key", "conversations", ["project_id", "conv_key"])
-    table(
+    create_table(
         "documents",
-        text("project_id", kind=sa.String),
-        text("id"),
-        maybe("parent_id"),
-        number("place", "0"),
-        text("kind", "chapter"),
-        text("title", ""),
-        text("text", ""),
-        maybe("pov"),
-        maybe("happens", sa.Float),
-        maybe("known_to"),
-        text("notes", ""),
-        text("status", ""),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        refers("documents", ("parent_id",), "documents"),
-        key=("project_id", "id"),
+        columns(
+            parent_id=str | None,
+            place=0,
+            kind="chapter",
+            title="",
+            text="",
+            pov=str | None,
+            happens=float | None,
+            known_to=str | None,
+            notes="",
+            status="",
+            **EDITED,
+        ),
+        references={"parent_id": "documents"},
     )
     op.create_index("ix_documents_tree", "documents", ["project_id", "parent_id", "place"])
-    table(
+    create_table(
         "jobs",
-        text("project_id", kind=sa.String),
-        text("key"),
-        text("kind", ""),
-        text("work", "{}"),
-        text("state", "queued"),
-        text("queued", ""),
-        text("due", ""),
-        maybe("leased_until"),
-        text("holder", ""),
-        number("tries", "0"),
-        text("why", ""),
-        key=("project_id", "key"),
+        columns(
+            kind="", work="{}", state="queued", queued="", due="", leased_until=str | None, holder="", tries=0, why=""
+        ),
+        key=("key",),
     )
     op.create_index("ix_jobs_due", "jobs", ["state", "due"])
-    table(
-        "knowledge",
-        text("project_id", kind=sa.String),
-        text("fact"),
-        text("knower"),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        text("note", ""),
-        key=("project_id", "fact", "knower"),
-    )
-    table(
-        "lorebooks",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("name", ""),
-        text("format", ""),
-        text("rules", "exact"),
-        text("book", "{}"),
-        number("active", "1"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
-    )
-    table(
+    create_table("knowledge", columns(**SINCE, note=""), key=("fact", "knower"))
+    create_table("lorebooks", columns(name="", format="", rules="exact", book="{}", active=1, **EDITED))
+    create_table(
         "memories",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("kind", "preference"),
-        text("text", ""),
-        number("confidence", "0.5", kind=sa.Float),
-        text("evidence", "[]"),
-        text("state", "confirmed"),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
+        columns(kind="preference", text="", confidence=0.5, evidence="[]", state="confirmed", **SINCE, **EDITED),
     )
-    table(
-        "participants",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("name", ""),
-        text("aliases", "[]"),
-        text("persona", ""),
-        number("revision", "1"),
-        number("gone", "0"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
-    )
-    table(
-        "presets",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("name", ""),
-        text("nodes", "[]"),
-        number("active", "0"),
-        text("made", ""),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "id"),
-    )
-    table(
+    create_table("participants", columns(name="", aliases="[]", persona="", revision=1, gone=0, **EDITED))
+    create_table("presets", columns(name="", nodes="[]", active=0, **EDITED))
+    create_table(
         "runs",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("skill_id", ""),
-        text("model", ""),
-        text("document_id", ""),
-        text("conversation_id", ""),
-        text("at", ""),
-        number("input_tokens", "0"),
-        number("cached_tokens", "0"),
-        number("output_tokens", "0"),
-        number("money_micros", "0", kind=sa.BigInteger),
-        text("currency", "USD"),
-        text("prefix_hash", ""),
-        text("trace", "{}"),
-        maybe("prompt"),
-        text("answer", ""),
-        text("outcome", ""),
-        text("verdicts", "[]"),
-        key=("project_id", "id"),
+        columns(
+            skill_id="",
+            model="",
+            document_id="",
+            conversation_id="",
+            at="",
+            input_tokens=0,
+            cached_tokens=0,
+            output_tokens=0,
+            money_micros=Big(0),
+            currency="USD",
+            prefix_hash="",
+            trace="{}",
+            prompt=str | None,
+            answer="",
+            outcome="",
+            verdicts="[]",
+        ),
     )
     op.create_index("ix_runs_at", "runs", ["project_id", "at"])
-    table(
-        "settings",
-        text("project_id", kind=sa.String),
-        text("name"),
-        text("value", "null"),
-        text("changed", ""),
-        number("version", "1"),
-        key=("project_id", "name"),
-    )
-    table(
-        "beats",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("document_id"),
-        number("place", "0"),
-        text("text", ""),
-        number("done", "0"),
-        number("version", "1"),
-        refers("beats", ("document_id",), "documents"),
-        key=("project_id", "id"),
+    create_table("settings", columns(value="null", changed="", version=1), key=("name",))
+    create_table(
+        "beats", columns(document_id=str, place=0, text="", done=0, version=1), references={"document_id": "documents"}
     )
     op.create_index("ix_beats_document", "beats", ["project_id", "document_id", "place"])
-    table(
+    create_table(
         "biographies",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("participant_id"),
-        number("place", "0"),
-        text("text", ""),
-        text("made_from", ""),
-        text("made", ""),
-        number("version", "1"),
-        refers("biographies", ("participant_id",), "participants"),
-        key=("project_id", "id"),
+        columns(participant_id=str, place=0, text="", made_from="", made="", version=1),
+        references={"participant_id": "participants"},
     )
-    table(
+    create_table(
         "codex_progressions",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("entry_id"),
-        number("place", "0"),
-        text("text", ""),
-        maybe("since_document"),
-        maybe("since_offset", sa.Integer),
-        maybe("known_to"),
-        number("version", "1"),
-        refers("codex_progressions", ("entry_id",), "codex_entries"),
-        key=("project_id", "id"),
+        columns(entry_id=str, place=0, text="", **SINCE, known_to=str | None, version=1),
+        references={"entry_id": "codex_entries"},
     )
     op.create_index("ix_codex_progressions_entry", "codex_progressions", ["project_id", "entry_id", "place"])
-    table(
+    create_table(
         "codex_relations",
-        text("project_id", kind=sa.String),
-        text("entry_id"),
-        text("to_id"),
-        text("kind", ""),
-        number("place", "0"),
-        refers("codex_relations", ("entry_id",), "codex_entries"),
-        key=("project_id", "entry_id", "to_id", "kind"),
+        columns(kind="", place=0),
+        key=("entry_id", "to_id", "kind"),
+        references={"entry_id": "codex_entries"},
     )
-    table(
+    create_table(
         "fixed_prompts",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("participant_id"),
-        number("place", "0"),
-        text("text", ""),
-        number("version", "1"),
-        refers("fixed_prompts", ("participant_id",), "participants"),
-        key=("project_id", "id"),
+        columns(participant_id=str, place=0, text="", version=1),
+        references={"participant_id": "participants"},
     )
-    table(
+    create_table(
         "marks",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("document_id"),
-        number("start", "0"),
-        number("end", "0"),
-        text("kind", "model"),
-        text("run_id", ""),
-        text("made", ""),
-        refers("marks", ("document_id",), "documents"),
-        key=("project_id", "id"),
+        columns(document_id=str, start=0, end=0, kind="model", run_id="", made=""),
+        references={"document_id": "documents"},
     )
     op.create_index("ix_marks_document", "marks", ["project_id", "document_id", "start"])
-    table(
+    create_table(
         "messages",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("conversation_id"),
-        maybe("parent_id"),
-        number("number"),
-        text("kind", "user"),
-        number("final", "1"),
-        text("role", "user"),
-        text("speaker", ""),
-        text("content", ""),
-        text("content_hash", ""),
-        maybe("before"),
-        maybe("audience"),
-        text("at", ""),
-        text("skill_id", ""),
-        text("extra", "{}"),
-        number("version", "1"),
-        refers("messages", ("conversation_id",), "conversations"),
-        sa.UniqueConstraint(
-            "project_id", "conversation_id", "number", name="uq_messages_project_id_conversation_id_number"
+        columns(
+            conversation_id=str,
+            parent_id=str | None,
+            number=int,
+            kind="user",
+            final=1,
+            role="user",
+            speaker="",
+            content="",
+            content_hash="",
+            before=str | None,
+            audience=str | None,
+            at="",
+            skill_id="",
+            extra="{}",
+            version=1,
         ),
-        key=("project_id", "id"),
+        references={"conversation_id": "conversations"},
+        unique=("conversation_id", "number"),
     )
-    table(
-        "pins",
-        text("project_id", kind=sa.String),
-        text("where_id"),
-        text("entry_id"),
-        text("wish", "include"),
-        refers("pins", ("entry_id",), "codex_entries"),
-        key=("project_id", "where_id", "entry_id"),
+    create_table(
+        "pins", columns(wish="include"), key=("where_id", "entry_id"), references={"entry_id": "codex_entries"}
     )
-    table(
+    create_table(
         "presence",
-        text("project_id", kind=sa.String),
-        text("conversation_id"),
-        text("participant_id"),
-        number("since_number", "0"),
-        maybe("until_number", sa.Integer),
-        text("joined", ""),
-        refers("presence", ("conversation_id",), "conversations"),
-        key=("project_id", "conversation_id", "participant_id", "since_number"),
+        columns(since_number=0, until_number=int | None, joined=""),
+        key=("conversation_id", "participant_id", "since_number"),
+        references={"conversation_id": "conversations"},
     )
-    table(
+    create_table(
         "recaps",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("conversation_id"),
-        number("place", "0"),
-        text("text", ""),
-        text("made_from", ""),
-        text("made", ""),
-        number("version", "1"),
-        refers("recaps", ("conversation_id",), "conversations"),
-        key=("project_id", "id"),
+        columns(conversation_id=str, place=0, text="", made_from="", made="", version=1),
+        references={"conversation_id": "conversations"},
     )
-    table(
+    create_table(
         "revisions",
-        text("project_id", kind=sa.String),
-        text("document_id"),
-        number("revision"),
-        text("title", ""),
-        text("text", ""),
-        text("label", ""),
-        text("cause", ""),
-        text("at", ""),
-        refers("revisions", ("document_id",), "documents"),
-        key=("project_id", "document_id", "revision"),
+        columns(revision=int, title="", text="", label="", cause="", at=""),
+        key=("document_id", "revision"),
+        references={"document_id": "documents"},
     )
-    table(
+    create_table(
         "summaries",
-        text("project_id", kind=sa.String),
-        text("id"),
-        text("conversation_id"),
-        number("first_round", "0"),
-        number("last_round", "0"),
-        text("text", ""),
-        text("made_from", ""),
-        text("made", ""),
-        number("version", "1"),
-        refers("summaries", ("conversation_id",), "conversations"),
-        key=("project_id", "id"),
+        columns(conversation_id=str, first_round=0, last_round=0, text="", made_from="", made="", version=1),
+        references={"conversation_id": "conversations"},
     )
-    table(
+    create_table(
         "synopses",
-        text("project_id", kind=sa.String),
-        text("document_id"),
-        text("text", ""),
-        text("origin", "hand"),
-        text("made_from", ""),
-        text("changed", ""),
-        number("version", "1"),
-        refers("synopses", ("document_id",), "documents"),
-        key=("project_id", "document_id"),
+        columns(text="", origin="hand", made_from="", changed="", version=1),
+        key=("document_id",),
+        references={"document_id": "documents"},
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from alembic import op
+from fabula.store.migrations.columns import add_columns, columns, create_table
 
 revision = "0002"
 down_revision = "0001"
@@ -11,18 +10,6 @@ down_revision = "0001"
 
 def upgrade() -> None:
     """Two columns and a table."""
-    op.add_column("constraints", sa.Column("check", sa.Text(), nullable=True))
-    op.add_column("codex_progressions", sa.Column("aliases", sa.Text(), nullable=False, server_default="[]"))
-    op.create_table(
-        "renames",
-        sa.Column("project_id", sa.String(), nullable=False),
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("old", sa.Text(), nullable=False, server_default=""),
-        sa.Column("new", sa.Text(), nullable=False, server_default=""),
-        sa.Column("changes", sa.Text(), nullable=False, server_default="[]"),
-        sa.Column("made", sa.Text(), nullable=False, server_default=""),
-        sa.PrimaryKeyConstraint("project_id", "id", name="pk_renames"),
-        sa.ForeignKeyConstraint(
-            ["project_id"], ["projects.project_id"], ondelete="CASCADE", name="fk_renames_project_id"
-        ),
-    )
+    add_columns("constraints", check=str | None)
+    add_columns("codex_progressions", aliases="[]")
+    create_table("renames", columns(old="", new="", changes="[]", made=""))

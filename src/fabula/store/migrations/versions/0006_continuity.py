@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
+from fabula.store.migrations.columns import columns, create_table
 from fabula.store.old_presets import remove_unknown_fields
 
 revision = "0006"
@@ -16,26 +16,10 @@ down_revision = "0005"
 
 def upgrade() -> None:
     """Three tables, and the presets."""
-    _create("continuity", "key", "family", "value", "used_at", encoded=True)
-    _create("prefixes", "key", "prefix_hash", "used_at")
-    _create("assemblies", "id", "key", "family", "value", "made_at", encoded=True)
+    create_table("continuity", columns(family="", value="", used_at="", format=0), key=("key",))
+    create_table("prefixes", columns(prefix_hash="", used_at=""), key=("key",))
+    create_table("assemblies", columns(key="", family="", value="", made_at="", format=0))
     _clean_presets()
-
-
-def _create(name: str, key: str, *texts: str, encoded: bool = False) -> None:
-    columns: list[sa.Column[Any]] = [sa.Column(text, sa.Text(), nullable=False, server_default="") for text in texts]
-    if encoded:
-        columns.append(sa.Column("format", sa.Integer(), nullable=False, server_default="0"))
-    op.create_table(
-        name,
-        sa.Column("project_id", sa.String(), nullable=False),
-        sa.Column(key, sa.Text(), nullable=False),
-        *columns,
-        sa.PrimaryKeyConstraint("project_id", key, name=f"pk_{name}"),
-        sa.ForeignKeyConstraint(
-            ["project_id"], ["projects.project_id"], ondelete="CASCADE", name=f"fk_{name}_project_id"
-        ),
-    )
 
 
 def _clean_presets() -> None:
