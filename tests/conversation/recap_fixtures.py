@@ -11,6 +11,7 @@ from fabula.conversation.recaps.editing import list_recaps
 from fabula.conversation.recaps.model import RecapEntry, RecapInput, RecapRefreshResult, RecapRules
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.store.store import Store
 
@@ -59,7 +60,7 @@ class FakeWriter:
 
 def fail_to_write(material: RecapInput) -> str:
     """A provider that is away."""
-    raise FabulaError(Code.LLM_GONE, "It is gone.")
+    raise FabulaError(Code.LLM_GONE, message("It is gone."))
 
 
 def refresh(

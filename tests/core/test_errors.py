@@ -7,6 +7,7 @@ import re
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 
 
 def test_every_code_is_a_word_for_programs_and_stands_in_the_table_once() -> None:
@@ -46,7 +47,7 @@ def test_the_codes_of_the_specification_are_spelled_as_there(value: str) -> None
 
 
 def test_an_error_says_its_code_first_and_then_a_sentence() -> None:
-    error = FabulaError(Code.MODEL_UNKNOWN, "No such model.", nearest=["gpt-4o"])
+    error = FabulaError(Code.MODEL_UNKNOWN, message("No such model."), nearest=["gpt-4o"])
     assert str(error) == "CONTEXT_MODEL_UNKNOWN: No such model."
     assert error.code is Code.MODEL_UNKNOWN
     assert error.sentence == "No such model."

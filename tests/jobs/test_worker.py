@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.jobs import guards
 from fabula.jobs import queue as service
 from fabula.jobs.cancellation import CancellationToken
@@ -113,7 +114,7 @@ def _raise(error: BaseException) -> JobOutcome:
     [
         (lambda: _raise(ValueError("a key: sk-123")), "JOB_FAILED", "ValueError"),
         (lambda: _raise(SystemExit(3)), "JOB_FAILED", "SystemExit"),
-        (lambda: _raise(FabulaError(Code.LLM_GONE, "It is gone.")), "LLM_GONE", "It is gone."),
+        (lambda: _raise(FabulaError(Code.LLM_GONE, message("It is gone."))), "LLM_GONE", "It is gone."),
         (lambda: None, "JOB_ANSWER_INVALID", "The handler of the job returned NoneType, not an outcome."),
         (lambda: "done!", "JOB_ANSWER_INVALID", "The handler of the job returned str, not an outcome."),
         (lambda: rubbish(write="no function"), "JOB_ANSWER_INVALID", None),
@@ -144,7 +145,7 @@ def test_money_is_counted_whatever_becomes_of_the_job(store: Store) -> None:
     def handler(job: Job, stop: CancellationToken) -> JobOutcome:
         stop.add_cost(30)
         if job.tries == 1:
-            raise FabulaError(Code.LLM_GONE, "It is gone.")
+            raise FabulaError(Code.LLM_GONE, message("It is gone."))
         return JobOutcome(cost_micros=12)
 
     enqueue_job(store)

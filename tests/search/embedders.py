@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from tests.search.servers import letters
 
 
@@ -31,7 +32,7 @@ class Letters:
         self.asked.append(list(texts))
         self.go.wait(10)
         if self.failing:
-            raise FabulaError(Code.EMBEDDING_UNAVAILABLE, "It is tired.")
+            raise FabulaError(Code.EMBEDDING_UNAVAILABLE, message("It is tired."))
         built = np.array([(letters(text) * 2)[: self.dimension] for text in texts], np.float32)
         built /= np.linalg.norm(built, axis=1, keepdims=True)
         return built

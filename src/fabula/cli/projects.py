@@ -186,8 +186,8 @@ def verify(path: Annotated[Path, Argument(help="A .fabula file.")], as_json: JSO
             if rows:
                 print_line(f"  {table:<20} {rows:>9,}")
         print_warnings(report.warnings)
-    if report.code is not None:
-        raise FabulaError(report.code, report.reason)
+    if report.error is not None:
+        raise report.error
 
 
 @commands.command()

@@ -113,10 +113,10 @@ class Code(StrEnum):
 class FabulaError(Exception):
     """A refusal: a code for programs, and a message that says what happened, what was kept and what to do."""
 
-    def __init__(self, code: Code, message: Sentence | str, **details: object) -> None:
+    def __init__(self, code: Code, message: Sentence, **details: object) -> None:
         super().__init__(f"{code.value}: {message}")
         self.code = code
-        self.message = message if isinstance(message, Sentence) else Sentence("{text}", {"text": message})
+        self.message = message
         self.details = details
 
     @property

@@ -20,6 +20,7 @@ from fabula.conversation.recaps.model import RecapInput, RecapRules
 from fabula.conversation.recaps.rounds import load_rounds
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from tests.blank import lay
@@ -155,7 +156,7 @@ class Recaps(RuleBasedStateMachine):
         def digest(material: RecapInput) -> str:
             calls.append(material)
             if failing and len(calls) % failing == 0:
-                raise FabulaError(Code.LLM_GONE, "It is gone.")
+                raise FabulaError(Code.LLM_GONE, message("It is gone."))
             self.told += 1
             return f"Told {self.told} of {len(material.lines)}. And more. " * (1 + self.told % 4)
 

@@ -18,6 +18,7 @@ from fabula.conversation.recaps.update import refresh_recaps
 from fabula.conversation.tables import conversations
 from fabula.conversation.tables import recaps as recap_rows
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.store.store import Store
 from tests.conversation.recap_fixtures import (
     CONVERSATION,
@@ -238,7 +239,7 @@ def test_a_failure_skips_these_rounds_and_the_next_refresh_tries_again(store: St
 
     def second_fails(material: RecapInput) -> str:
         if material.lines[0].text == "Ask 3?":
-            raise FabulaError(Code.LLM_FILTERED, "It was withheld.")
+            raise FabulaError(Code.LLM_FILTERED, message("It was withheld."))
         return calls(material)
 
     done = refresh(store, second_fails)
@@ -325,7 +326,7 @@ def test_who_is_asked_to_stop_keeps_what_was_made(store: Store) -> None:
 
     def check() -> None:
         if teller.inputs:
-            raise FabulaError(Code.JOB_CANCELLED, "Stop.")
+            raise FabulaError(Code.JOB_CANCELLED, message("Stop."))
 
     with pytest.raises(FabulaError):
         refresh_recaps(store, P, CONVERSATION, write_recap=teller, rules=SMALL, check=check)
@@ -339,7 +340,7 @@ def test_a_digest_that_fails_because_it_was_stopped_is_no_failure_of_the_round(s
 
     def check() -> None:
         if stopped:
-            raise FabulaError(Code.JOB_CANCELLED, "Stop.")
+            raise FabulaError(Code.JOB_CANCELLED, message("Stop."))
 
     def digest(material: RecapInput) -> str:
         stopped.append(True)

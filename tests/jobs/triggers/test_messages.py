@@ -14,6 +14,7 @@ from fabula.conversation.recaps import editing as kept_recaps
 from fabula.conversation.recaps.model import RecapEntry, RecapInput, RecapRules, WriteRecap
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.jobs import queue as jobs_service
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobKind, JobOutcome, JobState, JobSummary
@@ -104,7 +105,7 @@ class Teller:
 
 
 def gone(material: RecapInput) -> str:
-    raise FabulaError(Code.LLM_GONE, "The provider is gone.")
+    raise FabulaError(Code.LLM_GONE, message("The provider is gone."))
 
 
 def test_the_fifth_answer_queues_a_summary_and_the_tenth_a_recap(house: Store) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.core.view import Language
 from fabula.manuscript import documents, projects
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
@@ -155,7 +156,7 @@ def test_a_summariser_that_says_nothing_too_much_or_fails_costs_its_chapter_alon
         def __call__(self, text: str, *, language: Language, length: int, names: Sequence[str]) -> str:
             answer = super().__call__(text, language=language, length=length, names=names)
             if answer == "fail":
-                raise FabulaError(Code.STORE_BUSY, "It is busy.")
+                raise FabulaError(Code.STORE_BUSY, message("It is busy."))
             return answer
 
     done = synopses.refresh_synopses(book, "p", summariser=Failing("fail", " \n", "The end."), origin="model")

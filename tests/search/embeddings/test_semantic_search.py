@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.search.corpus import Corpus
 from fabula.search.embeddings.semantic_search import MAX_PROJECTS, SemanticSearch
 from fabula.search.index import disk_cache as cache
@@ -53,7 +54,7 @@ class Broken(Thesaurus):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Never."""
-        raise FabulaError(Code.EMBEDDING_UNAVAILABLE, "The server is down. Search goes by words alone.")
+        raise FabulaError(Code.EMBEDDING_UNAVAILABLE, message("The server is down. Search goes by words alone."))
 
 
 class Slow(Thesaurus):

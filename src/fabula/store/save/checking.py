@@ -34,13 +34,22 @@ class SaveReport(Struct, frozen=True, kw_only=True):
     manifest: SaveManifest | None = None
     row_counts: dict[str, int] = {}  # by table
     warnings: tuple[Sentence, ...] = ()
-    code: Code | None = None
-    reason: Sentence | str = ""
+    error: FabulaError | None = None  # why it would not load
 
     @property
     def is_loadable(self) -> bool:
         """Whether the save would load."""
-        return self.code is None
+        return self.error is None
+
+    @property
+    def code(self) -> Code | None:
+        """The code of the error, for programs."""
+        return None if self.error is None else self.error.code
+
+    @property
+    def reason(self) -> Sentence | str:
+        """Why it would not load."""
+        return "" if self.error is None else self.error.message
 
 
 def verify_save(path: Path, *, progress: Progress | None = None) -> SaveReport:
@@ -54,7 +63,7 @@ def verify_save(path: Path, *, progress: Progress | None = None) -> SaveReport:
             counter.finish()
             return SaveReport(manifest=manifest, row_counts=row_counts, warnings=tuple(list_warnings(manifest)))
     except FabulaError as error:
-        return SaveReport(manifest=manifest, code=error.code, reason=error.message)
+        return SaveReport(manifest=manifest, error=error)
 
 
 def list_warnings(manifest: SaveManifest) -> list[Sentence]:
