@@ -10,7 +10,11 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "fabula"
 MIN_WORDS = 3  # of the first line of a docstring
@@ -87,3 +91,17 @@ def test_everything_public_has_a_docstring_that_begins_with_a_sentence() -> None
             if needs_docstring(node) and (problem := flaw(node)):
                 flaws.append(f"{path}:{node.lineno} {name}: {problem}")
     assert not flaws, "\n" + "\n".join(flaws)
+
+
+def packages() -> list[str]:
+    """The dotted name of every package."""
+    inits = (path for path in PACKAGE.rglob("__init__.py") if "migrations" not in path.parts)
+    return sorted(".".join(path.parent.relative_to(PACKAGE.parent).parts) for path in inits)
+
+
+@pytest.mark.parametrize("name", packages())
+def test_every_package_lists_its_public_names(name: str) -> None:
+    package = import_module(name)
+    assert isinstance(package.__all__, list)
+    missing = [one for one in package.__all__ if not hasattr(package, one) and find_spec(f"{name}.{one}") is None]
+    assert not missing  # a public name, or a module

@@ -3,10 +3,9 @@
 A name is imported when it is first used, because the tables of this package are loaded with every store.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from fabula.core.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from fabula.lorebook.activation import activate
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from fabula.lorebook.model import Activation, LorebookContents, LorebookReason, LoreEntry, ScanContext, StoryLimits
     from fabula.lorebook.snapshot import Lorebooks
     from fabula.lorebook.source import LorebookSource
-
-_HOMES = {"activate": "activation", "Lorebook": "edits", "Lorebooks": "snapshot", "LorebookSource": "source"}
 
 __all__ = [
     "Activation",
@@ -30,9 +27,18 @@ __all__ = [
     "activate",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its home when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"fabula.lorebook.{_HOMES.get(name, 'model')}"), name)
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "Activation": "fabula.lorebook.model",
+        "LoreEntry": "fabula.lorebook.model",
+        "Lorebook": "fabula.lorebook.edits",
+        "LorebookContents": "fabula.lorebook.model",
+        "LorebookReason": "fabula.lorebook.model",
+        "LorebookSource": "fabula.lorebook.source",
+        "Lorebooks": "fabula.lorebook.snapshot",
+        "ScanContext": "fabula.lorebook.model",
+        "StoryLimits": "fabula.lorebook.model",
+        "activate": "fabula.lorebook.activation",
+    },
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fabula.core.lazy_imports import import_lazily
 from fabula.skills.files import Skills, load_built_in, parse_skill, read_folder
 from fabula.skills.model import AnswerAction, GenerationSettings, JudgeFinding, Skill, resolve_target
 from fabula.skills.project_skills import load_folder_skills, load_project_skills, load_user_skills
@@ -35,9 +35,10 @@ __all__ = [
     "resolve_target",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name of the judge when it is first used: its patterns take time to compile."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("fabula.skills.judge"), name)
+__getattr__ = import_lazily(  # the patterns of the judge take time to compile
+    __name__,
+    dict.fromkeys(
+        ("JudgePolicy", "JudgeVerdict", "check_by_program", "find_violations", "format_complaint"),
+        "fabula.skills.judge",
+    ),
+)

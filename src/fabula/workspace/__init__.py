@@ -5,10 +5,9 @@ which has a verb for each thing a person can do. A name is imported when it is f
 starts at once.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from fabula.core.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
@@ -17,22 +16,17 @@ if TYPE_CHECKING:
     from fabula.workspace.writing import Writer
     from fabula.workspace.writing_options import ModelChoice, WritingOptions
 
-_HOMES = {
-    "ModelChoice": "writing_options",
-    "ProjectHandle": "project",
-    "Workspace": "workspace",
-    "Writer": "writing",
-    "WritingOptions": "writing_options",
-    "open_read_only": "read_only",
-    "open_view": "read_only",
-}
-
 __all__ = ["ModelChoice", "ProjectHandle", "Workspace", "Writer", "WritingOptions", "open_read_only", "open_view"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its home when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "ModelChoice": "fabula.workspace.writing_options",
+        "ProjectHandle": "fabula.workspace.project",
+        "Workspace": "fabula.workspace.workspace",
+        "Writer": "fabula.workspace.writing",
+        "WritingOptions": "fabula.workspace.writing_options",
+        "open_read_only": "fabula.workspace.read_only",
+        "open_view": "fabula.workspace.read_only",
+    },
+)

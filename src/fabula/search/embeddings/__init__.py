@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fabula.core.lazy_imports import import_lazily
 from fabula.search.embeddings.choice import (
     AUTO,
     EMBEDDING_SETTING,
@@ -31,16 +31,13 @@ __all__ = [
     "SemanticSearch",
     "make_embedder",
 ]
-_HOMES = {
-    "Embedder": "embedder",
-    "PassageVectors": "passage_vectors",
-    "SemanticSearch": "semantic_search",
-    "make_embedder": "embedder",
-}
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name that needs a model when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "Embedder": "fabula.search.embeddings.embedder",
+        "PassageVectors": "fabula.search.embeddings.passage_vectors",
+        "SemanticSearch": "fabula.search.embeddings.semantic_search",
+        "make_embedder": "fabula.search.embeddings.embedder",
+    },
+)

@@ -3,3 +3,5 @@
 No answer depends on a job. Without a stored synopsis a prompt gets an extract of the chapter, and a search builds its
 index when it is needed. A job does this in advance, which is faster and, with a model, better.
 """
+
+__all__ = ["job_kinds"]
