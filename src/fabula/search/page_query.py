@@ -37,13 +37,6 @@ def score_page_query(index: InvertedIndex, table: PassageTable, query: Query) ->
     return scores + _score_terms(index, table, *characters, 2 * MAX_WORDS) if len(characters[0]) else scores
 
 
-def find_query_words(index: InvertedIndex, query: Query) -> frozenset[int]:
-    """The numbers of the terms in the heaviest parts of a query."""
-    top = max(weight for _, weight in query.parts)
-    numbers = [_number_terms(index, text)[0][0] for text, weight in query.parts if weight == top]
-    return frozenset(np.concatenate(numbers).tolist())
-
-
 def _number_terms(index: InvertedIndex, text: str) -> tuple[WeightedNumbers, WeightedNumbers]:
     """The numbers and weights of the words and of the single characters of a text, cached."""
     numbers = index.query_cache.recent.get(text)

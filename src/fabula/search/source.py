@@ -34,6 +34,7 @@ from fabula.search.find import (
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
 from fabula.search.query import make_query
+from fabula.text.terms import map_shared_terms
 
 log = logging.getLogger("fabula.search")
 
@@ -90,7 +91,7 @@ class SearchSource:
             cost = source_request.tokenizer.count(passage.text)
             if cost <= tokens and not _is_in_window(passage, source_request):
                 tokens -= cost
-                reason = _BESIDE if is_neighbour else SharedWords(index=index, number=number, query=query)
+                reason = _BESIDE if is_neighbour else SharedWords(text=index.passages[number].text, query=query)
                 yield _make_fragment(index, number, score, reason, source_request, scope)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
@@ -256,20 +257,22 @@ def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
     return window is not None and window.paragraphs.text.find(passage.text, window.begin, window.end) >= 0
 
 
-class SharedWords(Sentence, frozen=True, kw_only=True, eq=False):
-    """The reason why a passage was found: the names and words it shares with the query, looked up when it is shown."""
+class SharedWords(Sentence, frozen=True, kw_only=True):
+    """The reason why a passage was found: the names and words it shares with the query, looked up when it is shown.
+
+    It holds texts and not the index: a reason lives as long as its fragment, and must not keep an old index alive.
+    """
 
     template: str = ""
-    index: SearchIndex
-    number: int
+    text: str
     query: Query
 
     def render(self, language: str = ENGLISH) -> str:
         """Return the sentence; empty where no word is shared."""
-        index, words = self.index, self.index.read_words(self.number)
-        text, query_words = index.passages[self.number].text, index.find_query_words(self.query)
-        common = sorted([words[number] for number in query_words.intersection(words)])
-        shared = [name for name in self.query.names if name in text] + sorted(common, key=len, reverse=True)
+        heaviest = max((weight for _, weight in self.query.parts), default=0.0)
+        asked = {term for text, weight in self.query.parts if weight == heaviest for term in map_shared_terms(text)}
+        common = sorted(word for term, word in map_shared_terms(self.text).items() if term in asked)
+        shared = [name for name in self.query.names if name in self.text] + sorted(common, key=len, reverse=True)
         shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_MAX_WORDS]
         return message("shares {words} with the text nearby", words=join_names(shown)).render(language) if shown else ""
 

@@ -61,8 +61,9 @@ def map_shared_terms(text: str) -> dict[str, str]:
 
 def _split_runs(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and its runs of unspaced characters."""
-    found = _WORD.findall(text.lower())
-    if text.isascii() or not _UNSPACED_LETTER.search(text):
+    lowered = text.lower()
+    found = _WORD.findall(lowered)
+    if lowered.isascii() or not _UNSPACED_LETTER.search(lowered):
         return found, []
     return [word for word in found if word[0] < _FIRST_UNSPACED], [run for run in found if run[0] >= _FIRST_UNSPACED]
 

@@ -25,9 +25,8 @@ from fabula.search.index.inverted_index import (
 )
 from fabula.search.index.passage_table import DocumentTraits, build_passage_table, read_traits
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
-from fabula.search.page_query import find_query_words, score_page_query
+from fabula.search.page_query import score_page_query
 from fabula.search.ranking import add_semantic_scores, choose_best, score_question
-from fabula.text.terms import map_shared_terms
 
 _MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
 
@@ -58,7 +57,6 @@ class SearchIndex:
         self._table = build_passage_table([self._traits[document.id] for document in documents])
         # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
         self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
-        self.passage_words: dict[int, Mapping[int, str]] = {}
         self.signatures: dict[int, NDArray[np.uint64]] = {}
         self.masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
@@ -87,17 +85,6 @@ class SearchIndex:
     def document_of(self, number: int) -> SearchDocument:
         """The document of the passage with this number."""
         return self.documents[bisect_right(self._firsts, number) - 1]
-
-    def find_query_words(self, query: Query) -> frozenset[int]:
-        """The numbers of the terms in the heaviest part of a query."""
-        return find_query_words(self._inverted, query)
-
-    def read_words(self, number: int) -> Mapping[int, str]:
-        """The words of a passage as it has them, by the numbers of their terms; cached."""
-        if number not in self.passage_words:
-            numbers, terms = self._inverted.term_numbers, map_shared_terms(self.passages[number].text)
-            self.passage_words[number] = {numbers[term]: word for term, word in terms.items() if term in numbers}
-        return self.passage_words[number]
 
     @property
     def embedding_texts(self) -> list[str]:
