@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from itertools import compress
 from math import inf
 from operator import not_
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -86,12 +86,6 @@ class Visibility(Struct, frozen=True, gc=False):
     learned_at: tuple[tuple[str, Position], ...] = ()
 
 
-class LazyText(Protocol):
-    """A text that is composed only when somebody reads it."""
-
-    def __str__(self) -> str: ...
-
-
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     """A piece of text that may enter the prompt, with everything that decides whether it does."""
 
@@ -110,7 +104,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     known_to: frozenset[str] | None = None
     derived_from: tuple[Visibility, ...] = ()
     token_count: int | None = None
-    explanation: Sentence | LazyText | str = ""  # for the trace: why the source offers it
+    explanation: Sentence | str = ""  # for the trace: why the source offers it
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
 
     def __post_init__(self) -> None:
