@@ -21,6 +21,7 @@ from fabula.net.addresses import find_address_problem, find_host_problem, find_u
         "fd20:ce::254",
         "::ffff:169.254.169.254",
         "::169.254.169.254",
+        "::ffff:0:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
         "64:ff9b:1::a9fe:a9fe",
         "2002:a9fe:a9fe::1",

@@ -44,6 +44,7 @@ def test_values_are_never_parsed_as_templates() -> None:
         "{% for a in beats recursive %}{{ loop(beats) }}{% endfor %}",
         "{{ 'x' * 1000000000 }}",
         "{{ 9 ** 9 ** 9 }}",
+        "{{ 1e999 }}",
         "{{ '%1000000000d' % 3 }}",
         "{{ 'x'.__add__ }}",
         "{{ '{0.__class__}'.format(beat) }}",

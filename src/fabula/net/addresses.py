@@ -26,7 +26,9 @@ _METADATA_ADDRESSES = frozenset(
     )
 )
 _METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
-_IPV4_EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_IPV4_EMBEDDING_NETWORKS = tuple(  # NAT64, its local form, IPv4-compatible and IPv4-translated addresses
+    map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96"))
+)
 _LEADS_TO_SECRETS = message("leads to where clouds keep their secrets")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import Code, FabulaError
@@ -180,6 +181,8 @@ def _find_problem(node: nodes.Node, allowed: tuple[type[nodes.Node], ...]) -> Se
     ):
         names = join_names(LOOP_ATTRIBUTES)
         return message("nothing has the attribute {name}. A loop has: {names}", name=node.attr, names=names)
+    if isinstance(node, nodes.Const) and isinstance(node.value, float) and not isfinite(node.value):
+        return message("a number in it is too large")
     if isinstance(node, nodes.Getitem) and not _is_number(node.arg):
         return message("an index must be a number")
     if isinstance(node, nodes.For) and not _is_beats(node.iter):
