@@ -60,6 +60,7 @@ def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> 
         elif reason is not None:
             return reason
         is_known = is_known and _has_learned(visibility, vantage, timeline)
+        is_known = is_known and _knows_document(visibility.document, vantage, timeline)
     return strictest if is_known else Reason.NOT_KNOWN
 
 
@@ -84,6 +85,14 @@ def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -
         character != knower or timeline.has_reached(position, vantage.position)
         for character, position in visibility.learned_at
     )
+
+
+def _knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool:
+    """Whether a perspective knows a document; what comes from no document, or from one that is gone, is known."""
+    entry = timeline.entry(document) if document else None
+    if entry is None or entry.known_to is None or vantage.perspective is Perspective.AUTHOR:
+        return True
+    return _knower(vantage) in entry.known_to
 
 
 def _knower(vantage: Vantage) -> str | None:

@@ -84,6 +84,7 @@ class Visibility(Struct, frozen=True, gc=False):
     until: Position | None = None
     known_to: frozenset[str] | None = None
     learned_at: tuple[tuple[str, Position], ...] = ()
+    document: str = ""  # whoever does not know this document does not know it either
 
 
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):

@@ -50,6 +50,7 @@ class TimelineEntry(Struct, frozen=True):
     pov: str | None = None
     title: str = ""
     chapter: int | None = None  # by default, its number in reading order
+    known_to: frozenset[str] | None = None  # who knows what happens in it; None for everybody
 
 
 class Timeline:

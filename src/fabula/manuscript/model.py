@@ -71,7 +71,10 @@ class Manuscript:
         """The order of the documents in the story."""
         numbers = accumulate(int(document.kind is DocumentKind.CHAPTER) for document in self.documents)
         return Timeline(
-            [TimelineEntry(d.id, d.story_time, d.pov, d.title, n) for d, n in zip(self.documents, numbers, strict=True)]
+            [
+                TimelineEntry(d.id, d.story_time, d.pov, d.title, number, d.effective_known_to)
+                for d, number in zip(self.documents, numbers, strict=True)
+            ]
         )
 
 

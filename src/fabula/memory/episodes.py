@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 from ahocorasick_rs import AhoCorasick
 
+from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
-from fabula.core.story import Perspective, Position
 from fabula.core.view import View
 from fabula.memory.model import RELEVANCE_LEVELS, Memory, omit_fragment
 from fabula.text.terms import split_terms
@@ -86,14 +86,9 @@ class EpisodeSource:
                 break
             chosen.append(number)
             # An episode that the gate will stop does not count.
-            free -= _passes_gate(memory.distinct_episodes[number].since, source_request, view)
+            fragment = memory.episode_fragments[number][0]
+            free -= judge_fragment(fragment, source_request.vantage, view.timeline) in (None, Reason.NOT_REVEALED)
         return [(number, round(scores[number] * (RELEVANCE_LEVELS - 1))) for number in sorted(chosen)]
-
-
-def _passes_gate(since: Position | None, source_request: SourceRequest, view: View) -> bool:
-    if since is None or source_request.vantage.perspective is Perspective.AUTHOR:
-        return True
-    return view.timeline.has_reached(since, source_request.vantage.position)
 
 
 class _WordIndex:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part, Visibility
 from fabula.core.messages import Sentence, message
 from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.story import Position
@@ -188,14 +188,16 @@ class Memory:
     def _make_fragment(
         self, prefix: str, memory: MemoryNote | Preference, layer: Layer, score: float, template: Sentence = _PLAIN
     ) -> Fragment:
+        source = f"{prefix}:{memory.id}"
         return Fragment(
-            source=f"{prefix}:{memory.id}",
+            source=source,
             layer=layer,
             text=replace(template, values={"text": memory.text}).render(self.language),
             project_id=self.project_id,
             score=score,
             part=Part.EDITOR_STATE if layer is Layer.IMMEDIATE else Part.PLAIN,
             since=memory.since,
+            derived_from=() if memory.since is None else (Visibility(source, document=memory.since.document),),
             explanation=memory.explanation if isinstance(memory, Preference) else "",
         )
 

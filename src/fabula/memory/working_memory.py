@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part, Visibility
 from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.core.view import Language
@@ -60,22 +60,25 @@ class WorkingMemory(Struct, frozen=True):
 
     def fragments(self, project_id: str, language: Language = "en") -> tuple[Fragment, ...]:
         """Return the fragments of the events, which stand behind the text as possibly irrelevant."""
-        return tuple(
-            Fragment(
-                source=f"working:{one.number}",
-                layer=Layer.IMMEDIATE,
-                text=replace(_TEMPLATES[one.kind], values={"text": one.text}).render(language),
-                project_id=project_id,
-                part=Part.EDITOR_STATE,
-                since=one.position,
-            )
-            for one in self.events
-        )
+        return tuple(_make_fragment(one, project_id, language) for one in self.events)
 
     def _with(self, kind: str, text: str, position: Position | None) -> WorkingMemory:
         number = self.last_number + 1
         event = WorkingMemoryEvent(kind, shorten_to_line(text, QUOTE_CHARS), position, number)
         return WorkingMemory((*self.events, event)[-MAX_WORKING_NOTES:], number)
+
+
+def _make_fragment(event: WorkingMemoryEvent, project_id: str, language: Language) -> Fragment:
+    source, position = f"working:{event.number}", event.position
+    return Fragment(
+        source=source,
+        layer=Layer.IMMEDIATE,
+        text=replace(_TEMPLATES[event.kind], values={"text": event.text}).render(language),
+        project_id=project_id,
+        part=Part.EDITOR_STATE,
+        since=position,
+        derived_from=() if position is None else (Visibility(source, document=position.document),),
+    )
 
 
 EMPTY_WORKING_MEMORY = WorkingMemory()

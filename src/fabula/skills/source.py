@@ -80,6 +80,9 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
     request = source_request.request
     document, text = read_document(request, view)
     start, end = sorted(request.selection or (0, 0))
+    known_to = document.effective_known_to if document is not None and request.speaker_id else None
+    if known_to is not None and request.speaker_id not in known_to:
+        document, text = None, ""  # a speaker is told nothing of a document that it does not know
     beats = document.beats if document is not None else ()
     return {
         "instruction": normalise(request.additional_input).strip(),
