@@ -113,7 +113,8 @@ class Oracle:
         memory = open_sample(sample).view.snapshot(Memory)
         assert memory is not None
         for fragment in memory.fragments:
-            self._note(fragment.source, fragment.since, None)
+            since = fragment.since
+            self._note(fragment.source, since, None if since is None else told[since.document])
         constraints = open_sample(sample).view.snapshot(Constraints)
         assert constraints is not None
         for constraint in constraints.constraints:
