@@ -92,6 +92,11 @@ def test_work_is_bounded() -> None:
         made.is_found_in(RegexText("a" * 100_000), WorkBudget())
 
 
+def test_a_pattern_that_is_too_long_is_refused() -> None:
+    assert "longer than 10,000 characters" in str(compile_regex("[" * 20_000, ""))
+    assert "not closed" in str(compile_regex("[" * 9_000, ""))
+
+
 _ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\b", "^", "$", r"\w", r"\W", " ", "(?<=a)", "(?<!b)"])
 
 

@@ -94,6 +94,7 @@ JS_WHITESPACE = "".join(
 )  # the characters that JavaScript's trim removes
 
 MAX_DEPTH = 100
+MAX_LENGTH = 10_000  # characters of a pattern
 _SETS = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
@@ -123,6 +124,8 @@ def parse_regex(source: str, flags: str) -> Node:
     """The syntax tree of a pattern; raises RegexSyntaxError where it is invalid or not supported."""
     if len(set(flags)) != len(flags) or set(flags) - set("gimsuy"):
         raise RegexSyntaxError(message("the flags {flags!r} are not known", flags=flags))
+    if len(source) > MAX_LENGTH:
+        raise RegexSyntaxError(message("it is longer than {limit:,} characters", limit=MAX_LENGTH))
     return _Parser(source, flags).parse()
 
 
@@ -133,7 +136,8 @@ class _Parser:
         self.source, self.at, self.depth = source, 0, 0
         self.unicode, self.dot_matches_newline = "u" in flags, "s" in flags
         # The number of groups decides what \2 means; a class or an escape may contain a bracket.
-        bare = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "", source, flags=re.DOTALL)
+        # A class that is not closed ends the pattern, so that no text is searched again from every bracket.
+        bare = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]?", "", source, flags=re.DOTALL)
         self.group_count = len(re.findall(r"\((?!\?)|\(\?<(?![=!])", bare))
         self.has_named_groups = "(?<" in bare.replace("(?<=", "").replace("(?<!", "")
         self.group_names: set[str] = set()
