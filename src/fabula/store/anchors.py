@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any
 
-from sqlalchemy import Table, tuple_
+from sqlalchemy import Table
 
-from fabula.store.schema import TableInfo, all_tables, table_info
+from fabula.store.schema import TableInfo, all_tables, key_columns, match_keys
 from fabula.store.transaction import WriteTransaction
 from fabula.text.diff import TextEdit, map_offset
 
@@ -30,16 +30,15 @@ def move_positions(tx: WriteTransaction, document_id: str, edits: Sequence[TextE
     affected = tx.exist([(table, table.c[f"{prefix}_document"] == document_id) for table, prefix in columns])
     for table, prefix in compress(columns, affected):
         document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
-        key = [column for column in table.primary_key if column.name != table_info(table).owner_column]
-        names = [*(column.name for column in key), offset.name]
+        names = [*(column.name for column in key_columns(table)), offset.name]
         by_shift: dict[int, list[tuple[Any, ...]]] = {}
         for row in tx.rows(table, document == document_id, offset > edits[0].start, only=names):
             if shift := map_offset(edits, row[-1], forward=prefix != "until") - row[-1]:
                 by_shift.setdefault(shift, []).append(tuple(row[:-1]))
         for shift, keys in by_shift.items():  # by key: no row is moved twice
             for start in range(0, len(keys), _BATCH):
-                matching = tuple_(*key).in_(keys[start : start + _BATCH])
-                tx.update_rows(table, {offset.name: offset + shift}, matching)
+                batch = match_keys(table, keys[start : start + _BATCH])
+                tx.update_rows(table, {offset.name: offset + shift}, *batch)
 
 
 def _position_columns() -> Iterator[tuple[Table, str]]:
