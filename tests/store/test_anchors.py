@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from fabula.codex.tables import entries, knowledge, progressions
 from fabula.constraints.tables import constraints
 from fabula.manuscript import documents, projects
+from fabula.manuscript.tables import documents as documents_table
+from fabula.manuscript.tables import marks
 from fabula.memory.tables import memories
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
@@ -72,6 +74,72 @@ def _where(old: list[str], new: list[str], offset: int, end: End) -> int:
     if end == "since":
         return next((new.index(letter) for letter in behind if letter in new), len(new))
     return next((new.index(letter) + 1 for letter in reversed(before) if letter in new), 0)
+
+
+@WITHIN
+@given(length=st.integers(0, 30), steps=steps)
+@example(length=20, steps=[(2, 1, 1), (12, 1, 1)])  # two typos
+@example(length=20, steps=[(2, 1, 6), (9, 0, 3), (12, 6, 0)])
+def test_places_keep_their_words_when_one_save_changes_many_places(
+    book: Store, length: int, steps: list[tuple[int, int, int]]
+) -> None:
+    fresh = (chr(0x4E00 + number) for number in count())
+    old = [next(fresh) for _ in range(length)]
+    new = old
+    for start, size, more in steps:
+        at = min(start, len(new))
+        new = [*new[:at], *(next(fresh) for _ in range(more)), *new[at + size :]]
+    with _forgotten(book) as tx:
+        documents.add(tx, "One", text="".join(old), document_id="d")
+        for offset in range(length + 1):
+            _hold(tx, f"c{offset}", "d", offset)
+        revision = documents.write(tx, "d", "".join(new))
+        moved = {at: (_where(old, new, at, "since"), _where(old, new, at, "until")) for at in range(length + 1)}
+        assert _held(tx) == {f"c{offset}": places for offset, places in moved.items()}
+        if new != old and old:
+            documents.restore(tx, "d", 1, expected=revision)
+            back = {at: (_where(new, old, s, "since"), _where(new, old, u, "until")) for at, (s, u) in moved.items()}
+            assert _held(tx) == {f"c{offset}": places for offset, places in back.items()}
+
+
+WORDS = st.sampled_from(["Mara", "waits", "knows", "the", "lamp", "rain,", "她", "灯塔。", "\n"])
+
+
+@WITHIN
+@given(words=st.lists(WORDS, max_size=40), replacement=st.sampled_from(["Eleanor", "M", "", "林远"]))
+def test_find_and_replace_moves_no_place_relative_to_the_words_around_it(
+    book: Store, words: list[str], replacement: str
+) -> None:
+    old = " ".join(["first", *words, "last"])
+    with _forgotten(book) as tx:
+        documents.add(tx, "One", text=old, document_id="d")
+        for offset in range(len(old) + 1):
+            _hold(tx, f"c{offset}", "d", offset)
+        documents.write(tx, "d", new := old.replace("Mara", replacement))
+        held = _held(tx)
+        for offset in range(len(old) + 1):
+            if not any(old.startswith("Mara", at) for at in range(max(offset - 4, 0), offset + 1)):
+                expected = len(old[:offset].replace("Mara", replacement))
+                assert held[f"c{offset}"] == (expected, expected), (old, new, offset)
+
+
+def test_a_progression_and_a_mark_between_two_typos_stay_where_they_are(book: Store) -> None:
+    text = "She lit teh lamp. Then the gulls came, and the harbour slept. He siad nothing."
+    with book.write(project="p") as tx:
+        documents.add(tx, "One", text=text, document_id="d")
+        tx.insert(entries, {"id": "mara"})
+        at = {"since_document": "d", "since_offset": text.index("the gulls")}
+        tx.insert(progressions, {"id": "later", "entry_id": "mara", **at})
+        tx.insert(constraints, {"id": "c", "until_document": "d", "until_offset": text.index("the harbour")})
+        documents.mark_accepted(tx, "d", text.index("the gulls"), text.index(" He"))
+    with book.write(project="p") as tx:
+        documents.write(tx, "d", text.replace("teh", "the old").replace("siad", "said"))
+    with book.read(project="p") as reading:
+        changed = reading.require(documents_table, id="d").text
+        assert changed[reading.rows(progressions)[0].since_offset :].startswith("the gulls")
+        assert changed[reading.rows(constraints)[0].until_offset :].startswith("the harbour")
+        (mark,) = reading.rows(marks)
+        assert changed[mark.start : mark.end] == "the gulls came, and the harbour slept."
 
 
 @WITHIN

@@ -20,11 +20,14 @@ from fabula.cli.output import choose_language, current_language, translate, warn
 from fabula.core.messages import ENGLISH, Sentence, load_translations, message
 
 HEADINGS = (
-    (message("Write"), ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "cost", "skills")),
+    (
+        message("Write"),
+        ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "undo", "redo", "cost", "skills"),
+    ),
     (message("Story"), ("search", "synopsis", "outline", "constraint", "memory")),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("recaps", "preset")),
-    (message("Project"), ("new", "projects", "import", "export", "save", "load", "verify", "samples")),
+    (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
     (message("System"), ("setting", "jobs", "doctor", "version")),
 )
 

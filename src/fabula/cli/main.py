@@ -33,6 +33,8 @@ COMMANDS = {  # by module
     "recaps": ("recaps",),
     "preset": ("preset",),
     "projects": ("new", "projects", "import", "export", "save", "load", "verify", "doctor"),
+    "project": ("project",),
+    "undo": ("undo", "redo"),
     "setting": ("setting",),
     "jobs": ("jobs",),
 }

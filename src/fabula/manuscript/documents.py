@@ -6,7 +6,7 @@ revision: whoever writes a text names the revision it was made from, and a stale
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row
@@ -24,7 +24,8 @@ from fabula.manuscript.tables import documents, marks
 from fabula.store.anchors import move_positions
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.offsets import TextEdit, find_edit, normalise
+from fabula.text.diff import TextEdit, find_edits, map_range
+from fabula.text.offsets import normalise
 
 MAX_DEPTH = 16
 _BATCH = 100
@@ -108,15 +109,15 @@ def write(
     """Replace the text of a document; positions and marks in it move along. Return the new revision."""
     row = tx.require(documents, id=document_id)
     text = normalise(text)
-    edit = find_edit(row.text, text)
     if row.text == text and expected in (None, row.version):
         return int(row.version)
     version = tx.update_row(
         documents, {"id": document_id}, {"text": text, "changed": current_timestamp()}, expected=expected
     )
     revisions.record(tx, row, cause)
-    move_positions(tx, document_id, edit)
-    _move_marks(tx, document_id, edit)
+    edits = find_edits(row.text, text)
+    move_positions(tx, document_id, edits)
+    _move_marks(tx, document_id, text, edits)
     return version
 
 
@@ -248,13 +249,12 @@ def _refused(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.TREE_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
 
 
-def _move_marks(tx: WriteTransaction, document_id: str, edit: TextEdit) -> None:
+def _move_marks(tx: WriteTransaction, document_id: str, text: str, edits: Sequence[TextEdit]) -> None:
     """Move the marks of accepted text as the text moved; a mark shrinks to the words that were not rewritten."""
     in_document = marks.c.document_id == document_id
-    for row in tx.rows(marks, in_document, marks.c.end > edit.start):
-        start = row.start if row.start < edit.start else max(row.start + edit.growth, edit.new_end)
-        end = row.end + edit.growth if row.end > edit.old_end else edit.start
-        if start >= end:
+    for row in tx.rows(marks, in_document):
+        start, end = map_range(edits, row.start, row.end)
+        if not text[start:end].strip():
             tx.delete_rows(marks, in_document, marks.c.id == row.id)
         elif (start, end) != (row.start, row.end):
             tx.update_rows(marks, {"start": start, "end": end}, in_document, marks.c.id == row.id)

@@ -83,13 +83,25 @@ def update(tx: WriteTransaction, values: Mapping[str, Any], *, expected: int | N
     return tx.update_row(projects, {}, {**values, "changed": current_timestamp()}, expected=expected)
 
 
+def rename(tx: WriteTransaction, title: str) -> int:
+    """Change the title; return the new version."""
+    if not title.strip():
+        raise FabulaError(Code.PROJECT_INVALID, message("A project needs a title. Nothing was changed."))
+    return update(tx, {"title": title.strip()})
+
+
 def remove(store: Store, project_id: str) -> None:
     """Remove a project with everything in it."""
     with store.write(project=project_id) as tx:
-        tx.require(projects)
-        tx.delete_rows(projects)
-        for area in {table_info(table).area for table in all_tables() if "table_info" in table.info}:
-            tx.record_change("project", area)  # a cascade deletes the rows, which the change feed would not show
+        remove_rows(tx)
+
+
+def remove_rows(tx: WriteTransaction) -> None:
+    """Remove everything of a project, in a transaction that may do more."""
+    tx.require(projects)
+    tx.delete_rows(projects)
+    for area in {table_info(table).area for table in all_tables() if "table_info" in table.info}:
+        tx.record_change("project", area)  # a cascade deletes the rows, which the change feed would not show
 
 
 def list_projects(store: Store) -> list[ProjectSummary]:

@@ -2,35 +2,43 @@
 
 Many tables hold positions such as "since the end of that sentence in chapter 6". A position is a document and an
 offset, in columns named `…_document` and `…_offset`. When a text is edited, all positions in it are moved in the same
-transaction. A position inside the changed words moves so that nothing is revealed too early: the start of a span
-moves to the end of the change, the end of a span to its start.
+transaction, however many places the edit changed: a position in unchanged text stays with its words. A position inside
+changed words moves so that nothing is revealed too early: the start of a span moves to the end of the change, the end
+of a span to its start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import compress
+from typing import Any
 
-from sqlalchemy import Table, case
+from sqlalchemy import Table
 
-from fabula.store.schema import TableInfo, all_tables
+from fabula.store.schema import TableInfo, all_tables, key_columns, match_keys
 from fabula.store.transaction import WriteTransaction
-from fabula.text.offsets import TextEdit
+from fabula.text.diff import TextEdit, map_offset
+
+_BATCH = 500  # rows in one statement
 
 
-def move_positions(tx: WriteTransaction, document_id: str, edit: TextEdit) -> None:
+def move_positions(tx: WriteTransaction, document_id: str, edits: Sequence[TextEdit]) -> None:
     """Move every position in a document as the text around it moved."""
+    if not edits:
+        return
     columns = list(_position_columns())
     affected = tx.exist([(table, table.c[f"{prefix}_document"] == document_id) for table, prefix in columns])
     for table, prefix in compress(columns, affected):
         document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
-        inside = edit.start if prefix == "until" else edit.new_end
-        # In one statement: a position that has moved already must not be taken for one inside the change.
-        moved = case((offset < edit.old_end, inside), else_=offset + edit.growth)
-        matching = [document == document_id, offset > edit.start]
-        if not edit.growth:
-            matching.append(offset < edit.old_end)
-        tx.update_rows(table, {offset.name: moved}, *matching)
+        names = [*(column.name for column in key_columns(table)), offset.name]
+        by_shift: dict[int, list[tuple[Any, ...]]] = {}
+        for row in tx.rows(table, document == document_id, offset > edits[0].start, only=names):
+            if shift := map_offset(edits, row[-1], forward=prefix != "until") - row[-1]:
+                by_shift.setdefault(shift, []).append(tuple(row[:-1]))
+        for shift, keys in by_shift.items():  # by key: no row is moved twice
+            for start in range(0, len(keys), _BATCH):
+                batch = match_keys(table, keys[start : start + _BATCH])
+                tx.update_rows(table, {offset.name: offset + shift}, *batch)
 
 
 def _position_columns() -> Iterator[tuple[Table, str]]:

@@ -8,6 +8,7 @@ feed without further code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +17,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Column, ForeignKeyConstraint, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    tuple_,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -112,6 +124,17 @@ def table_info(table: Table) -> TableInfo:
     if not isinstance(info, TableInfo):
         raise TypeError(f"the table {table.name} was declared without a TableInfo")
     return info
+
+
+def key_columns(table: Table) -> tuple[Column[Any], ...]:
+    """The columns of a table's key, without the owner's."""
+    return tuple(column for column in table.primary_key if column.name != table_info(table).owner_column)
+
+
+def match_keys(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
+    """The clauses for the rows with these keys; none where an owner has one row."""
+    columns = key_columns(table)
+    return [tuple_(*columns).in_(keys)] if columns else []
 
 
 def text_column(name: str, default: str | None = "", *, info: ColumnInfo | None = None) -> Column[str]:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Row, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
@@ -25,6 +25,7 @@ from fabula.store.hooks import Hooks
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.undo import ChangeRecorder, record_step
 from fabula.store.upgrade import upgrade_store
 from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, VersionReader
 
@@ -107,14 +108,24 @@ class Store:
             yield ReadTransaction(connection, owners)
 
     @contextmanager
-    def write(self, *, project: str | None = None, user: str | None = None) -> Iterator[WriteTransaction]:
-        """A change: when the block ends without an error, it is on disk, with the new version and the change feed."""
+    def write(
+        self, *, project: str | None = None, user: str | None = None, undo_label: Sentence | None = None
+    ) -> Iterator[WriteTransaction]:
+        """A change: when the block ends without an error, it is on disk, with the new version and the change feed.
+
+        With `undo_label`, which says what was done, a change of a project can be undone.
+        """
         self.hooks.prepare_write()
         owners = _owners(project, user)
         with translate_errors(), self._transaction({"writing": True}, owners, lock=True) as connection:
             tx = WriteTransaction(connection, owners)
+            tx.undo_label = undo_label
+            recorder = tx.recorder = ChangeRecorder() if undo_label is not None else None
             yield tx
+            tx.recorder = None
             self.hooks.run_before_commit(tx)
+            if recorder is not None and tx.undo_label is not None:
+                record_step(tx, recorder, tx.undo_label)
             tx.write_feed()
         self.hooks.run_after_commit(tx)
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, String, Table
+from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, String, Table
 
 from fabula.core.errors import Code
 from fabula.core.view import Language
-from fabula.store.schema import METADATA, TableInfo, json_column, text_column, timestamp_columns, version_column
+from fabula.store.schema import (
+    METADATA,
+    TableInfo,
+    integer_column,
+    json_column,
+    project_table,
+    text_column,
+    timestamp_columns,
+    version_column,
+)
 
 projects = Table(
     "projects",
@@ -47,4 +56,17 @@ changes = Table(
     Column("item", String, nullable=False),
     text_column("at"),
     PrimaryKeyConstraint("owner", "version", "room", "item"),
+)
+
+undo_steps = project_table(
+    "undo_steps",
+    TableInfo(area="undo", owner="project", item="number", in_saves=False, tracked=False),
+    Column("number", Integer, nullable=False),
+    json_column("label", "{}"),
+    text_column("person"),  # whose rows the change may have touched beside those of the project
+    json_column("rows", None),  # NULL for a change that was too large
+    integer_column("size"),
+    integer_column("undone"),
+    text_column("made"),
+    key=("number",),
 )

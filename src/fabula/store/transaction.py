@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -23,9 +23,12 @@ from sqlalchemy.sql.selectable import SelectBase
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.store.schema import OwnerKind, table_info
 from fabula.store.tables import changes, owner_versions
+
+if TYPE_CHECKING:
+    from fabula.store.undo import ChangeRecorder
 
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
@@ -104,6 +107,10 @@ class ReadTransaction:
         """Whether this transaction belongs to a project, or to a user."""
         return kind in self._owners
 
+    def owner_id(self, kind: OwnerKind) -> str:
+        """The id of an owner; empty where this transaction belongs to none of that kind."""
+        return self._owners.get(kind, "")
+
     def version(self, kind: OwnerKind) -> int:
         """The current version of an owner."""
         found = self._connection.execute(
@@ -151,6 +158,8 @@ class WriteTransaction(ReadTransaction):
         self._changes: dict[OwnerKind, dict[tuple[str, str], None]] = {}
         self._items: dict[str, dict[str, None]] = {}
         self.versions: dict[OwnerKind, int] = {}
+        self.recorder: ChangeRecorder | None = None  # of rows as they were, so that the change can be undone
+        self.undo_label: Sentence | None = None  # what was done, where the change can be undone
 
     def lock_owners(self) -> None:
         """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps."""
@@ -167,6 +176,8 @@ class WriteTransaction(ReadTransaction):
         owner = {info.owner_column: self._owner_id(table)}
         for row in rows:
             self._check_values(table, row)
+        if self.recorder is not None:
+            self.recorder.before_insert(table, rows)
         for _, batch in groupby(rows, key=lambda row: row.keys()):  # one statement for rows with the same columns
             self._connection.execute(insert(table), [{**row, **owner} for row in batch])
         for row in rows:
@@ -177,7 +188,10 @@ class WriteTransaction(ReadTransaction):
     ) -> int:
         """Change a row that has a version; return its new version. A stale `expected` version is refused."""
         self._check_values(table, values)
-        query = update(table).where(self._owned(table), *self._key_clauses(table, key))
+        clauses = self._key_clauses(table, key)
+        if self.recorder is not None:
+            self.recorder.before_update(self, table, clauses)
+        query = update(table).where(self._owned(table), *clauses)
         if expected is not None:
             query = query.where(table.c.version == expected)
         info = table_info(table)
@@ -204,11 +218,15 @@ class WriteTransaction(ReadTransaction):
     def update_rows(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change all matching rows, without a check of versions; return how many."""
         self._check_values(table, values)
+        if self.recorder is not None:
+            self.recorder.before_update(self, table, where)
         query = update(table).where(self._owned(table), *check_clauses(table, where)).values(**values)
         return self._execute_recording(table, query)
 
     def delete_rows(self, table: Table, *where: ColumnElement[bool]) -> int:
         """Delete all matching rows; return how many."""
+        if self.recorder is not None:
+            self.recorder.before_delete(self, table, where)
         return self._execute_recording(table, delete(table).where(self._owned(table), *check_clauses(table, where)))
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ exactly and long ones count as replaced.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -50,6 +50,23 @@ def map_offset(edits: Sequence[TextEdit], offset: int, *, forward: bool) -> int:
     if offset >= edit.old_end:
         return offset + edit.new_end - edit.old_end
     return edit.new_end if forward else edit.new_start
+
+
+def map_range(edits: Sequence[TextEdit], start: int, end: int) -> tuple[int, int]:
+    """A range of the old text without what was replaced or added at its ends, in the new; empty if nothing is left."""
+    index = bisect_right(edits, start, key=lambda edit: edit.start)
+    if index:
+        edit = edits[index - 1]
+        first = max(start + edit.new_end - edit.old_end, edit.new_end)
+    else:
+        first = start
+    index = bisect_left(edits, end, key=lambda edit: edit.start)
+    if index:
+        edit = edits[index - 1]
+        last = end + edit.new_end - edit.old_end if end > edit.old_end else edit.new_start
+    else:
+        last = end
+    return first, max(first, last)
 
 
 def _compare(old: str, new: str, at_old: int, at_new: int, level: int, passes: int) -> Iterator[TextEdit]:

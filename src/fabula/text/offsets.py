@@ -6,12 +6,10 @@ units and may send `\\r\\n`. Both are converted once, when a request comes in.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
-
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.messages import message
+from fabula.text.diff import find_edits, map_offset
 
 
 def normalise(text: str) -> str:
@@ -62,28 +60,4 @@ def map_to_stored_text(stored: str, edited: str, cursor: int) -> int:
     Positions in the story are offsets into stored text. Words typed or deleted further up must not move the cursor
     past a revelation or back before it. A cursor inside the edit maps to where the edit begins.
     """
-    edit = find_edit(stored, edited)
-    if cursor <= edit.start:
-        return cursor
-    return cursor - edit.growth if cursor >= edit.new_end else edit.start
-
-
-class TextEdit(NamedTuple):
-    """One change of a text: the old text from `start` to `old_end` became the new text from `start` to `new_end`."""
-
-    start: int
-    old_end: int
-    new_end: int
-
-    @property
-    def growth(self) -> int:
-        """By how many characters the text after the edit moved."""
-        return self.new_end - self.old_end
-
-
-def find_edit(old: str, new: str) -> TextEdit:
-    """The smallest edit that turns one text into the other."""
-    sizes = range(1, min(len(old), len(new)) + 1)
-    head = bisect_left(sizes, True, key=lambda size: old[:size] != new[:size])
-    tail = bisect_left(sizes[: len(sizes) - head], True, key=lambda size: old[-size:] != new[-size:])
-    return TextEdit(head, len(old) - tail, len(new) - tail)
+    return map_offset(find_edits(edited, stored), cursor, forward=False)

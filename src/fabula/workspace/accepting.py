@@ -32,7 +32,8 @@ from fabula.skills.extracted_entries import parse_entries
 from fabula.skills.insertion import InsertionPoint, find_separator, read_insertion_point
 from fabula.skills.model import AnswerAction
 from fabula.store.transaction import WriteTransaction
-from fabula.text.offsets import find_edit, normalise
+from fabula.text.diff import find_edits, map_range
+from fabula.text.offsets import normalise
 
 
 class AcceptedAnswer(Struct, frozen=True, kw_only=True):
@@ -145,20 +146,10 @@ def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint
         head, tail = head + find_separator(head, text), find_separator(text, tail) + tail
     revision = documents.write(tx, run.document_id, head + text + tail, cause="accepted")
     answer = normalise(run.answer) or text  # a run whose prompt was only copied has no answer on record
-    first, last = _find_model_range(answer, text)
-    if first < last:
+    first, last = map_range(find_edits(answer, text), 0, len(answer))  # without what the writer added around it
+    if text[first:last].strip():
         documents.mark_accepted(tx, run.document_id, len(head) + first, len(head) + last, run_id=run.id)
     return revision
-
-
-def _find_model_range(answer: str, accepted_text: str) -> tuple[int, int]:
-    """Find the range of an edited answer that the model wrote: without what the writer added before or after it."""
-    edit = find_edit(answer, accepted_text)
-    if (edit.start, edit.old_end, edit.new_end) == (len(answer), len(answer), len(accepted_text)):
-        return 0, len(answer)
-    first = edit.new_end if edit.start == 0 else 0
-    last = edit.start if edit.old_end == len(answer) else len(accepted_text)
-    return first, last
 
 
 def _complete_beat(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint) -> str:

@@ -19,7 +19,7 @@ from fabula.store.transaction import WriteTransaction
 from fabula.workspace.names import find_by_name
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
 from fabula.workspace.story_places import START, read_knowers, read_limit, read_place
-from fabula.workspace.verbs import ProjectVerbs, select_given
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
 READER = "reader"  # who knows a fact may be the reader as well as a character
 
@@ -53,7 +53,7 @@ class CodexVerbs(ProjectVerbs):
 
     def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
         """Add an entry."""
-        with self._write() as tx:
+        with self._write(label_addition(message("entry"), name)) as tx:
             empty = Entry(id=entry_id, type="other", name=name)
             return edits.get(tx, edits.create(tx, apply_values(empty, _values(tx, empty, fields)))).entry
 
@@ -67,7 +67,7 @@ class CodexVerbs(ProjectVerbs):
 
     def remove(self, entry: str) -> Entry:
         """Remove an entry with its progressions, pins and relations; return what it was."""
-        with self._write() as tx:
+        with self._write(label_removal(message("entry"), entry)) as tx:
             found = _find([stored.entry for stored in edits.list_entries(tx)], entry)
             edits.remove(tx, found.id)
         return found
@@ -140,7 +140,7 @@ class CodexVerbs(ProjectVerbs):
 
     def rename(self, old: str, new: str, *, history: bool = False) -> str:
         """Rename everywhere; return the id by which the rename can be undone."""
-        with self._write() as tx:
+        with self._write(message("{old} renamed to {new}", old=old, new=new)) as tx:
             return apply_rename(tx, old, new, history=history)
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
@@ -160,7 +160,7 @@ class CodexVerbs(ProjectVerbs):
         """
         known = self._entries()
         found, named = _find(known, name), [_find(known, other) for other in others]
-        with self._write() as tx:
+        with self._write(label_change(message("entry"), name)) as tx:
             if tx.row(entry_rows, id=found.id) is None:
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named

@@ -20,7 +20,7 @@ from fabula.skills.judge import find_violations
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
 from fabula.workspace.story_places import END, START, read_limit
-from fabula.workspace.verbs import ProjectVerbs, select_given
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
 END_OF_DOCUMENT = 1 << 62
 NONE = "none"  # takes the check of a constraint away
@@ -59,7 +59,7 @@ class ConstraintVerbs(ProjectVerbs):
 
     def add(self, text: str, *, constraint_id: str = "", **fields: Unpack[ConstraintFields]) -> CheckedConstraint:
         """Add a constraint; it is in force in the next prompt."""
-        with self._write() as tx:
+        with self._write(label_addition(message("constraint"), text)) as tx:
             values = {"id": constraint_id or new_id(), "text": text, **_values(tx, fields)}
             try:
                 made = msgspec.convert(values, Constraint)
@@ -74,14 +74,15 @@ class ConstraintVerbs(ProjectVerbs):
 
     def edit(self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]) -> Constraint:
         """Change what is given of a constraint."""
-        with self._write() as tx:
+        with self._write(label_change(message("constraint"), text or constraint_id)) as tx:
             values = _values(tx, fields)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             return edits.get(tx, constraint_id).constraint
 
     def remove(self, constraint_id: str) -> None:
         """Remove a constraint."""
-        with self._write() as tx:
+        with self._write(label_removal(message("constraint"), constraint_id)) as tx:
+            tx.undo_label = label_removal(message("constraint"), edits.get(tx, constraint_id).constraint.text)
             edits.delete(tx, constraint_id)
 
     def check_text(self, text: str, *, document_id: str = "") -> list[Violation]:

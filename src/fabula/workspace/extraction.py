@@ -62,7 +62,7 @@ class ExtractionVerbs(ProjectVerbs):
         proposals = self.propose(progress=progress)
         accepted, dismissed = _find_proposals(proposals, accept), _find_proposals(proposals, dismiss)
         if accept or dismiss:
-            with self._write() as tx:
+            with self._write(message("proposed entries decided on")) as tx:
                 for one in accepted:
                     edits.create(tx, Entry(id="", type=one.kind, name=one.name, aliases=one.aliases))
                 before = _dismissed_names(tx)

@@ -36,7 +36,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.tokens.tokenizer import load_encoding
 from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import END, START, read_knowers, read_place
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 TEST_ENCODING = "o200k_base"
 
@@ -143,20 +143,20 @@ class LorebookVerbs(ProjectVerbs):
 
     def add_entry(self, book: str, fields: Mapping[str, Any]) -> tuple[Lorebook, int]:
         """Add an entry, with fields by their names in world info; return the book and the entry's number."""
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             changed, uid = editing.add_entry(found, **fields)
             return _save(tx, found, changed), uid
 
     def edit_entry(self, book: str, uid: int, fields: Mapping[str, Any]) -> Lorebook:
         """Change some fields of an entry; all others stay as they came."""
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             return _save(tx, found, editing.patch_entry(found, uid, **fields))
 
     def remove_entry(self, book: str, uid: int) -> Lorebook:
         """Remove an entry."""
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             return _save(tx, found, editing.remove_entry(found, uid))
 
@@ -173,7 +173,7 @@ class LorebookVerbs(ProjectVerbs):
 
         `start`, `end` and `everybody` take a limit away, and `nobody` is the empty list of those who know it.
         """
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             entry = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
             story = (entry.story if entry is not None else None) or StoryLimits()
@@ -187,13 +187,13 @@ class LorebookVerbs(ProjectVerbs):
 
     def use(self, book: str, *, active: bool = True, rules: str = "") -> Lorebook:
         """Use a book or use it no longer, by the rules it has or by others."""
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             return _save(tx, found, replace(found, active=active, rules=rules or found.rules))
 
     def remove(self, book: str) -> Lorebook:
         """Remove a book; return what it was."""
-        with self._write() as tx:
+        with self._write(label_removal(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             edits.remove_lorebook(tx, found.id, expected=found.version)
         return found
@@ -205,7 +205,7 @@ class LorebookVerbs(ProjectVerbs):
 
         Return the book, its entries, and what of the book codex entries cannot express.
         """
-        with self._write() as tx:
+        with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             entries = convert_to_codex(found)
             codex_edits.put_all(tx, entries)
@@ -214,7 +214,7 @@ class LorebookVerbs(ProjectVerbs):
         return found, entries, list_lost_features(found)
 
     def _save_new(self, book: Lorebook) -> Lorebook:
-        with self._write() as tx:
+        with self._write(label_addition(message("lorebook"), book.name)) as tx:
             return edits.get_lorebook(tx, edits.save_lorebook(tx, book))  # which refuses rules that it does not know
 
 

@@ -33,7 +33,7 @@ from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.story_places import read_place
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 REMEMBERED_KINDS = (MemoryKind.PREFERENCE, MemoryKind.EPISODE)  # what a person can state; samples are chosen
 
@@ -97,7 +97,7 @@ class MemoryVerbs(ProjectVerbs):
                 ),
             )
         scope = _scope(of_user)
-        with self._write() as tx:
+        with self._write(label_addition(message("memory"), text)) as tx:
             position = None if since is None else read_place(tx, since)
             if outcome:
                 episode, place = format_episode(tx, outcome)
@@ -111,7 +111,7 @@ class MemoryVerbs(ProjectVerbs):
     ) -> MemoryRecord:
         """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
         scope = _scope(of_user)
-        with self._write() as tx:
+        with self._write(label_change(message("memory"), memory)) as tx:
             item = edits.confirm_memory(tx, memory, today=current_timestamp(), scope=scope)
             if as_constraint:
                 _add_constraint(tx, item)
@@ -121,7 +121,7 @@ class MemoryVerbs(ProjectVerbs):
 
     def dismiss(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Dismiss a proposal; the same evidence does not bring it back."""
-        with self._write() as tx:
+        with self._write(label_change(message("memory"), memory)) as tx:
             return _make_record(edits.dismiss_memory(tx, memory, scope=_scope(of_user)), _scope(of_user))
 
     def edit(
@@ -136,14 +136,16 @@ class MemoryVerbs(ProjectVerbs):
         """Change what is given; a new text counts as the person's own words."""
         scope, given = _scope(of_user), {"text": text, "confidence": confidence}
         values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        with self._write() as tx:
+        with self._write(label_change(message("memory"), memory)) as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
             return _make_record(edits.edit_memory(tx, memory, values, scope=scope), scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> None:
         """Forget a memory for good, with its evidence."""
-        with self._write() as tx:
+        with self._write(label_removal(message("memory"), memory)) as tx:
+            found = edits.get_memory(tx, memory, scope=_scope(of_user))
+            tx.undo_label = label_removal(message("memory"), found.text)
             edits.forget_memory(tx, memory, scope=_scope(of_user))
 
     def record_outcome(
@@ -194,7 +196,7 @@ class MemoryVerbs(ProjectVerbs):
 
     def add_sample(self, document: str, *, first: str, last: str) -> MemoryRecord:
         """Copy a passage of a document as an example of the writer's style, by its first and last words."""
-        with self._write() as tx:
+        with self._write(label_addition(message("style sample"), first)) as tx:
             row = tx.require(documents, id=read_place(tx, document).document)
             start, end = edits.find_passage(row.text, first, last)
             item = edits.add_style_sample(tx, row.text[start:end], end=Position(row.id, end))

@@ -11,7 +11,7 @@ from fabula.manuscript.tables import beats, documents
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import read_place
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 
 class Beat(Struct, frozen=True, kw_only=True):
@@ -33,21 +33,23 @@ class OutlineVerbs(ProjectVerbs):
 
     def add(self, document: str, text: str) -> Beat:
         """Plan something in a document, after all that is planned there already."""
-        with self._write() as tx:
+        with self._write(label_addition(message("beat"), text)) as tx:
             beat_id = outline.add_beat(tx, read_place(tx, document).document, text)
             return _find(tx, beat_id)
 
     def set_done(self, beat: str, *, done: bool = True) -> Beat:
         """Tick a beat off, or open it again."""
-        with self._write() as tx:
+        with self._write(label_change(message("beat"), beat)) as tx:
             found = _find(tx, beat)
+            tx.undo_label = label_change(message("beat"), found.text)
             outline.update_beat(tx, found.id, {"done": done})
             return _find(tx, found.id)
 
     def remove(self, beat: str) -> Beat:
         """Remove a beat; return what it was."""
-        with self._write() as tx:
+        with self._write(label_removal(message("beat"), beat)) as tx:
             found = _find(tx, beat)
+            tx.undo_label = label_removal(message("beat"), found.text)
             outline.remove_beat(tx, found.id)
             return found
 

@@ -13,7 +13,7 @@ from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow, make_layout
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.names import find_by_name
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 NO_PRESET = Preset(nodes=())
 
@@ -59,7 +59,7 @@ class PresetVerbs(ProjectVerbs):
     def write(self, name: str, data: bytes | str, *, active: bool = False) -> Preset:
         """Store a preset from JSON, in place of the one of that id or title; `active` activates it."""
         parsed = edits.parse_preset(data)
-        with self._write() as tx:
+        with self._write(label_change(message("preset"), name)) as tx:
             same = [one.preset for one in edits.list_presets(tx) if name in (one.preset.id, one.preset.title)]
             old = same[0] if len(same) == 1 else None
             title = old.title if old is not None and old.id == name else name
@@ -69,14 +69,14 @@ class PresetVerbs(ProjectVerbs):
 
     def activate(self, name: str | None) -> Preset | None:
         """Make a preset the active one; with None, none is active."""
-        with self._write() as tx:
+        with self._write(label_change(message("preset"), name or "")) as tx:
             preset = None if name is None else _find(tx, name)
             edits.activate(tx, None if preset is None else preset.id)
         return preset
 
     def remove(self, name: str) -> Preset:
         """Remove a preset; return what it was."""
-        with self._write() as tx:
+        with self._write(label_removal(message("preset"), name)) as tx:
             preset = _find(tx, name)
             edits.remove(tx, preset.id)
         return preset

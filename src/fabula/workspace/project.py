@@ -37,6 +37,7 @@ from fabula.workspace.working_memory import load_working_memory
 
 if TYPE_CHECKING:
     from fabula.store.store import Store
+    from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.extraction import ExtractionVerbs
@@ -91,6 +92,7 @@ class RequestFields(TypedDict, total=False):
 class ProjectHandle:
     """An open project. Threads may share it."""
 
+    changes: LazyVerbs[ChangeVerbs] = LazyVerbs("ChangeVerbs")
     codex: LazyVerbs[CodexVerbs] = LazyVerbs("CodexVerbs")
     constraints: LazyVerbs[ConstraintVerbs] = LazyVerbs("ConstraintVerbs")
     extraction: LazyVerbs[ExtractionVerbs] = LazyVerbs("ExtractionVerbs")

@@ -52,7 +52,7 @@ class RunVerbs(ProjectVerbs):
         """Put an answer into the document, as it is or as the writer changed it; with `beat`, its beat is done."""
         codex = self._view.snapshot(Codex)
         known_names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
-        with self._write() as tx:
+        with self._write(message("answer accepted")) as tx:
             return accepting.accept(tx, _find_id(tx, run), known_names, text=text, beat=beat)
 
     def check_acceptable(self, *, variants: int) -> None:
@@ -66,7 +66,7 @@ class RunVerbs(ProjectVerbs):
 
     def reject(self, run: str) -> GenerationRun:
         """Reject an answer; return its run."""
-        with self._write() as tx:
+        with self._write(message("answer rejected")) as tx:
             return accepting.reject(tx, _find_id(tx, run))
 
     def request_again(self, run: str, new: Request | None = None) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
@@ -22,7 +23,9 @@ from fabula.settings.values import (
 from fabula.skills.files import parse_skill
 from fabula.skills.project_skills import SETTING_PREFIX
 from fabula.store.store import LOCAL_USER, Store
+from fabula.store.transaction import WriteTransaction
 from fabula.workspace.schemas.settings import SettingList
+from fabula.workspace.verbs import label_change
 
 
 class SettingVerbs:
@@ -63,7 +66,7 @@ class SettingVerbs:
                 load_providers().find(str(value))
             case "llm.prices":
                 parse_prices(value)
-        with self._store.write(project=self._project_id, user=self._user) as tx:
+        with self._write(name, scope) as tx:
             edits.set_value(tx, name, value, scope=scope)
 
     def set_text(self, name: str, text: str, *, scope: SettingScope = "project") -> None:
@@ -76,5 +79,10 @@ class SettingVerbs:
 
     def reset(self, name: str, *, scope: SettingScope = "project") -> None:
         """Return a setting to its default."""
-        with self._store.write(project=self._project_id, user=self._user) as tx:
+        with self._write(name, scope) as tx:
             edits.reset(tx, name, scope=scope)
+
+    def _write(self, name: str, scope: SettingScope) -> AbstractContextManager[WriteTransaction]:
+        """Change the settings; a change of a project's can be undone."""
+        label = label_change(message("setting"), name) if self._project_id and scope == "project" else None
+        return self._store.write(project=self._project_id, user=self._user, undo_label=label)

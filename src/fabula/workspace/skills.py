@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fabula.core.messages import message
 from fabula.skills.files import Skills, load_built_in, read_folder
 from fabula.skills.project_skills import load_user_skills, remove_project_skill, save_project_skill
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 
 class SkillVerbs(ProjectVerbs):
@@ -18,12 +19,12 @@ class SkillVerbs(ProjectVerbs):
 
     def add(self, name: str, text: str) -> None:
         """Add a skill, or replace the project's own of that name; the error for an invalid one names its line."""
-        with self._write() as tx:
+        with self._write(label_change(message("skill"), name)) as tx:
             save_project_skill(tx, name, text)
 
     def remove(self, name: str) -> None:
         """Remove a skill from the project; a built-in one of that name is available again."""
-        with self._write() as tx:
+        with self._write(label_removal(message("skill"), name)) as tx:
             remove_project_skill(tx, name)
 
 

@@ -23,7 +23,7 @@ from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.text.extraction.propose import propose_entries
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
 from fabula.workspace.names import find_by_name
-from fabula.workspace.verbs import ProjectVerbs
+from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 
 class SynopsisVerbs(ProjectVerbs):
@@ -70,7 +70,7 @@ class SynopsisVerbs(ProjectVerbs):
     def write(self, chapter: str, text: str) -> SynopsisRecord:
         """Write the synopsis of a chapter by hand; no program writes over it."""
         characters = _find_characters(self._view)
-        with self._write() as tx:
+        with self._write(label_change(message("synopsis"), chapter)) as tx:
             (found,) = _find_chapters(editing.list_synopses(tx), [chapter])
             editing.write_synopsis(tx, found.document_id, text)
             records = editing.list_synopses(tx, characters)
@@ -78,7 +78,7 @@ class SynopsisVerbs(ProjectVerbs):
 
     def remove(self, chapter: str) -> SynopsisRecord:
         """Remove the synopsis of a chapter; return what it was, with the state `missing` if there was none."""
-        with self._write() as tx:
+        with self._write(label_removal(message("synopsis"), chapter)) as tx:
             (found,) = _find_chapters(editing.list_synopses(tx), [chapter])
             editing.remove_synopsis(tx, found.document_id)
         return found

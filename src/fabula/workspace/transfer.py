@@ -51,7 +51,8 @@ def import_file(
     book = imported.book
     warnings: list[str | Sentence] = [*imported.warnings]
     project_id = new_id() if into is None else projects.find_project(store, into).id
-    with store.write(project=project_id) as tx:
+    label = None if into is None else message("import of {file}", file=path.name)
+    with store.write(project=project_id, undo_label=label) as tx:
         if into is None:
             chosen = normalise_language(language) or _supported_language(book.language, warnings)
             projects.insert(tx, project_id, title=title or book.title or path.stem, language=chosen)

@@ -12,13 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import View
 
 if TYPE_CHECKING:
     from fabula.store.store import Store
     from fabula.store.transaction import ReadTransaction, WriteTransaction
     from fabula.workspace.project import ProjectHandle
+
+_MAX_NAME = 60  # characters of a thing's name in the label of a change
 
 
 def require_store(project: ProjectHandle) -> Store:
@@ -39,6 +41,26 @@ def select_given(fields: Mapping[str, object], kind: type) -> dict[str, Any]:
     if unknown := fields.keys() - kind.__annotations__.keys():
         raise TypeError(f"unexpected arguments: {', '.join(sorted(unknown))}")
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def label_addition(what: Sentence, name: str) -> Sentence:
+    """Say that something was added, as the label of a change that can be undone."""
+    return message("new {what}: {name}", what=what, name=_shorten(name))
+
+
+def label_change(what: Sentence, name: str) -> Sentence:
+    """Say that something was changed, as the label of a change that can be undone."""
+    return message("{what} changed: {name}", what=what, name=_shorten(name))
+
+
+def label_removal(what: Sentence, name: str) -> Sentence:
+    """Say that something was removed, as the label of a change that can be undone."""
+    return message("{what} removed: {name}", what=what, name=_shorten(name))
+
+
+def _shorten(name: str) -> str:
+    words = " ".join(name.split())
+    return words if len(words) <= _MAX_NAME else f"{words[: _MAX_NAME - 1]}…"
 
 
 Verbs = TypeVar("Verbs", bound="ProjectVerbs")
@@ -77,6 +99,6 @@ class ProjectVerbs:
         """Read the project and the principal's own rows as they stand at one moment."""
         return self._store.read(project=self._project.id, user=self._project.principal.user)
 
-    def _write(self) -> AbstractContextManager[WriteTransaction]:
-        """Change the project and the principal's own rows in one transaction."""
-        return self._store.write(project=self._project.id, user=self._project.principal.user)
+    def _write(self, undo_label: Sentence | None = None) -> AbstractContextManager[WriteTransaction]:
+        """Change the project and the principal's own rows in one transaction, which can be undone if it has a label."""
+        return self._store.write(project=self._project.id, user=self._project.principal.user, undo_label=undo_label)

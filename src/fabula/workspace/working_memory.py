@@ -19,7 +19,7 @@ from fabula.memory.model import MAX_WORKING_NOTES, Decision
 from fabula.memory.outcomes import list_outcomes
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, QUOTE_CHARS, WorkingMemory
 from fabula.store.transaction import ReadTransaction
-from fabula.text.offsets import find_edit
+from fabula.text.diff import find_edits
 
 PAUSE = timedelta(hours=1)  # after which a new session begins
 
@@ -74,10 +74,13 @@ def _load_edits(reading: ReadTransaction) -> list[_Action]:
         time = parse_timestamp(row.changed)
         if revision is None or revision.cause != "typed" or time is None:
             continue  # imported and accepted texts were not typed
-        edit = find_edit(revision.text, row.text)
-        typed_text = row.text[max(edit.start, edit.new_end - QUOTE_CHARS) : edit.new_end]
-        if typed_text.strip():
-            edits.append(_Action(time, typed_text, Position(row.id, edit.new_end), title=row.title))
+        typed = [
+            edit for edit in find_edits(revision.text, row.text) if row.text[edit.new_start : edit.new_end].strip()
+        ]
+        if typed:
+            end = typed[-1].new_end
+            start = max(min(edit.new_start for edit in typed if edit.new_end > end - QUOTE_CHARS), end - QUOTE_CHARS)
+            edits.append(_Action(time, row.text[start:end], Position(row.id, end), title=row.title))
     return edits
 
 

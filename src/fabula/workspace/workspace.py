@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from fabula.core.messages import message
 from fabula.manuscript import projects, series
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import LOCAL_USER, Store
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
     from fabula.workspace.continuity import StoredContinuity
+    from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.project import ProjectHandle
-    from fabula.workspace.schemas.projects import ProjectInfo
+    from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress
     from fabula.workspace.views import ProjectViews
@@ -167,6 +169,55 @@ class Workspace:
         user = LOCAL_USER if with_person else None
         replaces = target is not None
         return load_save(self.store, path, project_id=target, replace=replaces, user=user, progress=progress)
+
+    def rename_project(self, name: str, title: str) -> ProjectSummary:
+        """Give a project another title."""
+        from fabula.workspace.verbs import label_change
+
+        found = projects.find_project(self.store, name)
+        label = label_change(message("title"), found.title)
+        with self.store.write(project=found.id, user=LOCAL_USER, undo_label=label) as tx:
+            projects.rename(tx, title)
+        return projects.find_project(self.store, found.id)
+
+    def delete_project(self, name: str) -> DeletedProject:
+        """Delete a project with everything in it; it is kept as a save for a while, and can be restored."""
+        from fabula.workspace.deleted_projects import delete_project
+
+        return delete_project(self.store, projects.find_project(self.store, name).id)
+
+    def list_deleted_projects(self) -> list[DeletedProject]:
+        """List the deleted projects that can be restored, the latest first."""
+        from fabula.workspace.deleted_projects import list_deleted
+
+        return list_deleted(self.store)
+
+    def restore_project(self, name: str) -> DeletedProject:
+        """Bring a deleted project back, by its id or title."""
+        from fabula.workspace.deleted_projects import restore_project
+
+        return restore_project(self.store, name)
+
+    def find_last_change(self) -> ProjectSummary | DeletedProject | None:
+        """Find the project that was changed or deleted last, as far as that can be undone."""
+        from fabula.workspace.changes import find_last_step
+
+        changed: list[tuple[str, ProjectSummary | DeletedProject]] = []
+        changed += find_last_step(self.store, self.projects(), is_undone=False)
+        changed += [(deleted.deleted_at, deleted) for deleted in self.list_deleted_projects()[:1]]
+        return max(changed, key=lambda pair: pair[0])[1] if changed else None
+
+    def find_last_undo(self) -> ProjectSummary | None:
+        """Find the project with the latest change that can be made again."""
+        from fabula.workspace.changes import find_last_step
+
+        return next((project for _, project in find_last_step(self.store, self.projects(), is_undone=True)), None)
+
+    def describe_contents(self, name: str) -> ProjectContents:
+        """Say what a project holds."""
+        from fabula.workspace.project_contents import describe_contents
+
+        return describe_contents(self.store, projects.find_project(self.store, name))
 
     def settings(self, project: str | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.search.model import Passage, SearchDocument
-from fabula.text.offsets import find_edit
+from fabula.text.diff import find_edits
 from fabula.text.sentences import find_sentence_starts
 
 PASSAGE_CHARACTERS = 120  # the size a passage aims at,
@@ -198,31 +198,34 @@ def _find_pause(text: str, low: int, high: int) -> int:
 
 
 def _cut_edited(text: str, style: CutStyle, old: str, known: list[Span]) -> tuple[int, list[Span], int, int]:
-    """Cut an edited text again around the edit alone.
+    """Cut an edited text again from the first change to the last.
 
     Returns how many passages before the edit stay, the new spans, from which old passage on all only move, and by how
     many characters.
     """
-    edit = find_edit(old, text)
+    edits = find_edits(old, text)
+    if not edits:
+        return len(known), [], len(known), 0
+    begin, old_end, new_end = edits[0].start, edits[-1].old_end, edits[-1].new_end
+    growth = new_end - old_end
     starts = [start for start, _ in known]
     # Two whole passages before the edit nothing can have changed, nor two after it once a cut falls where one fell.
-    first = max(bisect_right([end for _, end in known], edit.start) - 2, 0)
+    first = max(bisect_right([end for _, end in known], begin) - 2, 0)
     while first and not _begins_line(text, starts[first]):
         first -= 1
-    after = bisect_left(starts, edit.old_end) + 2
-    safe = frozenset(start + edit.growth for start in starts[after:] if _begins_line(old, start))
-    spans = _cut_spans(text, style, starts[first] if first else 0, (edit.new_end, safe))
+    after = bisect_left(starts, old_end) + 2
+    safe = frozenset(start + growth for start in starts[after:] if _begins_line(old, start))
+    spans = _cut_spans(text, style, starts[first] if first else 0, (new_end, safe))
     if not spans or spans[-1][0] != spans[-1][1]:
-        return first, spans, len(known), edit.growth
-    return first, spans[:-1], bisect_left(starts, spans[-1][0] - edit.growth), edit.growth
+        return first, spans, len(known), growth
+    return first, spans[:-1], bisect_left(starts, spans[-1][0] - growth), growth
 
 
 def count_new_characters(old: str, new: str) -> int:
     """How many characters of a text are not in the old one."""
     if old is new:
         return 0
-    edit = find_edit(old, new)
-    return edit.new_end - edit.start
+    return sum(edit.new_end - edit.new_start for edit in find_edits(old, new))
 
 
 def _begins_line(text: str, start: int) -> bool:

@@ -31,6 +31,19 @@ class ProjectInfo(Schema):
     characters: int
 
 
+class ProjectContents(ProjectInfo):
+    """A project with the numbers of what it holds, and the title of its series."""
+
+    chapters: int
+    entries: int
+    constraints: int
+    memories: int
+    lorebooks: int
+    conversations: int
+    runs: int
+    series: str = ""
+
+
 class SaveVerification(Schema):
     """Whether a save would load, how many rows it has by table, and why it would not."""
 

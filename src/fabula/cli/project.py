@@ -1,0 +1,111 @@
+"""`fabula project`: rename, delete, restore and describe a project."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import find_project, open_workspace
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, print_list, render, say, translate
+from fabula.core.messages import message, plural
+
+commands = CommandGroup("project", help="Rename, delete and restore a project.")
+
+
+@commands.command()
+def info(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
+    """Say what a project holds.
+
+    Example: fabula project info "The Lantern Coast"
+    """
+    with open_workspace(store) as workspace:
+        found = workspace.describe_contents(find_project(workspace, project).id)
+    if as_json:
+        print_json(found)
+        return
+    print_line(f"{found.title}  ({found.id})")
+    counts = [
+        plural(found.chapters, "{count:,} chapter", "{count:,} chapters"),
+        plural(found.characters, "{count:,} character", "{count:,} characters"),
+        plural(found.entries, "{count:,} codex entry", "{count:,} codex entries"),
+        plural(found.constraints, "{count:,} constraint", "{count:,} constraints"),
+        plural(found.memories, "{count:,} memory", "{count:,} memories"),
+        plural(found.lorebooks, "{count:,} lorebook", "{count:,} lorebooks"),
+        plural(found.conversations, "{count:,} conversation", "{count:,} conversations"),
+        plural(found.runs, "{count:,} answer of a model", "{count:,} answers of a model"),
+    ]
+    for count in counts:
+        print_line(f"  {render(count)}")
+    times = {"made": found.made[:16].replace("T", " "), "changed": found.changed[:16].replace("T", " ")}
+    say("Language {language}, made {made}, changed {changed}.", language=found.language, **times)
+    if found.series:
+        say("It belongs to the series {series}.", series=found.series)
+
+
+@commands.command()
+def rename(project: PROJECT, title: Annotated[str, Argument(help="The new title.")], store: STORE = None) -> None:
+    """Give a project another title.
+
+    Example: fabula project rename "The Lantern Coast" "The Lamp"
+    """
+    with open_workspace(store) as workspace:
+        old = find_project(workspace, project).view.project.title
+        renamed = workspace.rename_project(project, title)
+    say("{old} is now {new}.", old=old, new=renamed.title)
+
+
+@commands.command()
+def delete(
+    project: PROJECT,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    store: STORE = None,
+) -> None:
+    """Delete a project with everything in it. For a while it can be restored.
+
+    Example: fabula project delete "The Lantern Coast"
+    """
+    with open_workspace(store) as workspace:
+        found = find_project(workspace, project)
+        title = found.view.project.title
+        if not yes and not typer.confirm(translate("Delete {title} with everything in it?", title=title)):
+            say("Nothing was deleted.")
+            return
+        deleted = workspace.delete_project(found.id)
+    say("{title} is deleted. To bring it back: fabula project restore {id}", title=deleted.title, id=deleted.id)
+
+
+@commands.command()
+def restore(
+    project: Annotated[
+        str | None, Argument(help="A deleted project, by its id or title; all are listed if left out.")
+    ] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Bring a deleted project back, with everything in it.
+
+    Example: fabula project restore "The Lantern Coast"
+    """
+    from fabula.workspace.schemas.changes import describe_deleted
+
+    with open_workspace(store) as workspace:
+        if project is None:
+            deleted = workspace.list_deleted_projects()
+            empty = message("No deleted project can be restored.")
+            print_list(
+                deleted,
+                describe_deleted,
+                lambda one: f"{one.deleted_at[:16].replace('T', ' ')}  {one.id:<36} {one.title}",
+                empty,
+                as_json,
+            )
+            return
+        restored = workspace.restore_project(project)
+    if as_json:
+        print_json(describe_deleted(restored))
+    else:
+        say("{title} is back, with everything in it.", title=restored.title)
