@@ -23,6 +23,8 @@ SAID: list[tuple[str, TextCheck]] = [
     ("不要使用感叹号", BannedWords(words=("!", "！"))),
     ("不用感叹号。", BannedWords(words=("!", "！"))),
     ("叙述中禁止使用省略号", BannedWords(words=("…", "..."), narration_only=True)),
+    ("对话中不要使用感叹号", BannedWords(words=("!", "！"), dialogue_only=True)),
+    ("No semicolons in dialogue", BannedWords(words=(";", "；"), dialogue_only=True)),
     ("write in the first person", NarrativePerson(person="first")),
     ("Told in close third person, past tense.", NarrativePerson(person="third")),
     ("Second-person narration", NarrativePerson(person="second")),
@@ -42,9 +44,9 @@ SAID: list[tuple[str, TextCheck]] = [
     ("Do not use “very” or “really”.", BannedWords(words=("very", "really"))),
     ("不得出现'忽然'", BannedWords(words=("忽然",))),
     ("禁止使用“忽然”、“竟然”等词", BannedWords(words=("忽然", "竟然"))),
-    ("Do not mention Ephraim Hale before chapter 5.", ForbiddenNames(names=("Ephraim Hale",), before_chapter=5)),
-    ("第五章之前不得提到沈默", ForbiddenNames(names=("沈默",), before_chapter=5)),
-    ("Never mention “the Fox” until chapter 12", ForbiddenNames(names=("the Fox",), before_chapter=12)),
+    ("Do not mention Ephraim Hale before chapter 5.", ForbiddenNames(names=("Ephraim Hale",), before_number=5)),
+    ("第五章之前不得提到沈默", ForbiddenNames(names=("沈默",), before_number=5)),
+    ("Never mention “the Fox” until chapter 12", ForbiddenNames(names=("the Fox",), before_number=12)),
 ]
 
 
@@ -58,7 +60,7 @@ def test_a_plain_rule_is_parsed(text: str, meant: TextCheck) -> None:
     [
         "She never takes off the mask.",
         "It never rains on the coast.",
-        "Do not write in the first person.",
+        "Do not write in the third person.",
         "Letters are in first person, the rest in third person.",
         "Sentences of more than ten words are welcome.",
         "Every sentence has more than 10 words.",
@@ -69,7 +71,7 @@ def test_a_plain_rule_is_parsed(text: str, meant: TextCheck) -> None:
         "本世界没有魔法",
         "林远性格冷静，不会大声喊叫",
         "不要写“红门”的故事",
-        "对话中不要使用感叹号",
+        "Do not write a “Red Door” story.",
         "",
     ],
 )

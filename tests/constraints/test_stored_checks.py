@@ -28,7 +28,7 @@ CHECKS: list[TextCheck] = [
     BannedWords(words=("suddenly", "忽然"), narration_only=True),
     SentenceLength(max_length=25),
     NarrativePerson(person="third"),
-    ForbiddenNames(names=("Ephraim",), before_chapter=5),
+    ForbiddenNames(names=("Ephraim",), before_number=5),
 ]
 MARA = Entry(
     id="mara", type="character", name="Mara", progressions=(Progression("", Position("ch-1"), aliases=("the Fox",)),)

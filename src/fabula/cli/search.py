@@ -12,7 +12,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import invalid_request, print_json, print_line, render, say, show_progress, translate
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say, show_progress
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def search(
                 notes=warnings,
                 progress=progress,
             )
-        report = describe_search(view, wanted, found, warnings)
+        report = describe_search(view, wanted, found, warnings, current_language())
     for warning in warnings:
         print_line(f"! {render(warning)}", file=sys.stderr)
     if as_json:
@@ -101,8 +101,8 @@ def _show(passages: Sequence[PassageInfo]) -> None:
         say("Nothing was found. Try other words, or --all to look beyond this place.")
     for one in passages:
         place = one.title or one.document_id or ""
-        if one.chapter is not None:
-            place = translate("{title} · chapter {number}", title=place, number=one.chapter)
+        if one.chapter_name:
+            place = f"{place} · {one.chapter_name}"
         console.print(Text.assemble((place, "bold"), f"  {one.source}  {one.score:.2f}", style="grey58"))
         console.print(_cut_snippet(one))
         console.print()

@@ -36,7 +36,7 @@ def render_entry(entry: Entry, language: Language) -> str:
     return text
 
 
-def render_progression(entry: Entry, progression: Progression, chapter: int | None, language: Language) -> str:
+def render_progression(entry: Entry, progression: Progression, chapter: Sentence | None, language: Language) -> str:
     """Render a progression: `Mara Venn (from chapter 5 on): …`, new names first."""
     text: str | Sentence = progression.text
     if progression.aliases:
@@ -46,7 +46,7 @@ def render_progression(entry: Entry, progression: Progression, chapter: int | No
             if text
             else message("also called {names}.", names=names)
         )
-    since = message("from chapter {chapter} on", chapter=chapter) if chapter else message("by now")
+    since = message("from {chapter} on", chapter=chapter) if chapter else message("by now")
     return message("{name} ({since}): {text}", name=entry.name, since=since, text=text).render(language)
 
 

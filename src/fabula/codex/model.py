@@ -113,7 +113,7 @@ class Codex:
         is_limited = own.since is not None or own.known_to is not None or bool(own.learned_at)
         inherited = (own,) if is_limited else ()
         for number, progression in enumerate(entry.progressions, start=1):
-            chapter = self._timeline.chapter_number(progression.since.document)
+            chapter = self._timeline.chapter_name(progression.since.document)
             text = render_progression(entry, progression, chapter, self._language)
             visibility = self._visibility(f"{entry.source}#{number}", progression.since, progression.known_to)
             fragments.append(fragment(text, visibility, *inherited))

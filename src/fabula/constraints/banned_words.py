@@ -44,7 +44,8 @@ def _find_spaced(text: str, words: Sequence[str]) -> Iterator[Span]:
     if words:
         alternatives = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
         # A contraction is another word (can, can't); a possessive is not.
-        pattern = rf"(?<![^\W_])(?<![^\W_]['’])(?:{alternatives})(?![^\W_]|['’](?!s\b)[^\W_])"
+        letter = r"[^\W_\u3400-\u9fff]"  # a Chinese character beside it is another word
+        pattern = rf"(?<!{letter})(?<!{letter}['’])(?:{alternatives})(?!{letter}|['’](?!s\b){letter})"
         yield from (match.span() for match in re.finditer(pattern, text, re.IGNORECASE))
 
 

@@ -13,18 +13,25 @@ from itertools import chain
 from msgspec import Struct
 
 from fabula.constraints.banned_words import drop_overlaps, find_banned_words, make_matcher
+from fabula.constraints.conditions import find_story_range, has_chapter_limits
 from fabula.constraints.model import (
     BannedWords,
     Constraint,
     ForbiddenNames,
     NarrativePerson,
+    ScopeLimits,
     SentenceLength,
     Span,
     TextCheck,
 )
-from fabula.constraints.narration import find_missing_person, find_narration, find_narrator_pronouns
-from fabula.constraints.rule_parser import parse_rule
-from fabula.constraints.sentence_length import count_length, find_sentences
+from fabula.constraints.narration import (
+    find_excluded_pronouns,
+    find_missing_person,
+    find_narration,
+    find_narrator_pronouns,
+)
+from fabula.constraints.rule_parser import parse_rule, read_rule
+from fabula.constraints.sentence_length import count_length, find_paragraphs, find_sentences
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
@@ -50,6 +57,7 @@ _PERSONS = {
     "second": message("second person"),
     "third": message("third person"),
 }
+_UNKNOWN_CONDITION = message("the condition is not understood")
 _PRONOUNS = {("first", "en"): "I", ("second", "en"): "you", ("first", "zh"): "我", ("second", "zh"): "你"}
 
 
@@ -65,13 +73,12 @@ def check_text(
 ) -> list[Violation]:
     """Find every violation of a constraint that a program can check, in the order of the text."""
     timeline, entry_names = timeline or Timeline(), entry_names or {}
-    chapter = None if position is None else timeline.chapter_number(position.document)
     violations: list[Violation] = []
     for constraint in constraints:
         if is_in_force(constraint, position, timeline):
             check = find_check(constraint, entry_names)
-            if check is not None:
-                for span, sentence in _run_check(text, check, language, entry_names, chapter):
+            if check is not None and _holds_at(check, position, timeline):
+                for span, sentence in _run_check(text, check, language, entry_names):
                     violations.append(_make_violation(text, constraint.id, span, sentence.render(language)))
     if position is not None and later_names:
         ahead = tuple(name for name, since in later_names.items() if not timeline.has_reached(since, position))
@@ -87,33 +94,66 @@ def find_check(constraint: Constraint, entry_names: EntryNames | None = None) ->
     return constraint.check or parse_rule(constraint.text, chain.from_iterable((entry_names or {}).values()))
 
 
+class ProgramCheck(Struct, frozen=True):
+    """What a program checks of a constraint; where it checks nothing, `problem` may say why."""
+
+    check: TextCheck | None
+    problem: Sentence | None = None
+
+
+def explain_check(constraint: Constraint, timeline: Timeline, entry_names: EntryNames | None = None) -> ProgramCheck:
+    """Find what a program checks of a constraint in this story, and otherwise why the model checks it."""
+    if constraint.check is None:
+        reading = read_rule(constraint.text, chain.from_iterable((entry_names or {}).values()))
+        if reading.check is None:
+            return ProgramCheck(None, _UNKNOWN_CONDITION if reading.has_unknown_condition else None)
+    check = find_check(constraint, entry_names)
+    problem = find_story_range(check, timeline).problem if check is not None and has_chapter_limits(check) else None
+    return ProgramCheck(check, None) if problem is None else ProgramCheck(None, problem)
+
+
 def is_in_force(constraint: Constraint, position: Position | None, timeline: Timeline) -> bool:
     """Does a constraint hold at this position of the story (con-2)?"""
     begun = constraint.since is None or timeline.has_reached(constraint.since, position)
     return begun and not (constraint.until is not None and timeline.has_reached(constraint.until, position))
 
 
+def _holds_at(check: TextCheck, position: Position | None, timeline: Timeline) -> bool:
+    """Whether a check holds in the chapter of this position; without a position, one with chapters does not."""
+    if not has_chapter_limits(check):
+        return True
+    index = None if position is None else timeline.index(position.document)
+    story_range = find_story_range(check, timeline)
+    return index is not None and story_range.problem is None and story_range.first <= index < story_range.end
+
+
 def _run_check(
-    text: str, check: TextCheck, language: Language, entry_names: EntryNames, chapter: int | None
+    text: str, check: TextCheck, language: Language, entry_names: EntryNames
 ) -> Iterator[tuple[Span, Sentence]]:
     """The spans that break a check, each with a sentence that says why."""
     match check:
-        case BannedWords(words=words, narration_only=narration_only):
-            narration = find_narration(text) if narration_only else [(0, len(text))]
-            for start, end in find_banned_words(text, words):
-                if any(first <= start and end <= last for first, last in narration):
-                    yield (start, end), message("“{words}” is not to be used.", words=_quote(text[start:end]))
-        case SentenceLength(max_length=max_length, unit=unit):
-            for start, end in find_sentences(text):
+        case BannedWords(words=words):
+            for start, end in _select_scope(find_banned_words(text, words), text, check):
+                yield (start, end), message("“{words}” is not to be used.", words=_quote(text[start:end]))
+        case SentenceLength(max_length=max_length, unit=unit, measured=measured):
+            for start, end in find_sentences(text) if measured == "sentence" else find_paragraphs(text):
                 count = count_length(text[start:end], unit, language)
                 if count > max_length:
-                    sentence = message(
-                        "This sentence has {count} {unit}, and {most} are the most.",
-                        count=count,
-                        unit=_UNITS[unit],
-                        most=max_length,
+                    values = {"count": count, "unit": _UNITS[unit], "most": max_length}
+                    sentence = (
+                        message("This sentence has {count} {unit}, and {most} are the most.", **values)
+                        if measured == "sentence"
+                        else message("This paragraph has {count} {unit}, and {most} are the most.", **values)
                     )
                     yield (start, end), sentence
+        case NarrativePerson(person=person, is_excluded=True):
+            for start, end in find_excluded_pronouns(text, person, language):
+                sentence = message(
+                    "“{words}” is in the narration, and the story is not told in the {person}.",
+                    words=_quote(text[start:end]),
+                    person=_PERSONS[person],
+                )
+                yield (start, end), sentence
         case NarrativePerson(person=person):
             for start, end in find_narrator_pronouns(text, person, language):
                 sentence = message(
@@ -130,11 +170,23 @@ def _run_check(
                     person=_PERSONS[person],
                 )
                 yield missing, sentence
-        case ForbiddenNames(names=names, before_chapter=before):
-            if before is None or chapter is None or chapter < before:
-                matcher = make_matcher(_add_aliases(names, entry_names))
-                for start, end in drop_overlaps((hit.start, hit.end) for hit in matcher.find(text)):
-                    yield (start, end), message("“{words}” is not to be named here.", words=_quote(text[start:end]))
+        case ForbiddenNames(names=names):
+            matcher = make_matcher(_add_aliases(names, entry_names))
+            hits = drop_overlaps((hit.start, hit.end) for hit in matcher.find(text))
+            for start, end in _select_scope(hits, text, check):
+                yield (start, end), message("“{words}” is not to be named here.", words=_quote(text[start:end]))
+
+
+def _select_scope(spans: Sequence[Span], text: str, check: ScopeLimits) -> Iterable[Span]:
+    """The spans in the narration or in the dialogue, where a check is about only one of them."""
+    if not spans or not (check.narration_only or check.dialogue_only):
+        return spans
+    narration = find_narration(text)
+    return [
+        (start, end)
+        for start, end in spans
+        if any(first <= start and end <= last for first, last in narration) is check.narration_only
+    ]
 
 
 def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ...]:

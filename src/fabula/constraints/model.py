@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, field
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.messages import message
-from fabula.core.story import Position
+from fabula.core.story import Division, DivisionUnit, Position
 
 MAX_CONSTRAINTS = 500
 CheckTerm = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]  # one word, mark or name
@@ -46,31 +46,50 @@ class ConstraintOrigin(StrEnum):
 _ORIGIN_ORDER = list(ConstraintOrigin)
 
 
-class BannedWords(Struct, frozen=True, kw_only=True, tag_field="kind", tag="banned", forbid_unknown_fields=True):
-    """A check for words and marks that must not occur, anywhere or only in the narration."""
+class ChapterLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The chapters in which a check holds: from one on, before another, by the numbers that a reader gives them.
+
+    `division` says what the numbers count, and `within` in which part or volume.
+    """
+
+    from_number: Annotated[int, Meta(ge=1, le=100_000)] | None = field(default=None, name="from")
+    before_number: Annotated[int, Meta(ge=1, le=100_000)] | None = field(default=None, name="before")
+    division: DivisionUnit = "chapter"
+    within: Division | None = None
+
+
+class ScopeLimits(ChapterLimits, frozen=True, kw_only=True):
+    """The chapters, and perhaps only the narration or only the dialogue, in which a check holds."""
+
+    narration_only: bool = field(default=False, name="narration")
+    dialogue_only: bool = field(default=False, name="dialogue")
+
+
+class BannedWords(ScopeLimits, frozen=True, kw_only=True, tag_field="kind", tag="banned"):
+    """A check for words and marks that must not occur."""
 
     words: Annotated[tuple[CheckTerm, ...], Meta(min_length=1, max_length=500)]
-    narration_only: bool = field(default=False, name="narration")
 
 
-class SentenceLength(Struct, frozen=True, kw_only=True, tag_field="kind", tag="length", forbid_unknown_fields=True):
-    """A check for sentences that are too long, in words or in characters (字 in Chinese)."""
+class SentenceLength(ChapterLimits, frozen=True, kw_only=True, tag_field="kind", tag="length"):
+    """A check for sentences or paragraphs that are too long, in words or in characters (字 in Chinese)."""
 
     max_length: Annotated[int, Meta(ge=1, le=10_000)] = field(name="most")
     unit: LengthUnit = "words"
+    measured: Literal["sentence", "paragraph"] = field(default="sentence", name="of")
 
 
-class NarrativePerson(Struct, frozen=True, kw_only=True, tag_field="kind", tag="person", forbid_unknown_fields=True):
-    """A check for the grammatical person of the narration."""
+class NarrativePerson(ChapterLimits, frozen=True, kw_only=True, tag_field="kind", tag="person"):
+    """A check for the grammatical person of the narration: that it is one, or (`not`) that it is not."""
 
     person: Person
+    is_excluded: bool = field(default=False, name="not")
 
 
-class ForbiddenNames(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unnamed", forbid_unknown_fields=True):
-    """A check for names, or ids of entries, that must not occur, perhaps only before a chapter."""
+class ForbiddenNames(ScopeLimits, frozen=True, kw_only=True, tag_field="kind", tag="unnamed"):
+    """A check for names, or ids of entries, that must not occur."""
 
     names: Annotated[tuple[CheckTerm, ...], Meta(min_length=1, max_length=500)]
-    before_chapter: Annotated[int, Meta(ge=1, le=100_000)] | None = field(default=None, name="before")
 
 
 TextCheck = BannedWords | SentenceLength | NarrativePerson | ForbiddenNames

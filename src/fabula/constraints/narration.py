@@ -91,6 +91,12 @@ def find_narrator_pronouns(text: str, person: Person, language: Language) -> lis
     return [] if person == "first" else list(_find_all(_FIRST[language], text, find_narration(text)))
 
 
+def find_excluded_pronouns(text: str, person: Person, language: Language) -> list[Span]:
+    """Find the narrator's I, or you, in narration that should not be in that person; the third is in every story."""
+    patterns = {"first": _FIRST, "second": _SECOND}
+    return list(_find_all(patterns[person][language], text, find_narration(text))) if person in patterns else []
+
+
 def find_missing_person(text: str, person: Person, language: Language) -> Span | None:
     """Find the first sentence about others in a passage that should mention its narrator, or you, and never does."""
     if person == "third":

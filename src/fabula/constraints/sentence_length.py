@@ -1,4 +1,4 @@
-"""Finds sentences and measures their length, for constraints on it (con-4).
+"""Finds sentences and paragraphs and measures their length, for constraints on it (con-4).
 
 English sentences are measured in words or characters. In Chinese, each Chinese character counts one, a whole word
 or number in other letters counts one, and marks count nothing, as Chinese editors do it. A line break always ends
@@ -32,6 +32,11 @@ def find_sentences(text: str) -> Iterator[Span]:
             if first < last:
                 yield first, last
         line_start += len(line) + 1
+
+
+def find_paragraphs(text: str) -> Iterator[Span]:
+    """Find the span of each paragraph, without the white space around it."""
+    yield from (match.span() for match in re.finditer(r"\S(?:[^\n]*\S)?", text))
 
 
 def count_length(sentence: str, unit: LengthUnit, language: Language) -> int:

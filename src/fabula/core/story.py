@@ -10,8 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
+from typing import Literal
 
 from msgspec import Struct
+
+from fabula.core.messages import Sentence, message
+
+DivisionUnit = Literal["book", "volume", "part", "act", "chapter", "scene"]
+Division = tuple[DivisionUnit, int]  # a division of the book and its number, as a reader counts
 
 
 class Position(Struct, frozen=True, gc=False):
@@ -43,20 +50,18 @@ class Vantage(Struct, frozen=True):
 
 
 class TimelineEntry(Struct, frozen=True):
-    """One document of the story: when it happens, its point-of-view character, its title and chapter."""
+    """One document of the story: when it happens, its point-of-view character, its title and its divisions."""
 
     document: str
     when: float | None = None  # by default, its number in reading order
     pov: str | None = None
     title: str = ""
-    chapter: int | None = None  # by default, its number in reading order
+    divisions: tuple[Division, ...] | None = None  # what it is in, outermost first; by default, one chapter each
     known_to: frozenset[str] | None = None  # who knows what happens in it; None for everybody
 
 
 class Timeline:
     """The documents of a story in reading order, each with the time at which it happens."""
-
-    __slots__ = ("_places", "entries")
 
     def __init__(self, entries: Sequence[TimelineEntry] = ()) -> None:
         self.entries = tuple(entries)
@@ -73,12 +78,42 @@ class Timeline:
         place = self._places.get(document)
         return None if place is None else self.entries[place[0] - 1]
 
-    def chapter_number(self, document: str) -> int | None:
-        """The number of the chapter a document belongs to, from 1; None when it is not part of the story."""
+    @cached_property
+    def divisions(self) -> tuple[tuple[Division, ...], ...]:
+        """The divisions of each document, in reading order."""
+        return tuple(
+            (("chapter", number),) if entry.divisions is None else entry.divisions
+            for number, entry in enumerate(self.entries, start=1)
+        )
+
+    def index(self, document: str) -> int | None:
+        """The index of a document in reading order; None when it is not part of the story."""
         place = self._places.get(document)
-        if place is None:
+        return None if place is None else place[0] - 1
+
+    def chapter_number(self, document: str) -> int | None:
+        """The number that a reader gives to the chapter of a document; None for a prologue and for other stories."""
+        index = self.index(document)
+        return None if index is None else dict(self.divisions[index]).get("chapter")
+
+    def chapter_name(self, document: str) -> Sentence | None:
+        """`chapter 3`, or `part 2, chapter 3` where there are several chapters 3; None for one without a number."""
+        index, number = self.index(document), self.chapter_number(document)
+        if index is None or number is None:
             return None
-        return self.entries[place[0] - 1].chapter or place[0]
+        divisions = self.divisions[index]
+        own = divisions[: divisions.index(("chapter", number)) + 1]
+        return name_divisions(own if number in self._repeated else own[-1:])
+
+    @cached_property
+    def _repeated(self) -> frozenset[int]:
+        """The numbers that several chapters have."""
+        outer: dict[int, set[tuple[Division, ...]]] = {}
+        for divisions in self.divisions:
+            for place, (unit, number) in enumerate(divisions):
+                if unit == "chapter":
+                    outer.setdefault(number, set()).add(divisions[:place])
+        return frozenset(number for number, several in outer.items() if len(several) > 1)
 
     def has_reached(self, mark: Position, here: Position | None) -> bool:
         """Whether `mark` lies behind `here` in both orders; never, where one of them is not part of the story."""
@@ -90,3 +125,20 @@ class Timeline:
         if there is None or now is None:
             return False
         return there[0] < now[0] and there[1] <= now[1]
+
+
+def name_divisions(divisions: Sequence[Division]) -> Sentence:
+    """Divisions in words, outermost first: `volume 2, chapter 3`."""
+    *outer, (unit, number) = divisions
+    name = Sentence(_DIVISION_NAMES[unit].template, {"number": number})
+    return message("{outer}, {inner}", outer=name_divisions(outer), inner=name) if outer else name
+
+
+_DIVISION_NAMES = {
+    "book": message("book {number}"),
+    "volume": message("volume {number}"),
+    "part": message("part {number}"),
+    "act": message("act {number}"),
+    "chapter": message("chapter {number}"),
+    "scene": message("scene {number}"),
+}

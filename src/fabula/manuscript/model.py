@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, TimelineEntry
 from fabula.core.view import Language
 from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.numbering import TitledDocument, number_documents
 
 if TYPE_CHECKING:
     from fabula.text.tokens.paragraphs import Paragraphs
@@ -69,11 +69,11 @@ class Manuscript:
 
     def timeline(self) -> Timeline:
         """The order of the documents in the story."""
-        numbers = accumulate(int(document.kind is DocumentKind.CHAPTER) for document in self.documents)
+        divisions = number_documents([TitledDocument(d.id, d.title, d.kind, d.parent) for d in self.documents])
         return Timeline(
             [
-                TimelineEntry(d.id, d.story_time, d.pov, d.title, number, d.effective_known_to)
-                for d, number in zip(self.documents, numbers, strict=True)
+                TimelineEntry(d.id, d.story_time, d.pov, d.title, numbers, d.effective_known_to)
+                for d, numbers in zip(self.documents, divisions, strict=True)
             ]
         )
 

@@ -151,7 +151,7 @@ def _find_end(view: View, until: str | None) -> Position | None:
         documents,
         until,
         what=message("chapter"),
-        names_of=lambda one: (one.title, str(view.timeline.chapter_number(one.id))),
+        names_of=lambda one: (one.title, str(view.timeline.chapter_number(one.id) or "")),
         code=Code.DOCUMENT_UNKNOWN,
     )
     return Position(document.id, len(document.text))

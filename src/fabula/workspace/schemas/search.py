@@ -21,6 +21,7 @@ class PassageInfo(Schema):
     source: str
     document_id: str | None
     chapter: int | None
+    chapter_name: str  # `part 2, chapter 3` where numbers start again
     title: str
     start: int | None
     end: int | None
@@ -39,20 +40,23 @@ class SearchReport(Schema):
 
 
 def describe_search(
-    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Sentence]
+    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Sentence], language: str | None = None
 ) -> SearchReport:
-    """Describe what a search of a project found."""
-    passages = [_describe_passage(view, one, words) for one in found]
-    return describe(SearchReport, None, view.project.language, words=words, passages=passages, warnings=warnings)
+    """Describe what a search of a project found, in a language, by default that of the project."""
+    language = language or view.project.language
+    passages = [_describe_passage(view, one, words, language) for one in found]
+    return describe(SearchReport, None, language, words=words, passages=passages, warnings=warnings)
 
 
-def _describe_passage(view: View, found: FoundPassage, words: str) -> PassageInfo:
+def _describe_passage(view: View, found: FoundPassage, words: str, language: str) -> PassageInfo:
     passage, in_document = found.passage, not found.document_id.startswith(CONVERSATION_PREFIX)
+    chapter_name = view.timeline.chapter_name(found.document_id)
     return describe(
         PassageInfo,
         passage,
         document_id=found.document_id if in_document else None,
         chapter=view.timeline.chapter_number(found.document_id),
+        chapter_name="" if chapter_name is None else chapter_name.render(language),
         start=passage.start if in_document else None,
         end=passage.end if in_document else None,
         score=round(found.score, 4),
