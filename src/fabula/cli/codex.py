@@ -208,7 +208,7 @@ def know(
 ) -> None:
     """Say who knows an entry or one of its progressions, and since when.
 
-    Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Ardle" --since ch-02
+    Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Odell" --since ch-02
     """
     with open_project(project, store) as opened:
         found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
