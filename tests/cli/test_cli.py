@@ -219,13 +219,13 @@ def test_why_knows_chinese_names() -> None:
     assert "codex:entity:linyuan" in run("why", "林远", "sample:wugang", "-d", "ch-02")
 
 
-def test_why_of_nobody_says_so_and_exits_with_one() -> None:
-    done = CliRunner().invoke(app, ["why", "Captain Ahab", "sample:lantern_coast"])
-    assert done.exit_code == 1
-    assert "Captain Ahab" in done.output
-    done = CliRunner().invoke(app, ["why", "Captain Ahab", "sample:lantern_coast", "--json"])
-    assert done.exit_code == 1
-    assert json.loads(done.output) == {"name": "Captain Ahab", "verdicts": []}
+def test_why_of_nobody_is_refused_with_the_nearest_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, said = fails(monkeypatch, capsys, "why", "Maria Vann", "sample:lantern_coast")
+    assert left == 2
+    assert said.startswith("STORE_NOT_FOUND: ")
+    assert "Did you mean Mara Venn" in said
 
 
 # Options
@@ -293,7 +293,7 @@ def test_a_chinese_text_file_is_spoken_to_in_chinese(tmp_path: Path) -> None:
         (("assemble", "sample:atlantis"), Code.PROJECT_NOT_FOUND, "lantern_coast"),
         (("assemble", "/no/such/story"), Code.PROJECT_NOT_FOUND, "No folder or file has that name"),
         (("assemble", "x" * 5000), Code.PROJECT_NOT_FOUND, "No folder or file has that name"),
-        (("assemble", "sample:wugang", "-d", "ch-99"), Code.DOCUMENT_UNKNOWN, "ch-07"),
+        (("assemble", "sample:wugang", "-d", "ch-99"), Code.DOCUMENT_UNKNOWN, "The nearest are"),
         (("assemble", "sample:wugang", "-c", "999999"), Code.CURSOR_INVALID, "999999"),
         (("assemble", "sample:wugang", "-c", "-1"), Code.CURSOR_INVALID, "-1"),
         (("assemble", "sample:wugang", "-m", "gpt4o"), Code.MODEL_UNKNOWN, "gpt-4o"),

@@ -148,3 +148,61 @@ def test_what_makes_no_sense_is_refused_in_one_line(room: Room, words: tuple[str
     assert said.startswith("CODEX_INVALID: ")
     assert said.count("\n") == 1
     assert room.read("codex", "list", "Coast") == before
+
+
+def test_known_to_a_name_is_that_character(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Whistle", "--id", "whistle", "--level", "always", "-D", "It calls no one.")
+    made = room.read("codex", "edit", "Coast", "Whistle", "--known-to", "mara venn", "--known-to", "reader")
+    assert made["knownTo"] == ["mara", "reader"]
+    why = ("why", "whistle", "Coast", "-d", "1", "-w", "8192", "--character")
+    assert "KEPT" in room.run(*why, "Mara")
+    assert "NOT_KNOWN" in room.run(*why, "Grace Odell")
+
+
+def test_people_and_places_that_there_are_not_are_refused_with_the_nearest(room: Room) -> None:
+    """Each was accepted in silence, and then nobody knew it and nothing was pinned."""
+    before = room.read("codex", "list", "Coast")
+    for words in (
+        ("codex", "add", "Coast", "X", "--known-to", "Mara Vnen"),
+        ("codex", "edit", "Coast", "grace", "--known-to", "Mara Vnen"),
+        ("codex", "progress", "Coast", "grace", "She left.", "--since", "ch-02", "--known-to", "Mara Vnen"),
+        ("codex", "know", "Coast", "grace", "Mara Vnen"),
+        ("assemble", "Coast", "--character", "Mara Vnen"),
+        ("assemble", "Coast", "--include", "Mara Vnen"),
+        ("assemble", "Coast", "--exclude", "Mara Vnen"),
+    ):
+        assert "Did you mean Mara Venn" in room.run(*words, code=2)
+    for words, nearest in (
+        (("codex", "pin", "Coast", "grace", "The Weigth"), "The Weight"),
+        (("memory", "sample", "add", "Coast", "The Weigth", "--from", "a", "--to", "b"), "The Weight"),
+        (("assemble", "Coast", "--document", "The Weigth"), "The Weight"),
+        (("search", "Coast", "lamp", "--until", "The Weigth"), "The Weight"),
+        (("outline", "list", "Coast", "The Weigth"), "The Weight"),
+        (("synopsis", "show", "Coast", "The Weigth"), "The Weight"),
+        (("constraint", "add", "Coast", "No lamps.", "--since", "The Weigth"), "The Weight"),
+        (("codex", "list", "Caost"), "Coast"),
+    ):
+        said = room.run(*words, code=3 if words[-1] == "Caost" else 2)
+        assert f"Did you mean {nearest}" in said
+    assert "no conversation called 'nowhere'" in room.run("assemble", "Coast", "--conversation", "nowhere", code=2)
+    assert "author, reader, character" in room.run("assemble", "Coast", "--eyes", "god", code=2)
+    assert room.read("codex", "list", "Coast") == before
+
+
+def test_codex_show_says_who_knows_what_since_when_by_name(room: Room) -> None:
+    room.run("codex", "add", "Coast", "Whistle", "--id", "whistle", "--known-to", "Mara Venn", "--known-to", "reader")
+    room.run("codex", "know", "Coast", "whistle", "grace odell", "--since", "the weight")
+    room.run("codex", "progress", "Coast", "whistle", "It broke.", "--since", "3", "--known-to", "nobody")
+    shown = room.run("codex", "show", "Coast", "whistle")
+    assert "  known to: Mara Venn, the reader, Grace Odell since The Weight\n" in shown
+    assert "     known to: nobody\n" in shown
+    knowers = room.read("codex", "show", "Coast", "whistle")["knowers"]
+    assert [(one["name"], one["since"] and one["since"]["document"]) for one in knowers][2][0] == "Grace Odell"
+    room.run("codex", "edit", "Coast", "whistle", "--known-to", "everybody")
+    assert "known to: everybody else, Grace Odell since The Weight" in room.run("codex", "show", "Coast", "whistle")
+
+
+def test_an_entry_is_named_by_the_number_it_is_listed_with(room: Room) -> None:
+    listed = room.run("codex", "list", "Coast", "--type", "location").splitlines()
+    number, ident = listed[-1].split()[:2]
+    assert room.read("codex", "show", "Coast", number)["id"] == ident

@@ -262,4 +262,4 @@ def test_the_doctor_says_in_one_line_that_a_server_does_not_answer(shelf: Desk) 
 
 def test_an_unknown_project_is_named_with_those_that_exist(desk: Desk) -> None:
     desk.run("new", "Coast")
-    assert "There are: Coast" in desk.run("assemble", "Toast", code=3)
+    assert "Did you mean Coast?" in desk.run("assemble", "Toast", code=3)

@@ -185,7 +185,7 @@ def test_a_series_has_prompts_of_its_own_and_knowledge_of_its_own(workspace: Wor
         knowledge.put(tx, KnownFact(fact="codex:entity:will", knower="mara"))
     project = workspace.project("one")
     for character, visible in (("mara", True), ("cole", False)):
-        queries = project.request(document_id="ch-1", character=character)
+        queries = replace(project.request(document_id="ch-1"), character=character)
         assert ("Rows." in project.assemble(queries).prompt) is visible
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraint, Constraints
 from fabula.context.result import Result
@@ -55,9 +57,13 @@ def chapter(number: int, text: str, **fields: Any) -> Document:
 
 
 def ask(fabula: ProjectHandle, **wishes: Any) -> Result:
-    """A dry run; its prompt is that of a real one."""
-    result = fabula.inspect(fabula.request(**wishes))
-    assert result.prompt == fabula.assemble(fabula.request(**wishes)).prompt
+    """A dry run; its prompt is that of a real one. People and conversations need not be known to the project."""
+    named = {
+        name: wishes.pop(name) for name in ("character", "conversation_id", "include", "exclude") if name in wishes
+    }
+    request = replace(fabula.request(**wishes), **named)
+    result = fabula.inspect(request)
+    assert result.prompt == fabula.assemble(request).prompt
     return result
 
 

@@ -65,7 +65,7 @@ def test_a_document_the_project_does_not_have_is_refused() -> None:
     with pytest.raises(FabulaError) as caught:
         fabula.assemble(fabula.request(document_id="ch-7"))
     assert caught.value.code is Code.DOCUMENT_UNKNOWN
-    assert "ch-1" in caught.value.sentence
+    assert "Chapter 1" in caught.value.sentence
 
 
 def test_a_stale_revision_is_refused_unless_the_text_comes_along() -> None:

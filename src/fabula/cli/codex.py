@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,17 +14,21 @@ from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import print_json, print_line, print_list, render, report, say, translate
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.codex import Entry
     from fabula.core.story import Position
+    from fabula.workspace.codex import EntryKnower
 
-ENTRY = Annotated[str, Argument(help="An entry, by its id or name.")]
+ENTRY = Annotated[str, Argument(help="An entry, by its name, alias, number or id.")]
 TYPE = Annotated[str | None, Option("--type", help="character, location, event, item, faction, lore or other.")]
 LEVEL = Annotated[str | None, Option("--level", help="always, when_detected, manual or never.")]
 ALIASES = Annotated[list[str] | None, Option("--alias", help="Another name; may be given several times.")]
-KNOWN_TO = Annotated[list[str] | None, Option("--known-to", help="Who may know it; by default everybody.")]
+KNOWN_TO = Annotated[
+    list[str] | None, Option("--known-to", help="Who may know it, by any name; or reader, nobody, everybody.")
+]
+_WORDS = {"reader": message("the reader"), "everybody": message("everybody else")}
 UNDO = Annotated[bool, Option("--undo", help="Take it back.")]
 
 commands = CommandGroup("codex", help="Who and what there is in the story.")
@@ -69,9 +73,11 @@ def list_entries(
     from fabula.workspace.schemas.codex import describe_entry
 
     def row(entry: Entry) -> str:
-        return f"{entry.id:<24} {entry.type:<10} {entry.level.value:<14} {', '.join(entry.names[:6])}"
+        names = ", ".join(entry.names[:6])
+        return f"{numbers[entry.id]:>4} {entry.id:<24} {entry.type:<10} {entry.level.value:<14} {names}"
 
     with open_project(project, store) as opened:
+        numbers = {entry.id: number for number, entry in enumerate(opened.codex.list_entries(), start=1)}
         found = opened.codex.list_entries(kind=kind, level=level)
     print_list(found, describe_entry, row, message("No entries. Add one: fabula codex add PROJECT NAME"), as_json)
 
@@ -85,13 +91,13 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
     from fabula.workspace.schemas.codex import describe_entry
 
     with open_project(project, store) as opened:
-        found = opened.codex.find(entry)
+        found, knowers = opened.codex.find(entry), opened.codex.list_knowers(entry)
         names = {one.id: one.name for one in opened.codex.list_entries()}
         titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
     if as_json:
-        print_json(describe_entry(found))
+        print_json(describe_entry(found, knowers))
     else:
-        _print_entry(found, names, titles)
+        _print_entry(found, knowers, names, titles)
 
 
 @commands.command(cls=EntryCommand)
@@ -149,7 +155,7 @@ def remove(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
 def relate(
     project: PROJECT,
     entry: ENTRY,
-    other: Annotated[str, Argument(help="To whom, by id or name.")],
+    other: Annotated[str, Argument(help="To whom: another entry, in the same way.")],
     kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
     undo: UNDO = False,
     store: STORE = None,
@@ -194,7 +200,7 @@ def progress(
 def know(
     project: PROJECT,
     entry: ENTRY,
-    who: Annotated[str, Argument(help="A character's id or name, or reader.")],
+    who: Annotated[str, Argument(help="A character, by any name; or reader.")],
     number: Annotated[int | None, Option("--progression", help="Of which progression, by its number.")] = None,
     since: SINCE = None,
     undo: UNDO = False,
@@ -202,19 +208,21 @@ def know(
 ) -> None:
     """Say who knows an entry or one of its progressions, and since when.
 
-    Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Ardle" --since ch-02
+    Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Odell" --since ch-02
     """
     with open_project(project, store) as opened:
         found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
+        names = {one.id: one.name for one in opened.codex.list_entries()}
+    who = _knower_name(knower, names)
     what = found.name if number is None else message("progression {number} of {name}", number=number, name=found.name)
-    say("{who} is no longer said to know {what}." if undo else "{who} knows {what}.", who=knower, what=what)
+    say("{who} is no longer said to know {what}." if undo else "{who} knows {what}.", who=who, what=what)
 
 
 @commands.command()
 def pin(
     project: PROJECT,
     entry: ENTRY,
-    where: Annotated[str, Argument(help="The id of a document or a conversation.")],
+    where: Annotated[str, Argument(help="A chapter or a conversation, by title, number or id.")],
     out: Annotated[bool, Option("--out", help="Keep it out there, instead of bringing it in.")] = False,
     undo: UNDO = False,
     store: STORE = None,
@@ -224,7 +232,8 @@ def pin(
     Example: fabula codex pin "The Lantern Coast" "The old mill" ch-03
     """
     with open_project(project, store) as opened:
-        found = opened.codex.pin(entry, where, None if undo else "exclude" if out else "include")
+        found, place = opened.codex.pin(entry, where, None if undo else "exclude" if out else "include")
+    where = next(iter(place.names), place.id)
     if undo:
         say("{name} is left to its level in {where}.", name=found.name, where=where)
     elif out:
@@ -284,16 +293,16 @@ def undo_rename(
     say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)
 
 
-def _print_entry(entry: Entry, names: Mapping[str, str], titles: Mapping[str, str]) -> None:
+def _print_entry(
+    entry: Entry, knowers: Sequence[EntryKnower], names: Mapping[str, str], titles: Mapping[str, str]
+) -> None:
     kind, level = entry.type, entry.level.value
     say("{name} ({kind}, {level}), entry {id}", name=entry.name, kind=kind, level=level, id=entry.id)
     if entry.aliases:
         say("  also: {names}", names=", ".join(entry.aliases))
     if entry.since is not None:
         say("  since: {place}", place=_place(entry.since, titles))
-    if entry.known_to is not None:
-        knowers = ", ".join(sorted(names.get(one, one) for one in entry.known_to))
-        say("  known to: {names}", names=knowers or message("nobody"))
+    _print_knowers(entry.known_to, [one for one in knowers if one.progression is None], titles)
     if entry.tags:
         say("  tags: {tags}", tags=", ".join(entry.tags))
     if entry.notes:
@@ -308,6 +317,25 @@ def _print_entry(entry: Entry, names: Mapping[str, str], titles: Mapping[str, st
         say("  {number}. from {place}: {text}", number=number, place=_place(step.since, titles), text=step.text)
         if step.aliases:
             say("     also called {names}", names=", ".join(step.aliases))
+        _print_knowers(step.known_to, [one for one in knowers if one.progression == number], titles, "   ")
+
+
+def _print_knowers(
+    known_to: Collection[str] | None, knowers: Sequence[EntryKnower], titles: Mapping[str, str], indent: str = ""
+) -> None:
+    """Print who knows something, and since which chapter; nothing where everybody does."""
+    if not knowers and known_to is None:
+        return
+    who: list[str | Sentence] = []
+    for one in knowers:
+        name: str | Sentence = _WORDS.get(one.knower, one.name)
+        place = None if one.since is None else _place(one.since, titles)
+        who.append(name if place is None else message("{name} since {place}", name=name, place=place))
+    print_line(f"{indent}{translate('  known to: {names}', names=join_names(who or [message('nobody')]))}")
+
+
+def _knower_name(knower: str, names: Mapping[str, str]) -> str:
+    return render(_WORDS.get(knower, names.get(knower, knower)))
 
 
 def _place(at: Position, titles: Mapping[str, str]) -> str:

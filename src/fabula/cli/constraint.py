@@ -17,7 +17,7 @@ from fabula.core.messages import message, plural
 if TYPE_CHECKING:
     from fabula.workspace.constraints import CheckedConstraint
 
-CONSTRAINT = Annotated[str, Argument(help="A constraint, by its id.")]
+CONSTRAINT = Annotated[str, Argument(help="A constraint, by its id or how it begins.")]
 KIND = Annotated[str | None, Option("--kind", help="narrative, character, world, style or plot.")]
 ORIGIN = Annotated[str | None, Option("--origin", help="user, project, learned or graph.")]
 
@@ -115,8 +115,8 @@ def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> Non
     Example: fabula constraint remove "The Lantern Coast" no-okay
     """
     with open_project(project, store) as opened:
-        opened.constraints.remove(constraint)
-    say("Constraint {id} is gone.", id=constraint)
+        removed = opened.constraints.remove(constraint)
+    say("Constraint {id} is gone.", id=removed.id)
 
 
 @commands.command()

@@ -82,7 +82,7 @@ def why(
     with open_project(project, store) as opened:
         request = make_request(opened, context.obj)
         result = opened.inspect(request, working_memory=opened.working_memory(current_timestamp()))
-    verdicts = result.explain(name)
+        verdicts = opened.explain(result, name)
     if as_json:
         print_json(describe_explanation(name, verdicts))
     else:

@@ -17,7 +17,7 @@ from fabula.core.messages import Sentence, message, plural
 if TYPE_CHECKING:
     from fabula.workspace.memory import MemoryRecord
 
-MEMORY = Annotated[str, Argument(help="A memory, by its id.")]
+MEMORY = Annotated[str, Argument(help="A memory, by its id or how it begins.")]
 USER = Annotated[bool, Option("--user", help="What is remembered of you, in all your books.")]
 KIND = Annotated[str | None, Option("--kind", help="preference, episode, style_sample or working.")]
 STATE = Annotated[str | None, Option("--state", help="confirmed, proposed or dismissed.")]
@@ -137,8 +137,8 @@ def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = 
     Example: fabula memory forget "The Lantern Coast" m-03
     """
     with open_project(project, store) as opened:
-        opened.memory.forget(memory, of_user=user)
-    say("{id} is forgotten.", id=memory)
+        memory_id = opened.memory.forget(memory, of_user=user)
+    say("{id} is forgotten.", id=memory_id)
 
 
 @commands.command()
@@ -228,7 +228,7 @@ def preview(context: typer.Context, project: ANY_PROJECT, store: STORE = None, a
 @samples.command("add")
 def add_sample(
     project: PROJECT,
-    document: Annotated[str, Argument(help="The document it stands in.")],
+    document: Annotated[str, Argument(help="The chapter it stands in, by title, number or id.")],
     first: Annotated[str, Option("--from", help="The words it begins with.")],
     last: Annotated[str, Option("--to", help="The words it ends with.")],
     store: STORE = None,

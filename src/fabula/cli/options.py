@@ -10,7 +10,7 @@ STORE = Annotated[
     str | None, Option("--store", envvar="FABULA_STORE", help="A data folder, or the address of a PostgreSQL server.")
 ]
 JSON = Annotated[bool, Option("--json", help="Everything as JSON.")]
-PROJECT = Annotated[str, Argument(help="A project of the store, by its id or title.")]
+PROJECT = Annotated[str, Argument(help="A project of the store, by its title, number or id.")]
 ANY_PROJECT = Annotated[str, Argument(help="A project of the store, a folder, a text file, or sample:NAME.")]
 SINCE = Annotated[str | None, Option("--since", help="From where on: CHAPTER, CHAPTER@OFFSET or CHAPTER:WORDS.")]
 OVERWRITE = Annotated[bool, Option("--overwrite", help="Replace what is there.")]

@@ -15,7 +15,7 @@ from fabula.core.messages import message
 if TYPE_CHECKING:
     from fabula.workspace.outline import Beat
 
-BEAT = Annotated[str, Argument(help="A beat, by its id or the beginning of it.")]
+BEAT = Annotated[str, Argument(help="A beat, by the beginning of its text or id.")]
 
 commands = CommandGroup("outline", help="What should happen, beat by beat.")
 
@@ -23,7 +23,7 @@ commands = CommandGroup("outline", help="What should happen, beat by beat.")
 @commands.command("list")
 def list_beats(
     project: PROJECT,
-    document: Annotated[str | None, Argument(help="A document, by its id or title; all if left out.")] = None,
+    document: Annotated[str | None, Argument(help="A document, by title, number or id; all if left out.")] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -45,7 +45,7 @@ def list_beats(
 @commands.command()
 def add(
     project: PROJECT,
-    document: Annotated[str, Argument(help="A document, by its id or title.")],
+    document: Annotated[str, Argument(help="A document, by its title, number or id.")],
     text: Annotated[str, Argument(help="What should happen, in a few words.")],
     store: STORE = None,
 ) -> None:

@@ -18,7 +18,7 @@ from fabula.core.messages import message
 if TYPE_CHECKING:
     from fabula.conversation.recaps.model import RecapEntry
 
-CONVERSATION = Annotated[str, Argument(help="A conversation, by its id.")]
+CONVERSATION = Annotated[str, Argument(help="A conversation, by its title or id.")]
 ITEM = Annotated[str, Argument(help="A summary or a recap, by its id.")]
 VERSION = Annotated[int | None, Option("--version", help="The version you saw; refused if it is another by now.")]
 

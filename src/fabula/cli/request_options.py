@@ -27,7 +27,7 @@ DEFAULT_MODEL = "gpt-4o"
 class RequestOptions:
     """What a command line says about a request for a prompt."""
 
-    document: Annotated[str | None, Option("--document", "-d", help="Its id; the last one by default.")] = None
+    document: Annotated[str | None, Option("--document", "-d", help="A chapter; the last one by default.")] = None
     cursor: Annotated[int | None, Option("--cursor", "-c", help="Where the cursor stands; the end by default.")] = None
     skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
@@ -35,10 +35,10 @@ class RequestOptions:
     window: Annotated[int | None, Option("--window", "-w", help="The model's window, if not its usual one.")] = None
     recipe: Annotated[str, Option("--recipe", help="How the prompt is laid out; as the skill says, by default.")] = ""
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
-    character: Annotated[str | None, Option("--character", help="Through whose eyes, by name or id.")] = None
+    character: Annotated[str | None, Option("--character", help="Through whose eyes, by any name.")] = None
     conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
-    include: Annotated[list[str] | None, Option("--include", help="Bring in an entry by its id.")] = None
-    exclude: Annotated[list[str] | None, Option("--exclude", help="Leave something out, by source or title.")] = None
+    include: Annotated[list[str] | None, Option("--include", help="Bring in an entry, by any name.")] = None
+    exclude: Annotated[list[str] | None, Option("--exclude", help="Leave out an entry, a chapter or a rule.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
     attach: Annotated[list[Path] | None, Option("--attach", help="An image, a PDF or a text that goes along.")] = None
     request: Annotated[str | None, Option("--request", help="A whole request as JSON: a file, or -.")] = None
@@ -66,22 +66,13 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         window=options.window,
         recipe=options.recipe,
         perspective=options.eyes,
-        character=_find_character(project, options.character),
+        character=options.character,
         conversation_id=options.conversation,
         include=options.include or (),
         exclude=options.exclude or (),
         late_joiners=options.late,
         attachments=tuple(map(make_attachment, options.attach or ())),
     )
-
-
-def _find_character(project: ProjectHandle, name: str | None) -> str | None:
-    """Return the id of the entry of that name."""
-    from fabula.codex.model import Codex
-
-    codex = project.view.snapshot(Codex)
-    found = codex.find_entries(name) if codex is not None and name else []
-    return found[0].id if len(found) == 1 else name
 
 
 def _wait_for_index(project: ProjectHandle) -> None:

@@ -12,8 +12,8 @@ from fabula.cli.options import JSON, STORE
 from fabula.cli.output import print_list, say, use_project_language
 from fabula.core.messages import message
 
-BOOK = Annotated[str, Argument(help="A project of the store, by its id or title.")]
-SERIES = Annotated[str, Argument(help="A series, by its id or title.")]
+BOOK = Annotated[str, Argument(help="A project of the store, by its title, number or id.")]
+SERIES = Annotated[str, Argument(help="A series, by its title, number or id.")]
 
 commands = CommandGroup("series", help="Books that share a codex.")
 

@@ -17,8 +17,8 @@ from fabula.core.messages import join_names, message, plural
 if TYPE_CHECKING:
     from fabula.manuscript.synopses.editing import SynopsisRecord, SynopsisRefresh
 
-CHAPTER = Annotated[str, Argument(help="A chapter, by its id or title.")]
-CHAPTERS = Annotated[list[str] | None, Argument(help="Chapters, by id or title; all if left out.")]
+CHAPTER = Annotated[str, Argument(help="A chapter, by its title, number or id.")]
+CHAPTERS = Annotated[list[str] | None, Argument(help="Chapters, by title, number or id; all if left out.")]
 WRITERS = {
     "hand": message("by hand"),
     "model": message("by a model"),

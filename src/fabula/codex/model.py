@@ -8,6 +8,7 @@ fragments may be used at the request's position.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 
 from fabula.codex.entry import Entry, Knowledge, Level, Pins
@@ -15,10 +16,12 @@ from fabula.codex.entry_text import render_entry, render_progression
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
 from fabula.core.messages import Sentence, message
-from fabula.core.story import Position, Timeline
+from fabula.core.story import Perspective, Position, Timeline
 from fabula.core.view import Language
+from fabula.text.lookup import fold_name
 from fabula.text.names.matcher import NameMatcher
 
+READER = Perspective.READER.value
 _PINNED = message("pinned to this document or conversation")
 
 
@@ -63,6 +66,23 @@ class Codex:
         """Take over the name matcher of an earlier snapshot where names are unchanged; return this codex."""
         self.name_index.reuse_matcher(previous.name_index)
         return self
+
+    def resolve_knowers(self, known_to: frozenset[str] | None) -> frozenset[str] | None:
+        """Return who knows something by id: earlier versions stored names as they were typed, and so do folders."""
+        if known_to is None or known_to <= self.by_id.keys():
+            return known_to
+        return frozenset(
+            name if name in self.by_id else self._ids_by_name.get(fold_name(name), name) for name in known_to
+        )
+
+    @cached_property
+    def _ids_by_name(self) -> dict[str, str]:
+        """The ids of entries by folded name; a name that several entries have means nobody."""
+        owners: dict[str, set[str]] = {}
+        for entry in self.entries:
+            for name in entry.names:
+                owners.setdefault(fold_name(name), set()).add(entry.id)
+        return {name: next(iter(ids)) for name, ids in owners.items() if len(ids) == 1 and name != READER}
 
     def find_entries(self, name: str) -> list[Entry]:
         """Find entries by id, fragment source or main name."""
@@ -121,7 +141,7 @@ class Codex:
 
     def _visibility(self, source: str, since: Position | None, known_to: frozenset[str] | None) -> Visibility:
         """Combine `known_to` of an entry with stored knowledge, which may start later in the story."""
-        knowers = self.knowledge.get(source)
+        knowers, known_to = self.knowledge.get(source), self.resolve_knowers(known_to)
         if not knowers:
             return Visibility(source, since, None, known_to)
         learned_at = tuple((knower, at) for knower, at in sorted(knowers.items(), key=itemgetter(0)) if at is not None)

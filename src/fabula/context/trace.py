@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, message
+from fabula.text.lookup import fold_name
 
 
 class Reason(StrEnum):
@@ -133,6 +134,12 @@ class Verdict(Struct, frozen=True):
 FragmentOutcome = tuple[Fragment, Reason, int, Sentence | str]  # fragment, reason, tokens, detail
 
 
+def _owners(source: str) -> tuple[str, str, str]:
+    """A source, the owner of a numbered one, and the owner's id."""
+    owner = source.partition("#")[0]
+    return source, owner, owner.rpartition(":")[2]
+
+
 class IncludedFragment(Protocol):
     """A fragment that is in the prompt, and its tokens."""
 
@@ -177,12 +184,18 @@ class Trace:
         """The verdicts of one layer, or (None) of the preset, those that are in the prompt first."""
         return sorted((v for v in self if v.layer is layer), key=lambda v: not v.included)
 
-    def find(self, name: str) -> list[Verdict]:
-        """The verdicts of a name: equal to it, else containing it, else of fragments whose text contains it."""
-        wanted = name.casefold()
-        exact = [v for v in self if wanted in (v.source.casefold(), v.title.casefold())]
-        alike = exact or [v for v in self if wanted in v.source.casefold() or wanted in v.title.casefold()]
-        return alike or [v for v in self if wanted and wanted in v.text.casefold()]
+    def find(self, name: str, sources: Set[str] = frozenset()) -> list[Verdict]:
+        """The verdicts of a name: of the given sources or owners of sources, then those whose title or source is so.
+
+        Where there are none, those whose title or source contains the name; else those whose text does.
+        """
+        wanted = fold_name(name)
+        first = [v for v in self if not sources.isdisjoint(_owners(v.source))]
+        first.sort(key=lambda v: v.source not in sources)  # an entry stands before what becomes of it
+        chosen = {id(v) for v in first}
+        exact = [v for v in self if wanted in (fold_name(v.source), fold_name(v.title)) and id(v) not in chosen]
+        alike = [*first, *exact] or [v for v in self if wanted in fold_name(v.source) or wanted in fold_name(v.title)]
+        return alike or [v for v in self if wanted and wanted in fold_name(v.text)]
 
     def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: Sentence | str) -> Verdict:
         if reason in INCLUDED_REASONS and id(fragment) in self._not_revealed:

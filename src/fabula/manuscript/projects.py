@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack, get_args
 
 import msgspec
@@ -20,6 +20,7 @@ from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import find_by_name
 
 _KINDS = ("book", "series")
 
@@ -116,29 +117,28 @@ def count_text(store: Store, project_id: str) -> tuple[int, int]:
 
 
 def find_project(store: Store, name: str) -> ProjectSummary:
-    """The project with that id or title."""
+    """The project with that id, title or number, or whose title or id begins so."""
     with store.read(project=name) as reading:
         row = reading.row(projects)
         if row is not None:
             return read_struct(ProjectSummary, row)
     every = list_projects(store)
-    matches = [one for one in every if one.title == name]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise FabulaError(
-            Code.PROJECT_NOT_FOUND,
-            message(
-                "Several projects are called {name!r}. Use an id: {ids}.",
-                name=name,
-                ids=join_names([one.id for one in matches]),
-            ),
-        )
-    known = join_names([one.title for one in every[:12]] or [message("none yet")])
-    raise FabulaError(
-        Code.PROJECT_NOT_FOUND,
-        message("There is no project {name!r} in this store. There are: {known}.", name=name, known=known),
+    numbers = number_projects(every)
+    return find_by_name(
+        every,
+        name,
+        what=message("project"),
+        names_of=lambda one: (one.title,),
+        number_of=lambda one: numbers[one.id],
+        remark_of=lambda one: message("changed {time}", time=one.updated_at[:16].replace("T", " ")),
+        code=Code.PROJECT_NOT_FOUND,
     )
+
+
+def number_projects(summaries: Iterable[ProjectSummary]) -> dict[str, int]:
+    """The numbers of all projects of a store, by id: the oldest is 1, so that a change moves none."""
+    oldest_first = sorted(summaries, key=lambda one: (one.created_at, one.id))
+    return {one.id: number for number, one in enumerate(oldest_first, start=1)}
 
 
 def load_project(reading: ReadTransaction) -> tuple[Project, Direction, str | None]:

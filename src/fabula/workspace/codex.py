@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
 from fabula.codex.knowledge import KnownFact
@@ -15,13 +15,13 @@ from fabula.codex.tables import entries as entry_rows
 from fabula.codex.validation import apply_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
+from fabula.core.story import Position
+from fabula.core.view import View
 from fabula.store.transaction import WriteTransaction
-from fabula.workspace.names import find_by_name
+from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
-from fabula.workspace.story_places import START, read_knowers, read_limit, read_place
+from fabula.workspace.story_places import START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
-
-READER = "reader"  # who knows a fact may be the reader as well as a character
 
 
 class EntryFields(TypedDict, total=False):
@@ -34,10 +34,19 @@ class EntryFields(TypedDict, total=False):
     details: Mapping[str, str] | None
     tags: Sequence[str] | None
     notes: str | None
-    known_to: Sequence[str] | None  # `everybody` and `nobody` are words for it
+    known_to: Sequence[str] | None  # people by any name; `reader`, `everybody` and `nobody` are words for it
     since: str | None  # a place in the story, or `start`
     exceptions: Sequence[str] | None  # phrases in which its name means something else
     case: str | None
+
+
+class EntryKnower(Struct, frozen=True):
+    """Somebody who knows an entry or one of its progressions, from the beginning or since a place in the story."""
+
+    progression: int | None  # None: the entry itself
+    knower: str  # an id, `reader`, or `everybody` for all who are not named
+    name: str
+    since: Position | None
 
 
 class CodexVerbs(ProjectVerbs):
@@ -48,27 +57,49 @@ class CodexVerbs(ProjectVerbs):
         return [entry for entry in self._entries() if kind in (None, entry.type) and level in (None, entry.level.value)]
 
     def find(self, name: str) -> Entry:
-        """Return the entry of that id, name or alias."""
-        return _find(self._entries(), name)
+        """Return the entry of that id, name, alias or number, or whose name begins so."""
+        return find_entry(self._entries(), name)
+
+    def list_knowers(self, entry: str) -> list[EntryKnower]:
+        """List who knows an entry and each of its progressions, and since when (cdx-8)."""
+        view = self._view
+        codex, found = view.snapshot(Codex), self.find(entry)
+        names = {} if codex is None else {one.id: one.name for one in codex.entries}
+        knowers: list[EntryKnower] = []
+        for number, known_to in enumerate((found.known_to, *(step.known_to for step in found.progressions))):
+            source = f"{found.source}#{number}" if number else found.source
+            learned = dict(codex.knowledge.get(source, {})) if codex is not None else {}
+            ids = known_to if codex is None else codex.resolve_knowers(known_to)
+            who = [*sorted(ids or (), key=lambda one: names.get(one, one)), *sorted(learned)]
+            if known_to is None and learned:
+                who.insert(0, EVERYBODY)
+            knowers += [
+                EntryKnower(number or None, one, names.get(one, one), learned.get(one)) for one in dict.fromkeys(who)
+            ]
+        return knowers
 
     def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
         """Add an entry."""
+        view = self._view
         with self._write(label_addition(message("entry"), name)) as tx:
             empty = Entry(id=entry_id, type="other", name=name)
-            return edits.get(tx, edits.create(tx, apply_values(empty, _values(tx, empty, fields)))).entry
+            values = _values(view, tx, empty, fields)
+            return edits.get(tx, edits.create(tx, apply_values(empty, values))).entry
 
     def edit(self, entry: str, *, name: str | None = None, **fields: Unpack[EntryFields]) -> Entry:
         """Change what is given: lists are replaced, details added to (an empty value takes one away)."""
+        view = self._view
         with self._change(entry) as (tx, found, _):
             own = edits.get(tx, found.id).entry
-            values = _values(tx, own, fields)
+            values = _values(view, tx, own, fields)
             edits.update(tx, own.id, values if name is None else {**values, "name": name})
             return edits.get(tx, own.id).entry
 
     def remove(self, entry: str) -> Entry:
         """Remove an entry with its progressions, pins and relations; return what it was."""
+        known = self._entries()
         with self._write(label_removal(message("entry"), entry)) as tx:
-            found = _find([stored.entry for stored in edits.list_entries(tx)], entry)
+            found = edits.get(tx, find_entry(known, entry).id).entry
             edits.remove(tx, found.id)
         return found
 
@@ -90,8 +121,10 @@ class CodexVerbs(ProjectVerbs):
         known_to: Sequence[str] | None = None,
     ) -> Entry:
         """Say what becomes true of an entry from a place in the story on (cdx-4)."""
+        view = self._view
         with self._change(entry) as (tx, found, _):
-            knowers = frozenset(known_to) if known_to is not None else None
+            who = read_knowers(view, tx, known_to) if known_to is not None else None
+            knowers = None if who is None else frozenset(who)
             progressions.add(tx, found.id, Progression(text, read_place(tx, since), knowers, tuple(aliases)))
         return self.find(found.id)
 
@@ -111,9 +144,9 @@ class CodexVerbs(ProjectVerbs):
         undo: bool = False,
     ) -> tuple[Entry, str]:
         """Say who knows an entry or one of its progressions, and since when (cdx-8); return entry and knower's id."""
-        others = () if knower == READER else (knower,)
-        with self._change(entry, *others) as (tx, found, named):
-            knower_id = named[0].id if named else knower
+        view = self._view
+        with self._change(entry) as (tx, found, _):
+            knower_id = READER if knower == READER else find_knower(view, tx, knower)
             fact = found.source
             if progression is not None:
                 fact = f"{found.source}#{_find_progression(tx, found, progression).number}"
@@ -124,14 +157,24 @@ class CodexVerbs(ProjectVerbs):
                 knowledge.put(tx, KnownFact(fact=fact, knower=knower_id, since=position))
         return found, knower_id
 
-    def pin(self, entry: str, where: str, mode: Literal["include", "exclude"] | None = "include") -> Entry:
-        """Include or exclude an entry wherever a document or conversation is written; None takes that back (cdx-9)."""
+    def pin(
+        self, entry: str, where: str, mode: Literal["include", "exclude"] | None = "include"
+    ) -> tuple[Entry, NamedThing]:
+        """Include or exclude an entry wherever a document or conversation is written; None takes that back (cdx-9).
+
+        Return the entry, and the document or conversation.
+        """
+        view = self._view
         with self._change(entry) as (tx, found, _):
-            if mode is None:
-                edits.unpin_entry(tx, where, found.id)
+            if mode is None and where in edits.list_pins(tx):  # what it was pinned to may be gone
+                place = NamedThing(where)
             else:
-                edits.pin_entry(tx, where, found.id, PinMode(mode))
-        return found
+                place = find_pin_place(view, tx, where)
+            if mode is None:
+                edits.unpin_entry(tx, place.id, found.id)
+            else:
+                edits.pin_entry(tx, place.id, found.id, PinMode(mode))
+        return found, place
 
     def preview_rename(self, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
         """List every place that a rename would change (man-4)."""
@@ -159,14 +202,14 @@ class CodexVerbs(ProjectVerbs):
         An entry that only the series of a book has gets one in the book, which says nothing of its own yet.
         """
         known = self._entries()
-        found, named = _find(known, name), [_find(known, other) for other in others]
+        found, named = find_entry(known, name), [find_entry(known, other) for other in others]
         with self._write(label_change(message("entry"), name)) as tx:
             if tx.row(entry_rows, id=found.id) is None:
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named
 
 
-def _values(tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
+def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
     """Return the fields of an entry that something was said about, as the codex stores them."""
     values = select_given(fields, EntryFields)
     if "kind" in values:
@@ -175,22 +218,13 @@ def _values(tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[st
         details = {**before.details, **values["details"]}
         values["details"] = {name: value for name, value in details.items() if name and value}
     if "known_to" in values:
-        values["known_to"] = read_knowers(values["known_to"])
+        values["known_to"] = read_knowers(view, tx, values["known_to"])
     if "since" in values:
         values["since"] = read_limit(tx, values["since"], START)
     if "exceptions" in values:
         values["without"] = values.pop("exceptions")
     rules = {name: values.pop(name) for name in ("without", "case") if name in values}
     return {**values, "rules": {**to_builtins(before.rules), **rules}} if rules else values
-
-
-def _find(entries: Sequence[Entry], name: str) -> Entry:
-    return find_by_name(
-        entries,
-        name.removeprefix("codex:entity:"),
-        what=message("entry"),
-        names_of=lambda entry: entry.names,
-    )
 
 
 def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:

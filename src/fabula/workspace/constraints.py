@@ -15,10 +15,13 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.core.story import Position
+from fabula.manuscript.model import Manuscript
 from fabula.settings.values import get_value
 from fabula.skills.judge import find_violations
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import find_by_name
 from fabula.text.offsets import normalise
+from fabula.workspace.names import find_document
 from fabula.workspace.story_places import END, START, read_limit
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
@@ -76,25 +79,36 @@ class ConstraintVerbs(ProjectVerbs):
         """Change what is given of a constraint."""
         with self._write(label_change(message("constraint"), text or constraint_id)) as tx:
             values = _values(tx, fields)
+            constraint_id = _find_id(tx, constraint_id)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             return edits.get(tx, constraint_id).constraint
 
-    def remove(self, constraint_id: str) -> None:
-        """Remove a constraint."""
+    def remove(self, constraint_id: str) -> Constraint:
+        """Remove a constraint; return what it was."""
         with self._write(label_removal(message("constraint"), constraint_id)) as tx:
-            tx.undo_label = label_removal(message("constraint"), edits.get(tx, constraint_id).constraint.text)
-            edits.delete(tx, constraint_id)
+            removed = edits.get(tx, _find_id(tx, constraint_id)).constraint
+            edits.delete(tx, removed.id)
+        return removed
 
     def check_text(self, text: str, *, document_id: str = "") -> list[Violation]:
         """List what a program finds wrong in a text that would end a document, or stand anywhere (con-4)."""
         view = self._view
-        if document_id and document_id not in view.timeline:
-            raise FabulaError(
-                Code.DOCUMENT_UNKNOWN,
-                message("The story has no document {document!r}. Nothing was checked.", document=document_id),
-            )
-        position = Position(document_id, END_OF_DOCUMENT) if document_id else None
+        story = view.snapshot(Manuscript) or Manuscript()
+        position = Position(find_document(story.documents, document_id), END_OF_DOCUMENT) if document_id else None
         return find_violations(normalise(text), view, position)
+
+
+def _find_id(reading: ReadTransaction, constraint: str) -> str:
+    """Return the id of the constraint that has that id, or whose id or text begins so."""
+    rules = [stored.constraint for stored in edits.list_constraints(reading)]
+    found = find_by_name(
+        rules,
+        constraint.removeprefix("constraint:"),
+        what=message("constraint"),
+        names_of=lambda rule: (rule.text,),
+        code=Code.CONSTRAINT_NOT_FOUND,
+    )
+    return found.id
 
 
 def _values(tx: WriteTransaction, fields: ConstraintFields) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from fabula.settings import edits as settings
 from fabula.store.transaction import ReadTransaction
 from fabula.text.extraction.model import Progress, ProposedEntry
 from fabula.text.extraction.propose import propose_entries
-from fabula.workspace.names import find_by_name
+from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "extract.dismissed"
@@ -66,11 +66,13 @@ class ExtractionVerbs(ProjectVerbs):
                 for one in accepted:
                     edits.create(tx, Entry(id="", type=one.kind, name=one.name, aliases=one.aliases))
                 before = _dismissed_names(tx)
-                after = list(dict.fromkeys([*before, *dismiss]))
+                after = list(dict.fromkeys([*before, *(one.name for one in dismissed)]))
                 if after != before:
                     settings.set_value(tx, DISMISSED, after)
         decided = {one.name for one in (*accepted, *dismissed)}
-        return ProposalReview(accepted, list(dismiss), [one for one in proposals if one.name not in decided])
+        return ProposalReview(
+            accepted, [one.name for one in dismissed], [one for one in proposals if one.name not in decided]
+        )
 
 
 def _dismissed_names(reading: ReadTransaction) -> list[str]:

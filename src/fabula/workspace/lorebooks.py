@@ -33,9 +33,10 @@ from fabula.lorebook.model import (
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, ScanRequest, parse_active_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import find_by_name
 from fabula.text.tokens.tokenizer import load_encoding
-from fabula.workspace.names import find_by_name
-from fabula.workspace.story_places import END, START, read_knowers, read_place
+from fabula.workspace.names import read_knowers
+from fabula.workspace.story_places import END, START, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 TEST_ENCODING = "o200k_base"
@@ -173,6 +174,7 @@ class LorebookVerbs(ProjectVerbs):
 
         `start`, `end` and `everybody` take a limit away, and `nobody` is the empty list of those who know it.
         """
+        view = self._view
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = _find(tx, book)
             entry = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
@@ -182,7 +184,7 @@ class LorebookVerbs(ProjectVerbs):
             if until is not None:
                 story = replace(story, until=None if until == END else _read_document(tx, until))
             if known_to is not None:
-                story = replace(story, known_to=read_knowers(known_to))
+                story = replace(story, known_to=read_knowers(view, tx, known_to))
             return _save(tx, found, editing.patch_entry(found, uid, story=story))
 
     def use(self, book: str, *, active: bool = True, rules: str = "") -> Lorebook:

@@ -31,8 +31,9 @@ from fabula.memory.model import (
 from fabula.memory.outcomes import format_episode, record_outcome
 from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
-from fabula.store.transaction import WriteTransaction
-from fabula.workspace.story_places import read_place
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import find_by_name
+from fabula.workspace.story_places import find_chapter, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 REMEMBERED_KINDS = (MemoryKind.PREFERENCE, MemoryKind.EPISODE)  # what a person can state; samples are chosen
@@ -112,6 +113,7 @@ class MemoryVerbs(ProjectVerbs):
         """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
         scope = _scope(of_user)
         with self._write(label_change(message("memory"), memory)) as tx:
+            memory = _find_id(tx, memory, scope)
             item = edits.confirm_memory(tx, memory, today=current_timestamp(), scope=scope)
             if as_constraint:
                 _add_constraint(tx, item)
@@ -121,8 +123,9 @@ class MemoryVerbs(ProjectVerbs):
 
     def dismiss(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Dismiss a proposal; the same evidence does not bring it back."""
+        scope = _scope(of_user)
         with self._write(label_change(message("memory"), memory)) as tx:
-            return _make_record(edits.dismiss_memory(tx, memory, scope=_scope(of_user)), _scope(of_user))
+            return _make_record(edits.dismiss_memory(tx, _find_id(tx, memory, scope), scope=scope), scope)
 
     def edit(
         self,
@@ -139,14 +142,15 @@ class MemoryVerbs(ProjectVerbs):
         with self._write(label_change(message("memory"), memory)) as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
-            return _make_record(edits.edit_memory(tx, memory, values, scope=scope), scope)
+            return _make_record(edits.edit_memory(tx, _find_id(tx, memory, scope), values, scope=scope), scope)
 
-    def forget(self, memory: str, *, of_user: bool = False) -> None:
-        """Forget a memory for good, with its evidence."""
+    def forget(self, memory: str, *, of_user: bool = False) -> str:
+        """Forget a memory for good, with its evidence; return the id it had."""
+        scope = _scope(of_user)
         with self._write(label_removal(message("memory"), memory)) as tx:
-            found = edits.get_memory(tx, memory, scope=_scope(of_user))
-            tx.undo_label = label_removal(message("memory"), found.text)
-            edits.forget_memory(tx, memory, scope=_scope(of_user))
+            memory_id = _find_id(tx, memory, scope)
+            edits.forget_memory(tx, memory_id, scope=scope)
+        return memory_id
 
     def record_outcome(
         self,
@@ -197,7 +201,7 @@ class MemoryVerbs(ProjectVerbs):
     def add_sample(self, document: str, *, first: str, last: str) -> MemoryRecord:
         """Copy a passage of a document as an example of the writer's style, by its first and last words."""
         with self._write(label_addition(message("style sample"), first)) as tx:
-            row = tx.require(documents, id=read_place(tx, document).document)
+            row = tx.require(documents, id=find_chapter(tx, document))
             start, end = edits.find_passage(row.text, first, last)
             item = edits.add_style_sample(tx, row.text[start:end], end=Position(row.id, end))
             return _make_record(item, MemoryScope.PROJECT)
@@ -224,6 +228,15 @@ def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:
         since=item.since,
     )
     constraint_edits.create(tx, constraint, limit=get_value(tx, "limits.constraints"))
+
+
+def _find_id(reading: ReadTransaction, memory: str, scope: MemoryScope) -> str:
+    """Return the id of the memory that has that id, or whose id or text begins so."""
+    items = edits.list_memories(reading, scope=scope)
+    found = find_by_name(
+        items, memory.removeprefix("memory:"), what=message("memory"), names_of=lambda item: (item.text,)
+    )
+    return found.id
 
 
 def _scope(of_user: bool) -> MemoryScope:

@@ -1,69 +1,226 @@
-"""Find a thing by what a person calls it: its id, its name or title, or an alias (ppl-4)."""
+"""What a person can name in a project, and by which names: entries, people, chapters, conversations (ppl-4).
+
+`find_by_name` is the one resolver. The functions here say what it chooses from: an entry, a chapter, whoever can know
+something, a place to pin an entry to, or what a request includes and excludes. Interfaces hand over what was typed.
+"""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
-from typing import TypeVar
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_alternatives, join_names, message
+from msgspec import Struct
 
-Thing = TypeVar("Thing")
-NEAREST = 3
-LISTED = 12
+from fabula.codex import Codex, Entry
+from fabula.constraints import Constraints
+from fabula.conversation.model import Conversations
+from fabula.conversation.participants import Participant, list_participants
+from fabula.conversation.tables import conversations
+from fabula.core.errors import Code
+from fabula.core.messages import Sentence, message
+from fabula.core.view import View
+from fabula.lorebook.scan_order import make_title
+from fabula.lorebook.snapshot import Lorebooks, make_source
+from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.model import Manuscript
+from fabula.store.transaction import ReadTransaction
+from fabula.text.lookup import find_by_name, find_matches, fold_name
+
+__all__ = ["find_by_name"]
+
+READER = "reader"  # who knows something may be the reader as well as a character
+EVERYBODY, NOBODY = "everybody", "nobody"
+ENTRY_SOURCE = "codex:entity:"
+_SOURCE = re.compile(r"[a-z_]+:\S+")
 
 
-def find_by_name(
-    things: Iterable[Thing],
-    wanted: str,
-    *,
-    what: Sentence,
-    id_of: Callable[[Thing], str] = attrgetter("id"),
-    names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
-    code: Code = Code.STORE_NOT_FOUND,
-    by_prefix: bool = False,
-) -> Thing:
-    """Return the one thing of that id, first name or other name; a miss is refused with the nearest names.
+class NamedThing(Struct, frozen=True):
+    """Something that a person can name: its id, its names with the main one first, and the number it is shown with."""
 
-    `what` is the word for such a thing in the refusal. The first of `names_of` counts before the others, and a name
-    in another case comes last. `by_prefix` also finds a thing by the beginning of its id.
-    """
-    known = list(things)
-    for found in (
-        [thing for thing in known if id_of(thing) == wanted],
-        [thing for thing in known if wanted in names_of(thing)[:1]],
-        [thing for thing in known if wanted in names_of(thing)],
-        [thing for thing in known if wanted.casefold() in map(str.casefold, names_of(thing))],
-        [thing for thing in known if by_prefix and id_of(thing).startswith(wanted)],
-    ):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = join_names([id_of(thing) for thing in found[:LISTED]])
-            raise FabulaError(
-                code,
-                message(
-                    "More than one {what} is called {name!r}: use an id ({ids}). Nothing was changed.",
-                    what=what,
-                    name=wanted,
-                    ids=ids,
-                ),
-            )
-    hint = _suggest(wanted, [(names_of(thing) or (id_of(thing),)) for thing in known])
-    raise FabulaError(
-        code,
-        message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=wanted, hint=hint),
+    id: str
+    names: tuple[str, ...] = ()
+    number: int | None = None
+    remark: Sentence | str = ""  # tells it apart from another of the same name
+
+
+def find_named(
+    things: Iterable[NamedThing], wanted: str, *, what: Sentence, code: Code = Code.STORE_NOT_FOUND
+) -> NamedThing:
+    """Return the one thing that a spelling means."""
+    return find_by_name(
+        things,
+        wanted,
+        what=what,
+        names_of=lambda thing: thing.names,
+        number_of=lambda thing: thing.number,
+        remark_of=lambda thing: thing.remark,
+        code=code,
     )
 
 
-def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
-    """Name up to three that are spelled most like the wanted one, whatever their case, else the first there are."""
-    folded = {name.casefold(): name for one in names for name in one}
-    near = [folded[name] for name in difflib.get_close_matches(wanted.casefold(), list(folded), n=NEAREST)]
-    if near:
-        return message("Did you mean {names}?", names=join_alternatives(near))
-    if names:
-        return message("There are: {names}.", names=join_names([one[0] for one in names[:LISTED]]))
-    return message("There are none yet.")
+def match_named(things: Iterable[NamedThing], wanted: str) -> list[NamedThing]:
+    """Return all things that a spelling may mean."""
+    return find_matches(things, wanted, names_of=lambda thing: thing.names, number_of=lambda thing: thing.number)
+
+
+def find_entry(entries: Sequence[Entry], name: str) -> Entry:
+    """Return the entry that a spelling means; its number is its place in the list."""
+    numbers = {entry.id: number for number, entry in enumerate(entries, start=1)}
+    return find_by_name(
+        entries,
+        name.removeprefix(ENTRY_SOURCE),
+        what=message("entry"),
+        names_of=lambda entry: entry.names,
+        number_of=lambda entry: numbers[entry.id],
+        remark_of=lambda entry: entry.type,
+    )
+
+
+def number_chapters(documents: Iterable[Any]) -> dict[str, int]:
+    """Return the numbers that chapters are shown with, of documents or their rows in reading order."""
+    chapters = [document.id for document in documents if document.kind == DocumentKind.CHAPTER]
+    return {ident: number for number, ident in enumerate(chapters, start=1)}
+
+
+def name_documents(documents: Sequence[Any]) -> list[NamedThing]:
+    """Return documents or their rows, in reading order, as a person names them: by title or chapter number."""
+    numbers = number_chapters(documents)
+    return [
+        NamedThing(
+            document.id,
+            (document.title,) if document.title else (),
+            number,
+            str(document.kind) if number is None else message("chapter {number}", number=number),
+        )
+        for document in documents
+        for number in (numbers.get(document.id),)
+    ]
+
+
+def find_document(documents: Sequence[Any], name: str, *, code: Code = Code.DOCUMENT_UNKNOWN) -> str:
+    """Return the id of the document, of documents or rows in reading order, that a spelling means."""
+    return find_named(name_documents(documents), name, what=message("chapter"), code=code).id
+
+
+def find_view_document(view: View, name: str) -> str:
+    """Return the id of the document of a view that a spelling means; notes count too."""
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    return name if name in manuscript.by_id else find_document((*manuscript.documents, *manuscript.notes), name)
+
+
+def name_conversations(view: View | None, reading: ReadTransaction | None) -> list[NamedThing]:
+    """Return all conversations of a project; where it has no store, those of its view."""
+    if reading is not None:
+        rows = reading.rows(conversations, only=("id", "title", "changed"), order=(conversations.c.id,))
+        return [NamedThing(row.id, (row.title,) if row.title else (), None, row.changed[:16]) for row in rows]
+    known = view.snapshot(Conversations) if view is not None else None
+    return [NamedThing(ident) for ident in (known.messages if known is not None else ())]
+
+
+def find_conversation(view: View | None, reading: ReadTransaction | None, name: str) -> str:
+    """Return the id of the conversation that a spelling means; where there is no store, one of the view."""
+    if reading is not None and reading.row(conversations, id=name) is not None:
+        return name
+    return find_named(name_conversations(view, reading), name, what=message("conversation")).id
+
+
+def name_knowers(view: View, reading: ReadTransaction | None) -> list[NamedThing]:
+    """Return everybody who can know something: entries, whoever is said to know something, points of view,
+    participants, and characters of cards.
+
+    The entry counts where somebody else has the same name; the other is found by the id alone.
+    """
+    codex, books = view.snapshot(Codex), view.snapshot(Lorebooks)
+    found = [NamedThing(entry.id, entry.names, None, entry.type) for entry in (codex.entries if codex else ())]
+    participants: list[Participant] = list_participants(reading) if reading is not None else []
+    cards = [book.card_character for book in books.books.values()] if books is not None else []
+    knowledge = codex.knowledge.values() if codex is not None else ()
+    others = [
+        *(NamedThing(knower) for knowers in knowledge for knower in knowers if knower != READER),
+        *(NamedThing(one.pov) for one in view.timeline.entries if one.pov),
+        *(NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in participants),
+        *(NamedThing(card.name, (card.name,)) for card in cards if card is not None and card.name),
+    ]
+    ids = {thing.id for thing in found}
+    names = {fold_name(name) for thing in found for name in (thing.id, *thing.names)}
+    for thing in others:
+        if thing.id not in ids:
+            found.append(thing if names.isdisjoint(map(fold_name, thing.names)) else NamedThing(thing.id))
+            ids.add(thing.id)
+            names.update(map(fold_name, thing.names))
+    return found
+
+
+def find_knower(view: View, reading: ReadTransaction | None, name: str) -> str:
+    """Return the id of the character or participant that a spelling means."""
+    codex = view.snapshot(Codex)
+    wanted = name.removeprefix(ENTRY_SOURCE)
+    if codex is not None and wanted in codex.by_id:
+        return wanted
+    return find_named(name_knowers(view, reading), wanted, what=message("character")).id
+
+
+def read_knowers(view: View, reading: ReadTransaction | None, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Read who may know something: None for `everybody`, an empty tuple for `nobody`; `reader` is the reader."""
+    if list(names) == [EVERYBODY]:
+        return None
+    knowers = [READER if name == READER else find_knower(view, reading, name) for name in names if name != NOBODY]
+    return tuple(dict.fromkeys(knowers))
+
+
+def find_pin_place(view: View, reading: ReadTransaction | None, name: str) -> NamedThing:
+    """Return the document or conversation that a spelling means."""
+    documents = [thing for _, thing in _name_chapters(view)]
+    return find_named([*documents, *name_conversations(view, reading)], name, what=message("chapter or conversation"))
+
+
+def find_included(view: View, name: str) -> str:
+    """Return the source of the codex or lorebook entry that a spelling means."""
+    things = _name_entries(view)
+    return _find_source(things, name, message("entry"))
+
+
+def find_excluded(view: View, name: str) -> str:
+    """Return the source or id of what a request leaves out: an entry, a chapter, a rule, or any other source."""
+    rules = view.snapshot(Constraints)
+    constraints = rules.constraints if rules is not None else ()
+    things = [
+        *_name_entries(view),
+        *_name_chapters(view),
+        *((f"constraint:{one.id}", NamedThing(one.id, (one.text,))) for one in constraints),
+    ]
+    if _SOURCE.fullmatch(name) and not name.startswith((ENTRY_SOURCE, "lorebook:", "constraint:")):
+        return name
+    return _find_source(things, name, message("entry, chapter or rule"))
+
+
+def find_sources(view: View, name: str) -> frozenset[str]:
+    """Return the sources or ids of everything that a spelling may mean: entries, lorebook entries and chapters."""
+    things = [*_name_entries(view), *_name_chapters(view)]
+    matched = {id(thing) for thing in match_named([thing for _, thing in things], name.removeprefix(ENTRY_SOURCE))}
+    return frozenset(source for source, thing in things if id(thing) in matched)
+
+
+def _name_chapters(view: View) -> list[tuple[str, NamedThing]]:
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    return [(thing.id, thing) for thing in name_documents((*manuscript.documents, *manuscript.notes))]
+
+
+def _name_entries(view: View) -> list[tuple[str, NamedThing]]:
+    """Return the entries of codex and lorebooks, each with the source of its fragments."""
+    codex, books = view.snapshot(Codex), view.snapshot(Lorebooks)
+    entries = codex.entries if codex is not None else ()
+    lore = books.entries.items() if books is not None else ()
+    return [
+        *((entry.source, NamedThing(entry.id, entry.names, None, entry.type)) for entry in entries),
+        *((make_source(ref), NamedThing(str(ref), (make_title(ref, entry),))) for ref, entry in lore),
+    ]
+
+
+def _find_source(things: Sequence[tuple[str, NamedThing]], name: str, what: Sentence) -> str:
+    sources = {id(thing): source for source, thing in things}
+    exact = name.partition("#")[0]
+    if exact in sources.values():
+        return name
+    return sources[id(find_named([thing for _, thing in things], name, what=what))]

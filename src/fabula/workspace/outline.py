@@ -9,8 +9,8 @@ from fabula.manuscript import outline
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import beats, documents
 from fabula.store.transaction import ReadTransaction
-from fabula.workspace.names import find_by_name
-from fabula.workspace.story_places import read_place
+from fabula.text.lookup import find_by_name
+from fabula.workspace.story_places import find_chapter
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 
@@ -27,14 +27,14 @@ class OutlineVerbs(ProjectVerbs):
     """The outline of an open project."""
 
     def list_beats(self, document: str | None = None) -> list[Beat]:
-        """List beats, document by document in the order of the story; of one document by id or title, or of all."""
+        """List beats, document by document in the order of the story; of one document, or of all."""
         with self._read() as reading:
-            return _load(reading, None if document is None else read_place(reading, document).document)
+            return _load(reading, None if document is None else find_chapter(reading, document))
 
     def add(self, document: str, text: str) -> Beat:
         """Plan something in a document, after all that is planned there already."""
         with self._write(label_addition(message("beat"), text)) as tx:
-            beat_id = outline.add_beat(tx, read_place(tx, document).document, text)
+            beat_id = outline.add_beat(tx, find_chapter(tx, document), text)
             return _find(tx, beat_id)
 
     def set_done(self, beat: str, *, done: bool = True) -> Beat:
@@ -65,5 +65,5 @@ def _load(reading: ReadTransaction, document_id: str | None = None) -> list[Beat
 
 
 def _find(reading: ReadTransaction, beat: str) -> Beat:
-    """Return the beat of that id, or whose id begins so."""
-    return find_by_name(_load(reading), beat, what=message("beat"), by_prefix=True)
+    """Return the beat of that id, or whose id or text begins so."""
+    return find_by_name(_load(reading), beat, what=message("beat"), names_of=lambda one: (one.text,))

@@ -12,7 +12,7 @@ from fabula.presets import edits
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow, make_layout
 from fabula.store.transaction import ReadTransaction
-from fabula.workspace.names import find_by_name
+from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 NO_PRESET = Preset(nodes=())

@@ -7,6 +7,7 @@ continuity of the last one of its kind, and records what must be remembered.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -18,6 +19,7 @@ from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Principal, Request
 from fabula.context.result import Result
+from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
@@ -30,6 +32,14 @@ from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
+from fabula.workspace.names import (
+    find_conversation,
+    find_excluded,
+    find_included,
+    find_knower,
+    find_sources,
+    find_view_document,
+)
 from fabula.workspace.schemas.context import read_request
 from fabula.workspace.search import SearchOptions, search_project
 from fabula.workspace.verbs import LazyVerbs, require_store
@@ -151,12 +161,33 @@ class ProjectHandle:
         preset = fields.get("preset") or view.snapshot(Preset)
         given: dict[str, Any] = {"skill_id": "continue", **fields, "preset": preset}
         lists = {name: tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
-        return Request(
+        request = Request(
             project_id=view.project.id,
             document_id=document_id,
             perspective=_read_perspective(perspective),
             principal=self.principal,
             **{**given, **lists},
+        )
+        return self._resolve_names(request, view)
+
+    def _resolve_names(self, request: Request, view: View) -> Request:
+        """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4)."""
+        document, conversation, character = request.document_id, request.conversation_id, request.character
+        if document and request.unsaved_text is None:  # a text that comes along may be of a new document
+            document = find_view_document(view, document)
+        if conversation or character:
+            with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
+                conversation = conversation and find_conversation(view, reading, conversation)
+                character = character and find_knower(view, reading, character)
+        include = tuple(find_included(view, name) for name in request.include)
+        exclude = tuple(find_excluded(view, name) for name in request.exclude)
+        return replace(
+            request,
+            document_id=document,
+            conversation_id=conversation,
+            character=character,
+            include=include,
+            exclude=exclude,
         )
 
     def read_request(self, data: bytes) -> Request:
@@ -170,7 +201,7 @@ class ProjectHandle:
 
         request = read_request(data, text_of)
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
-        return replace(request, preset=preset, principal=self.principal)
+        return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
 
     def assemble(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble the prompt for a request, following on from the last one of its kind (ctx-2).
@@ -183,6 +214,18 @@ class ProjectHandle:
     def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble without consequences, with a reason for everything that stayed out (ctx-9)."""
         return self._assemble(self.engine.inspect, request, working_memory)[2]
+
+    def explain(self, result: Result, name: str) -> list[Verdict]:
+        """Return why what a person calls so is in a prompt or not: an entry by any of its names comes first.
+
+        A name that nothing has and no text contains is refused with the nearest ones.
+        """
+        view = self.view
+        sources = find_sources(view, name)
+        found = result.trace.find(name, sources)
+        if not found and not sources:
+            find_excluded(view, name)
+        return found
 
     def _assemble(
         self, assemble: Callable[..., Result], request: Request, working_memory: WorkingMemory

@@ -14,7 +14,8 @@ from fabula.jobs.triggers.messages import queue_rebuild
 from fabula.jobs.triggers.recap_settings import RECAP_SETTINGS, read_recap_rules
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction
-from fabula.workspace.names import find_by_name
+from fabula.text.lookup import find_by_name
+from fabula.workspace.names import find_conversation
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 
@@ -31,30 +32,30 @@ class RecapVerbs(ProjectVerbs):
     def list_recaps(self, conversation: str) -> list[RecapEntry]:
         """List the summaries, then the recaps of a conversation."""
         with self._read() as reading:
-            return editing.list_recaps(reading, conversation)
+            return editing.list_recaps(reading, find_conversation(None, reading, conversation))
 
     def edit(self, conversation: str, item: str, text: str, *, expected_version: int | None = None) -> RecapEntry:
         """Replace the text of a summary or recap by a person's; no job replaces that."""
         with self._write(label_change(message("recap"), item)) as tx:
-            _check_item(tx, conversation, item)
+            item = _find_item(tx, conversation, item)
             max_chars = read_recap_rules(tx)[0].max_chars
             return editing.edit_recap(tx, item, text, max_chars=max_chars, expected=expected_version)
 
     def remove(self, conversation: str, item: str, *, expected_version: int | None = None) -> None:
         """Remove a summary or recap; only a rebuild makes it again."""
         with self._write(label_removal(message("recap"), item)) as tx:
-            _check_item(tx, conversation, item)
+            item = _find_item(tx, conversation, item)
             editing.remove_recap(tx, item, expected=expected_version)
 
     def reorder(self, conversation: str, items: Sequence[str]) -> None:
         """Put the recaps of a conversation in another order; `items` names each of them once."""
         with self._write(label_change(message("recap"), conversation)) as tx:
-            editing.reorder_recaps(tx, conversation, items)
+            editing.reorder_recaps(tx, find_conversation(None, tx, conversation), items)
 
     def rebuild(self, conversation: str) -> str:
         """Queue a job that makes all anew, except what a person wrote; return its key."""
         with self._write() as tx:
-            return queue_rebuild(tx, conversation)
+            return queue_rebuild(tx, find_conversation(None, tx, conversation))
 
     def read_settings(self) -> RecapSettings:
         """Return when recaps are made and how long they may be."""
@@ -66,7 +67,7 @@ class RecapVerbs(ProjectVerbs):
         )
 
 
-def _check_item(reading: ReadTransaction, conversation: str, item: str) -> None:
-    """Refuse a summary or recap that is not of this conversation."""
-    entries = editing.list_recaps(reading, conversation)
-    find_by_name(entries, item, what=message("summary or recap"))
+def _find_item(reading: ReadTransaction, conversation: str, item: str) -> str:
+    """Return the id of the summary or recap of this conversation whose id is so, or whose id or text begins so."""
+    entries = editing.list_recaps(reading, find_conversation(None, reading, conversation))
+    return find_by_name(entries, item, what=message("summary or recap"), names_of=lambda one: (one.text,)).id

@@ -12,9 +12,9 @@ from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
 from fabula.store.transaction import ReadTransaction
+from fabula.text.lookup import find_by_name
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
-from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 LAST = "last"  # names the latest run
@@ -115,4 +115,4 @@ def _find_id(reading: ReadTransaction, run: str) -> str:
     if run == LAST and (latest := runs.list_runs(reading, limit=1)):
         return latest[0].id
     searched = runs.list_runs(reading, limit=SEARCHED_RUNS)
-    return find_by_name(searched, run, what=message("run"), by_prefix=True).id
+    return find_by_name(searched, run, what=message("run")).id

@@ -1,4 +1,4 @@
-"""Search a project by hand; chapters are named by id, title or number (ppl-4).
+"""Search a project by hand; a chapter is named by id, title, number or beginning (ppl-4).
 
 The search follows the same visibility rules as a prompt: it finds only passages before a position in the story that
 the reader may know there. `everything` turns these rules off. The module also finds the names in a text, for queries,
@@ -25,7 +25,7 @@ from fabula.search.index import disk_cache
 from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import split_terms
-from fabula.workspace.names import find_by_name
+from fabula.workspace.names import find_document
 
 DEFAULT_LIMIT = 10
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W_]+)*")
@@ -147,11 +147,5 @@ def _find_end(view: View, until: str | None) -> Position | None:
     documents = (view.snapshot(Manuscript) or Manuscript()).documents
     if until is None:
         return Position(documents[-1].id, len(documents[-1].text)) if documents else None
-    document = find_by_name(
-        documents,
-        until,
-        what=message("chapter"),
-        names_of=lambda one: (one.title, str(view.timeline.chapter_number(one.id) or "")),
-        code=Code.DOCUMENT_UNKNOWN,
-    )
-    return Position(document.id, len(document.text))
+    found = find_document(documents, until)
+    return Position(found, next(len(one.text) for one in documents if one.id == found))

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Position
+from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents
 from fabula.store.transaction import ReadTransaction
-from fabula.workspace.names import find_by_name
+from fabula.text.lookup import MAX_DIGITS
+from fabula.workspace.names import find_document, find_named, match_named, name_documents
 
 START, END = "start", "end"  # take a limit in the story away
-EVERYBODY, NOBODY = "everybody", "nobody"
+
+
+def find_chapter(reading: ReadTransaction, name: str) -> str:
+    """Return the id of the document that a spelling means."""
+    rows = reading.rows(documents, only=("id", "title", "kind", "parent_id", "place"))
+    return find_document(sort_in_reading_order(rows), name, code=Code.TREE_INVALID)
 
 
 def read_place(reading: ReadTransaction, text: str) -> Position:
-    """Read `CHAPTER`, `CHAPTER@OFFSET`, or `CHAPTER:WORDS` for right after these words; a chapter by id or title."""
-    rows = reading.rows(documents, only=("id", "title", "text"))
-    names = {name for row in rows for name in (row.id, row.title)}
-    cuts = (len(text), text.rfind("@"), text.find(":"))
-    cut = next((cut for cut in cuts if cut >= 0 and text[:cut] in names), len(text))
-    row = find_by_name(
-        rows,
-        text[:cut],
-        what=message("chapter"),
-        names_of=lambda row: (row.title,),
-        code=Code.TREE_INVALID,
-    )
+    """Read `CHAPTER`, `CHAPTER@OFFSET`, or `CHAPTER:WORDS` for right after these words; a chapter by any name."""
+    rows = sort_in_reading_order(reading.rows(documents, only=("id", "title", "text", "kind", "parent_id", "place")))
+    named = name_documents(rows)
+    marks = [place for place, character in enumerate(text) if character in "@:："]
+    cuts = (len(text), *reversed(marks))  # the longest name that a chapter has
+    cut = next((cut for cut in cuts if match_named(named, text[:cut])), len(text))
+    found = find_named(named, text[:cut], what=message("chapter"), code=Code.TREE_INVALID).id
+    row = next(row for row in rows if row.id == found)
     mark, rest = text[cut : cut + 1], text[cut + 1 :]
     if not rest:
         return Position(row.id, 0)
-    if mark == "@" and rest.isdecimal() and int(rest) <= len(row.text):
+    if mark == "@" and rest.isdecimal() and len(rest) <= MAX_DIGITS and int(rest) <= len(row.text):
         return Position(row.id, int(rest))
-    if mark == ":" and row.text.count(rest) == 1:
+    if mark in (":", "：") and row.text.count(rest) == 1:
         return Position(row.id, row.text.index(rest) + len(rest))
     raise FabulaError(
         Code.TREE_INVALID,
@@ -48,8 +49,3 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
 def read_limit(reading: ReadTransaction, text: str, no_limit: str) -> Position | None:
     """Read a place from which or until which something holds; None for the word that takes the limit away."""
     return None if text == no_limit else read_place(reading, text)
-
-
-def read_knowers(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Read who may know something: None for `everybody`, an empty tuple for `nobody`."""
-    return None if list(names) == [EVERYBODY] else tuple(name for name in names if name != NOBODY)

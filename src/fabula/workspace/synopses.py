@@ -22,12 +22,12 @@ from fabula.manuscript.synopses.editing import SynopsisRecord, SynopsisRefresh
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.text.extraction.propose import propose_entries
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
-from fabula.workspace.names import find_by_name
+from fabula.workspace.names import find_named, name_documents
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 
 class SynopsisVerbs(ProjectVerbs):
-    """The synopses of an open project; a chapter is named by its id or title."""
+    """The synopses of an open project; a chapter is named by its id, title, number or beginning."""
 
     def list_synopses(self) -> list[SynopsisRecord]:
         """List every chapter with its stored synopsis, and whether that is fresh, stale or missing."""
@@ -37,7 +37,7 @@ class SynopsisVerbs(ProjectVerbs):
     def read(self, chapters: Sequence[str] = ()) -> list[SynopsisRecord]:
         """Read the synopses of some chapters, or of all; one without has the text that a prompt has instead."""
         view = self._view
-        found = _find_chapters(_make_records(view, _find_characters(view)), chapters)
+        found = _find_chapters(view, _make_records(view, _find_characters(view)), chapters)
         story = view.snapshot(Manuscript)
         if story is None or all(one.text for one in found):
             return found
@@ -56,7 +56,7 @@ class SynopsisVerbs(ProjectVerbs):
         What a person wrote is left alone. This takes several short transactions.
         """
         store, view = self._store, self._view
-        found = _find_chapters(_make_records(view, NO_CHARACTERS), chapters) if chapters else None
+        found = _find_chapters(view, _make_records(view, NO_CHARACTERS), chapters) if chapters else None
         return editing.refresh_synopses(
             store,
             view.project.id,
@@ -69,17 +69,19 @@ class SynopsisVerbs(ProjectVerbs):
 
     def write(self, chapter: str, text: str) -> SynopsisRecord:
         """Write the synopsis of a chapter by hand; no program writes over it."""
-        characters = _find_characters(self._view)
+        view = self._view
+        characters = _find_characters(view)
         with self._write(label_change(message("synopsis"), chapter)) as tx:
-            (found,) = _find_chapters(editing.list_synopses(tx), [chapter])
+            (found,) = _find_chapters(view, editing.list_synopses(tx), [chapter])
             editing.write_synopsis(tx, found.document_id, text)
             records = editing.list_synopses(tx, characters)
         return next(one for one in records if one.document_id == found.document_id)
 
     def remove(self, chapter: str) -> SynopsisRecord:
         """Remove the synopsis of a chapter; return what it was, with the state `missing` if there was none."""
+        view = self._view
         with self._write(label_removal(message("synopsis"), chapter)) as tx:
-            (found,) = _find_chapters(editing.list_synopses(tx), [chapter])
+            (found,) = _find_chapters(view, editing.list_synopses(tx), [chapter])
             editing.remove_synopsis(tx, found.document_id)
         return found
 
@@ -102,18 +104,11 @@ def _find_characters(view: View) -> CharacterFinder:
     return CharacterFinder.from_names({one.name: one.names for one in proposals if one.kind == "character"})
 
 
-def _find_chapters(records: Sequence[SynopsisRecord], names: Sequence[str]) -> list[SynopsisRecord]:
-    """Return the chapters of these ids or titles; all of them where none is named."""
+def _find_chapters(view: View, records: Sequence[SynopsisRecord], names: Sequence[str]) -> list[SynopsisRecord]:
+    """Return the chapters that are named; all of them where none is."""
+    story = view.snapshot(Manuscript)
     if not names:
         return list(records)
-    return [
-        find_by_name(
-            records,
-            name,
-            what=message("chapter"),
-            id_of=lambda record: record.document_id,
-            names_of=lambda record: (record.title,),
-            code=Code.DOCUMENT_UNKNOWN,
-        )
-        for name in names
-    ]
+    by_id = {record.document_id: record for record in records}
+    known = [thing for thing in name_documents(story.documents if story is not None else ()) if thing.id in by_id]
+    return [by_id[find_named(known, name, what=message("chapter"), code=Code.DOCUMENT_UNKNOWN).id] for name in names]

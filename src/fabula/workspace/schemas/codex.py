@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import field, to_builtins
+from msgspec import UNSET, UnsetType, field, to_builtins
 
 from fabula.codex import Entry
 from fabula.core.messages import ENGLISH
+from fabula.workspace.codex import EntryKnower
 from fabula.workspace.rename.rename import RenamePlace
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -37,6 +38,15 @@ class ProgressionInfo(Schema):
     aliases: tuple[str, ...]
 
 
+class KnowerInfo(Schema):
+    """Somebody who knows an entry, or one of its progressions by its number, from the start or since a place."""
+
+    progression: int | None
+    knower: str
+    name: str
+    since: StoryPlace | None
+
+
 class EntryInfo(Schema):
     """One entry of the codex with everything about it; private notes are never sent to a model."""
 
@@ -54,12 +64,14 @@ class EntryInfo(Schema):
     since: StoryPlace | None
     rules: dict[str, Any]
     progressions: tuple[ProgressionInfo, ...]
+    knowers: tuple[KnowerInfo, ...] | UnsetType = UNSET  # where it was asked for
 
 
-def describe_entry(entry: Entry) -> EntryInfo:
-    """Describe an entry."""
+def describe_entry(entry: Entry, knowers: Iterable[EntryKnower] | UnsetType = UNSET) -> EntryInfo:
+    """Describe an entry, perhaps with those who know it."""
     steps = [describe(ProgressionInfo, step, number=number) for number, step in enumerate(entry.progressions, start=1)]
-    return describe(EntryInfo, entry, rules=to_builtins(entry.rules), progressions=steps)
+    known = UNSET if isinstance(knowers, UnsetType) else [describe(KnowerInfo, one) for one in knowers]
+    return describe(EntryInfo, entry, rules=to_builtins(entry.rules), progressions=steps, knowers=known)
 
 
 class RenamePlaceInfo(Schema):

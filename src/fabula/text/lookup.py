@@ -1,0 +1,142 @@
+"""Find a thing by what a person calls it: its id, name or title, alias, number, or the beginning of one (ppl-4).
+
+The spellings are tried in this order, and the first that fits anything decides: the id, the name, another name, any
+name whatever its case, accents and width, the number, the beginning of a name, and at last the beginning of an id. If
+that fits several things, all of them are refused by their names; if nothing fits, the nearest names are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter, itemgetter
+from typing import TypeVar
+from unicodedata import normalize
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_alternatives, join_names, message
+
+Thing = TypeVar("Thing")
+NEAREST = 3  # names that a miss is answered with
+LISTED = 6  # names that a spelling with several meanings is answered with
+MIN_ID_BEGINNING = 4  # characters, where things have names: a shorter word begins too many ids by chance
+MAX_DIGITS = 9  # of a number that a thing can have
+MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
+CLOSE = 0.6  # how alike a name must be to be what a person meant
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
+
+
+def fold_name(name: str) -> str:
+    """Return a name without what a person may leave out: case, accents, width, and how wide its blanks are."""
+    if name.isascii():
+        return " ".join(name.lower().split())
+    decomposed = normalize("NFKD", normalize("NFKC", name).casefold())
+    return " ".join(normalize("NFC", _ACCENTS.sub("", decomposed)).translate(_PLAIN).split())
+
+
+def find_matches(
+    things: Iterable[Thing],
+    wanted: str,
+    *,
+    id_of: Callable[[Thing], str] = attrgetter("id"),
+    names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
+    number_of: Callable[[Thing], int | None] = lambda thing: None,
+) -> list[Thing]:
+    """Return all things that a spelling may mean: several where it is ambiguous, none where it means nothing.
+
+    The first of `names_of` counts before the others. `number_of` is the number that a thing is shown with.
+    """
+    known, folded = list(things), fold_name(wanted)
+    if not folded:
+        return []
+    number = int(folded) if folded.isdecimal() and len(folded) <= MAX_DIGITS else None
+    fits: tuple[Callable[[Thing], bool], ...] = (
+        lambda thing: id_of(thing) == wanted,
+        lambda thing: wanted in names_of(thing)[:1],
+        lambda thing: wanted in names_of(thing),
+        lambda thing: folded in map(fold_name, names_of(thing)),
+        lambda thing: number is not None and number_of(thing) == number,
+        lambda thing: any(fold_name(name).startswith(folded) for name in names_of(thing)),
+        lambda thing: fold_name(id_of(thing)) == folded,
+        lambda thing: (
+            (len(folded) >= MIN_ID_BEGINNING or not names_of(thing)) and fold_name(id_of(thing)).startswith(folded)
+        ),
+    )
+    return next((found for fit in fits if (found := [thing for thing in known if fit(thing)])), [])
+
+
+def find_by_name(
+    things: Iterable[Thing],
+    wanted: str,
+    *,
+    what: Sentence,
+    id_of: Callable[[Thing], str] = attrgetter("id"),
+    names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
+    number_of: Callable[[Thing], int | None] = lambda thing: None,
+    remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
+    code: Code = Code.STORE_NOT_FOUND,
+) -> Thing:
+    """Return the one thing that a spelling means; a miss is refused with the nearest names.
+
+    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart.
+    """
+    known = list(things)
+    found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
+    if len(found) == 1:
+        return found[0]
+    shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
+    if found:
+        labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
+        counts = Counter(labels)
+        names = [
+            label if counts[label] == 1 else _add_remarks(label, id_of(thing), remark_of(thing))
+            for label, thing in zip(labels, found[:LISTED], strict=False)
+        ]
+        raise FabulaError(
+            code,
+            message(
+                "{name!r} may be more than one {what}: {names}. Say which one. Nothing was changed.",
+                name=shown,
+                what=what,
+                names=join_names([*names, *(["…"] if len(found) > LISTED else [])]),
+            ),
+        )
+    hint = _suggest(wanted, [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known])
+    raise FabulaError(
+        code,
+        message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
+    )
+
+
+def _add_remarks(label: str, ident: str, remark: Sentence | str) -> Sentence:
+    """Return a name that several things have, with what tells this one apart and the id to name it by."""
+    remarks = join_names([remark, ident] if remark else [ident])
+    return message("{name} ({remark})", name=label, remark=remarks)
+
+
+def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
+    """Name up to three things whose names are spelled most like the wanted one."""
+    if not names:
+        return message("There are none yet.")
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(autojunk=False)
+    folded = fold_name(wanted[:MAX_COMPARED])
+    matcher.set_seq2(folded)
+
+    def score(name: str) -> float:
+        whole, likeness = fold_name(name[:MAX_COMPARED]), 0.0
+        for part in {whole, whole[: len(folded)], *whole.split()}:
+            matcher.set_seq1(part)
+            if matcher.real_quick_ratio() > likeness and matcher.quick_ratio() > likeness:
+                likeness = max(likeness, matcher.ratio())
+        return likeness
+
+    scored = [max(((score(name), name) for name in one), key=itemgetter(0)) for one in names]
+    nearest = sorted(scored, key=itemgetter(0), reverse=True)[:NEAREST]
+    close = [name for likeness, name in nearest if likeness >= CLOSE]
+    if close:
+        return message("Did you mean {names}?", names=join_alternatives(close))
+    return message("The nearest are: {names}.", names=join_names([name for _, name in nearest]))
