@@ -70,6 +70,7 @@ _PREDICATE_ADVERBS, _PERSON_PRONOUNS = _LISTS["predicate_adverbs"], _LISTS["pers
 _PERSON_ACTIONS, _PERSON_ADVERBS = tuple(_LISTS["person_actions"]), _LISTS["person_adverbs"]
 _BEFORE_PERSONS = _LISTS["before_persons"]
 _DESCRIBED_NOUNS = _LISTS["described_nouns"]
+_EXISTENTIAL_VERBS = _LISTS["existential_verbs"]
 _LOOKING_VERBS, _PERSON_POSSESSIONS = _LISTS["looking_verbs"], _LISTS["person_possessions"]
 _GENERIC_PERSONS = load_word_lists("chinese_names")["generic_persons"]
 _PERSON_NOUN_ENDINGS = frozenset(
@@ -134,7 +135,8 @@ def _read_by_next_word(word: str, following: str, second: str) -> Reading:
         return Reading.NAME
     if following.endswith("s") and (following[:-1] in _PERSON_VERBS or _AFTER_VERB.match(second)):
         return Reading.NAME  # a verb in the present tense
-    if following.endswith("s") and second in _PARTICLES | _FUNCTION_WORDS:
+    is_plural_subject = second in ("are", "were", "do", "have")  # Stone walls do not…
+    if following.endswith("s") and not is_plural_subject and second in _PARTICLES | _FUNCTION_WORDS:
         return Reading.UNCERTAIN
     return Reading.WORD
 
@@ -176,17 +178,25 @@ def read_chinese(name: str, before: Sequence[str], after: Sequence[str]) -> Read
         return Reading.NAME if is_name else Reading.WORD
     if (previous in _BEFORE_PERSONS and (previous, following) != ("是", "的")) or previous in _NAMING_VERBS:
         return Reading.NAME
-    if not find_tag(previous).startswith(("v", "p")) and (
-        following in _TIME_SUFFIXES or (following in _ASPECT_WORDS and (previous or following != "起来"))
-    ):
+    if _is_followed_as_word(previous, after):
         return Reading.WORD
     if following == "的":
         return _read_attribute(previous, after)
     if previous == "着" and len(before) > 1 and _LOOKING_VERBS.isdisjoint(before[-2]):
-        return Reading.UNCERTAIN if after else Reading.WORD
+        return Reading.UNCERTAIN if _EXISTENTIAL_VERBS.isdisjoint(before[-2]) else Reading.WORD
     if is_acting:
         return Reading.UNCERTAIN if previous in _PERSON_PRONOUNS else Reading.NAME
     return _read_predicate(previous, before, after)
+
+
+def _is_followed_as_word(previous: str, after: Sequence[str]) -> bool:
+    """Does 了 or 得 after a predicate follow, or 前 after a time, and no verb whose object the name is stand before?"""
+    following, tag = after[0] if after else "", find_tag(previous)[:1]
+    if following in _TIME_SUFFIXES:
+        return tag in ("", "n", "t", "u") and not (len(after) > 1 and find_tag(after[1]).startswith("v"))
+    if following == "得":  # 曹操得了徐州
+        return tag in ("n", "r") or previous.endswith("们")
+    return following in _ASPECT_WORDS and tag not in ("v", "p") and bool(previous or following != "起来")
 
 
 def _read_attribute(previous: str, after: Sequence[str]) -> Reading:
@@ -225,7 +235,7 @@ def _read_predicate(previous: str, before: Sequence[str], after: Sequence[str]) 
 
 def _is_repeated(word: str) -> bool:
     """Is it a word of manner that repeats itself: 缓缓, 依依, 慢慢地?"""
-    return len(word) > 1 and word[0] == word[1] and find_tag(word)[:1] in ("d", "z", "a", "")
+    return 1 < len(word) < 4 and word[0] == word[1] and find_tag(word)[:1] in ("d", "z", "a", "")
 
 
 def _is_person_noun(word: str) -> bool:
