@@ -1,8 +1,9 @@
 """Names proposed from real novels: how many main characters are found, and how much is junk.
 
 For the novels below the twenty people mentioned most are known, by all they are called. The benchmark
-says how many of them are proposed at all and among the first thirty, and which share of the first
-thirty is junk: whatever is neither one of the twenty nor listed as another name of that novel.
+says how many of them are proposed at all and among the first thirty characters, and which share of
+these is junk: whatever is neither one of the twenty nor listed as another name of that novel. Kinds are
+listed side by side, so it also says how many kinds are among the first forty proposals.
 
     python -m benchmarks.extract --data chapters.jsonl [--json]
 """
@@ -22,6 +23,7 @@ from fabula.text.extraction.propose import propose_entries
 from fabula.text.offsets import normalise
 
 FIRST = 30
+LISTED = 40  # proposals that `fabula extract` shows
 
 
 class KnownPeople(Struct, frozen=True):
@@ -89,9 +91,9 @@ def guess_language(texts: list[tuple[str, str]]) -> str:
 
 
 def judge_proposals(novel: str, people: KnownPeople, proposals: list[ProposedEntry]) -> dict[str, float]:
-    """How many of the twenty are there, and how much of the first thirty is junk."""
+    """How many of the twenty are there, and how much of the first thirty characters is junk."""
     characters = [one for one in proposals if one.kind == "character"]
-    first = proposals[:FIRST]
+    first = characters[:FIRST]
 
     def count_known(among: list[ProposedEntry]) -> int:
         called = {name for one in among for name in one.names}
@@ -99,11 +101,12 @@ def judge_proposals(novel: str, people: KnownPeople, proposals: list[ProposedEnt
 
     junk = [one.name for one in first if people.names.isdisjoint(one.names)]
     if junk:
-        show(f"{novel}: among the first {FIRST} and not known", ("name",), [(name,) for name in junk])
+        show(f"{novel}: among the first {FIRST} characters and not known", ("name",), [(name,) for name in junk])
     return {
         f"{novel}_found": count_known(characters),
         f"{novel}_found_in_first": count_known(first),
         f"{novel}_junk": len(junk) / max(len(first), 1),
+        f"{novel}_kinds": len({one.kind for one in proposals[:LISTED]}),
     }
 
 
@@ -122,7 +125,7 @@ def main() -> None:
             show(
                 f"{novel}: {length:,} characters in {seconds:.2f} s",
                 ("name", "kind", "mentions", "score", "also called"),
-                [(p.name, p.kind, p.mentions, p.score, ", ".join(p.aliases)) for p in proposals[:FIRST]],
+                [(p.name, p.kind, p.mentions, p.score, ", ".join(p.aliases)) for p in proposals[:LISTED]],
             )
         if people is not None:
             figures |= judge_proposals(novel, people, proposals)

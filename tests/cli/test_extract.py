@@ -36,6 +36,15 @@ def test_proposals_are_listed_with_their_names_and_mentions(desk: Desk) -> None:
     assert {"name": "Maddox", "kind": "character", "aliases": ["Captain Maddox"]}.items() <= found[0].items()
     assert found[0]["mentions"] > 10
     assert found[0]["evidence"]
+    assert found[0]["chapter"] == "One"
+
+
+def test_kinds_are_shown_side_by_side_with_evidence_and_first_chapter(desk: Desk) -> None:
+    said = desk.run("extract", "The Sea")
+    assert said.index("Characters") < said.index("Maddox") < said.index("Places") < said.index("Harwick")
+    assert "first in" in said
+    assert "One" in said
+    assert "came down to the" in " ".join(said.split())
 
 
 def test_what_is_accepted_is_an_entry_and_is_not_proposed_again(desk: Desk) -> None:
@@ -59,6 +68,18 @@ def test_what_is_dismissed_is_remembered_and_is_not_proposed_again(desk: Desk) -
         assert found is not None
         assert found.value == ["Vale", "Harwick"]
     store.close()
+
+
+def test_dismissed_names_are_listed_and_restored(desk: Desk) -> None:
+    assert "dismissed no name" in desk.run("extract", "The Sea", "--dismissed")
+    desk.run("extract", "The Sea", "--dismiss", "Vale")
+    assert desk.run("extract", "The Sea", "--dismissed").split() == ["Vale"]
+    assert json.loads(desk.run("extract", "The Sea", "--dismissed", "--json")) == {"dismissed": ["Vale"]}
+    assert desk.run("extract", "The Sea", "--restore", "Nobody", code=2).startswith("CODEX_INVALID")
+    assert "Vale can be proposed again" in desk.run("extract", "The Sea", "--restore", "Vale")
+    assert "Vale" in proposed(desk)
+    refused = desk.run("extract", "The Sea", "--dismissed", "--restore", "Vale", code=2)
+    assert refused.startswith("CONTEXT_REQUEST_INVALID")
 
 
 def test_a_name_that_nobody_proposed_changes_nothing(desk: Desk) -> None:

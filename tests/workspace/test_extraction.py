@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Position
 from fabula.manuscript import documents
+from fabula.manuscript.model import Manuscript
 from fabula.workspace.extraction import ExtractionVerbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only
@@ -29,6 +32,46 @@ def test_accepted_and_dismissed_names_are_not_proposed_again(coast: ProjectHandl
     assert not {"Maddox", "Vale"} & {one.name for one in review.proposals}
     assert not {"Maddox", "Vale"} & {one.name for one in extraction.propose()}
     assert coast.codex.find("Captain Maddox").name == "Maddox"
+
+
+def test_an_accepted_entry_quotes_the_book_and_starts_where_it_is_first_mentioned(
+    coast: ProjectHandle, extraction: ExtractionVerbs
+) -> None:
+    assert coast.store is not None
+    with coast.store.write(project=coast.id) as tx:
+        later = documents.add(tx, "Later", text="Maddox was a captain of the old fleet, tall and grey.")
+    (proposal,) = extraction.review(accept=["Maddox"]).accepted
+    entry = coast.codex.find("Maddox")
+    assert entry.since == Position(proposal.document, proposal.offset)
+    first = coast.view.snapshot(Manuscript)
+    assert first is not None
+    document = next(document for document in first.documents if document.id == proposal.document)
+    assert document.text[proposal.offset :].startswith("Captain Maddox")
+    quotations = re.findall("“(.+?)”", entry.description)
+    assert quotations
+    assert all(quotation.replace("‘", "“") in document.text.replace("‘", "“") for quotation in quotations[:1])
+    assert entry.description.endswith(f"({document.title})")
+    (progression,) = entry.progressions
+    assert progression.text == "“Maddox was a captain of the old fleet, tall and grey.” (Later)"
+    assert progression.since.document == later
+
+
+def test_dismissals_can_be_listed_and_undone(extraction: ExtractionVerbs) -> None:
+    extraction.review(dismiss=["Vale", "captain maddox"])
+    assert extraction.list_dismissed() == ["Vale", "Maddox"]
+    review = extraction.review(restore=["vale"])
+    assert review.restored == ["Vale"]
+    assert "Vale" in {one.name for one in review.proposals}
+    assert extraction.list_dismissed() == ["Maddox"]
+    assert "Vale" in {one.name for one in extraction.propose()}
+
+
+def test_a_name_that_was_not_dismissed_cannot_be_restored(extraction: ExtractionVerbs) -> None:
+    extraction.review(dismiss=["Vale"])
+    with pytest.raises(FabulaError, match="Did you mean Vale") as refusal:
+        extraction.review(restore=["Vael"], dismiss=["Maddox"])
+    assert refusal.value.code is Code.CODEX_INVALID
+    assert extraction.list_dismissed() == ["Vale"]
 
 
 def test_an_unknown_name_changes_nothing_and_the_nearest_is_named(extraction: ExtractionVerbs) -> None:

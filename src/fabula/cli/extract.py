@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
@@ -10,7 +10,16 @@ from typer import Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, say, show_progress, translate
+from fabula.cli.output import (
+    invalid_request,
+    print_json,
+    print_line,
+    render,
+    say,
+    shorten,
+    show_progress,
+    translate,
+)
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -24,20 +33,35 @@ def extract(
     project: PROJECT,
     accept: Annotated[list[str] | None, Option("--accept", help="Make an entry of this one.")] = None,
     dismiss: Annotated[list[str] | None, Option("--dismiss", help="Never propose this one again.")] = None,
+    restore: Annotated[list[str] | None, Option("--restore", help="Propose this dismissed one again.")] = None,
+    list_dismissed: Annotated[bool, Option("--dismissed", help="List the names that you dismissed.")] = False,
     most: Annotated[int, Option("--most", min=1, max=2000, help="How many to list.")] = 40,
     as_json: JSON = False,
     store: STORE = None,
 ) -> None:
-    """Propose codex entries from the manuscript; accept or dismiss them by name.
+    """Propose codex entries from the manuscript; accept, dismiss or restore them by name.
 
     Example: fabula extract "The Lantern Coast" --accept "Mara Venn" --dismiss Tuesday
     """
-    from fabula.workspace.schemas.extraction import describe_review
+    from fabula.workspace.schemas.extraction import DismissedNames, describe_review
 
+    if list_dismissed and (accept or dismiss or restore):
+        raise invalid_request("--dismissed only lists names: leave out --accept, --dismiss and --restore.")
     with open_project(project, store) as opened:
         title = opened.view.project.title
+        if list_dismissed:
+            names = opened.extraction.list_dismissed()
+            if as_json:
+                print_json(DismissedNames(dismissed=tuple(names)))
+            elif not names:
+                say("You have dismissed no name in {title}.", title=title)
+            for name in () if as_json else names:
+                print_line(name)
+            return
         with show_progress(message("Reading {title}", title=title)) as progress:
-            review = opened.extraction.review(accept=accept or (), dismiss=dismiss or (), progress=progress)
+            review = opened.extraction.review(
+                accept=accept or (), dismiss=dismiss or (), restore=restore or (), progress=progress
+            )
     if as_json:
         print_json(describe_review(review, limit=most))
         return
@@ -45,33 +69,49 @@ def extract(
         say("{name} is in the codex now.", name=proposal.name)
     for name in review.dismissed:
         say("{name} will not be proposed again.", name=name)
-    if review.accepted or review.dismissed:
+    for name in review.restored:
+        say("{name} can be proposed again.", name=name)
+    if review.accepted or review.dismissed or review.restored:
         return
     if review.proposals:
-        _show(review.proposals[:most])
+        _show(review.proposals[:most], review.chapters)
     else:
         say("Nothing in {title} looks like a name that the codex does not have.", title=title)
 
 
-def _show(proposals: Sequence[ProposedEntry]) -> None:
+def _show(proposals: Sequence[ProposedEntry], chapters: Mapping[str, str]) -> None:
+    """Print proposals by kind, each kind with its best first."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="grey58")
-    table.add_column(translate("name"), max_width=60)
-    table.add_column(translate("kind"))
-    table.add_column(translate("mentions"), justify="right")
-    table.add_column(translate("also called"), max_width=60)
-    table.add_column(translate("first"), max_width=60)
-    for one in proposals:
-        first = one.evidence[0] if one.evidence else ""
-        table.add_row(
-            Text(one.name, style="bold"),
-            one.kind,
-            f"{one.mentions:,}",
-            Text(", ".join(one.aliases)),
-            Text(first[:60], style="grey58"),
-        )
-    Console().print(table)
+    headings = {
+        "character": message("Characters"),
+        "location": message("Places"),
+        "faction": message("Groups"),
+        "other": message("Things and others"),
+    }
+    console = Console()
+    for kind, heading in headings.items():
+        of_kind = [one for one in proposals if one.kind == kind]
+        if not of_kind:
+            continue
+        table = Table(box=None, pad_edge=False, header_style="grey58", title_justify="left", title=render(heading))
+        table.add_column(translate("name"), max_width=40)
+        table.add_column(translate("mentions"), justify="right")
+        table.add_column(translate("also called"), max_width=40)
+        table.add_column(translate("first in"), max_width=30)
+        table.add_column(translate("evidence"), max_width=60)
+        for one in of_kind:
+            evidence = one.evidence[0] if one.evidence else ""
+            table.add_row(
+                Text(one.name, style="bold"),
+                f"{one.mentions:,}",
+                Text(", ".join(one.aliases)),
+                Text(chapters.get(one.document, "")),
+                Text(shorten(evidence, 60), style="grey58"),
+            )
+        console.print(table)
+        print_line("")
     say("Make an entry of one with --accept NAME, or never see it again with --dismiss NAME.")
+    say("List what you dismissed with --dismissed, and propose it again with --restore NAME.")

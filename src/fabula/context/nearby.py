@@ -56,28 +56,32 @@ class Nearby(Struct, frozen=True):
     def nearest_mentions(self, find: FindNames, accepts: Callable[[NameMatch], bool] | None = None) -> dict[str, float]:
         """How near the nearest mention of each owner is, from 0 (at the far edge) to 1 (at the cursor).
 
-        Owners stand in the order in which they are mentioned. `accepts` may reject a match.
+        Owners stand in the order in which they are mentioned. `accepts` may reject a match. An owner who is only
+        mentioned where an ordinary word may be meant is at the far edge.
         """
         size, cursor = len(self.full_text), self.cursor
         start, end = self.near_start, size if self.near_end is None else self.near_end
         here = end if cursor is None else cursor
         before: dict[str, int] = {}  # where the last mention before the cursor ends
         after: dict[str, int] = {}  # where the first mention after the cursor begins
+        uncertain: dict[str, float] = {}
         for offset, match in self._find_mentions(find, start, end):
             match_end = offset + match.end - match.start
             if offset < start or match_end > end or (accepts is not None and not accepts(match)):
                 continue
-            if match_end <= here:
+            if not match.is_certain:
+                uncertain[match.owner] = 0.0
+            elif match_end <= here:
                 before[match.owner] = match_end
             else:
                 after.setdefault(match.owner, offset)
         if cursor is None:
-            return dict.fromkeys(before, 1.0)
+            return uncertain | dict.fromkeys(before, 1.0)
         furthest = max(cursor - self.visible_start, (self.visible_end or size) - cursor, 1)
         nearness = {owner: 1.0 - (cursor - offset) / furthest for owner, offset in before.items()}
         for owner, offset in after.items():
             nearness[owner] = max(1.0 - max(offset - cursor, 0) / furthest, nearness.get(owner, -1.0))
-        return nearness
+        return uncertain | nearness if uncertain else nearness
 
     def _find_mentions(self, find: FindNames, start: int, end: int) -> Sequence[tuple[int, NameMatch]]:
         known = None if self.mention_cache is None else self.mention_cache.find_between(find, start, end)

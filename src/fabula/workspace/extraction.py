@@ -1,36 +1,47 @@
 """What a person can do with proposed codex entries: look at them, accept them, dismiss them (cdx-7).
 
 Proposals are made anew each time, from the text as it stands. An accepted one is an entry of the codex from then
-on, and a dismissed one is in a setting; neither is proposed again.
+on, and a dismissed one is in a setting; neither is proposed again, unless the dismissed one is restored.
+
+An accepted entry starts where its name is first mentioned. Its description quotes that chapter. What a later chapter
+tells becomes a progression, so that no prompt knows it earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from fabula.codex import Codex, Entry, edits
+from fabula.codex import Codex, Entry, Progression, edits
 from fabula.core.errors import Code
 from fabula.core.messages import message
+from fabula.core.story import Position
 from fabula.manuscript.model import Manuscript
 from fabula.settings import edits as settings
 from fabula.store.transaction import ReadTransaction
 from fabula.text.extraction.model import Progress, ProposedEntry
 from fabula.text.extraction.propose import propose_entries
+from fabula.text.extraction.sentences import TellingSentence, find_telling_sentences, quote_sentence
 from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "extract.dismissed"
 MAX_PROPOSALS = 2000
+MAX_QUOTATIONS = 3  # in a description
+MAX_LATER = 2  # progressions from later chapters
+MIN_SCORE = 1.0  # of a sentence in a description
+MIN_LATER_SCORE = 4.0  # of a sentence that is worth a progression
 
 
 class ProposalReview(Struct, frozen=True):
-    """What became of proposals: the accepted ones, the dismissed names, and what is still open."""
+    """What became of proposals: the accepted, dismissed and restored ones, what is still open, and chapter titles."""
 
     accepted: list[ProposedEntry]
     dismissed: list[str]
+    restored: list[str]
     proposals: list[ProposedEntry]
+    chapters: Mapping[str, str]  # titles by document id
 
 
 class ExtractionVerbs(ProjectVerbs):
@@ -38,41 +49,117 @@ class ExtractionVerbs(ProjectVerbs):
 
     def propose(self, *, progress: Progress | None = None) -> list[ProposedEntry]:
         """Propose entries for names that neither the codex nor its series has under any name; best first."""
-        view = self._view
-        manuscript, codex = view.snapshot(Manuscript) or Manuscript(), view.snapshot(Codex)
-        names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
-        if self._project.store is not None:
-            with self._read() as reading:
-                names += _dismissed_names(reading)
-        return propose_entries(
-            [(document.id, document.text) for document in manuscript.documents],
-            language=view.project.language,
-            limit=MAX_PROPOSALS,
-            known=names,
-            progress=progress,
-        )
+        return self._propose(self.list_dismissed(), progress)
+
+    def list_dismissed(self) -> list[str]:
+        """List the names that are never proposed again, in the order in which they were dismissed."""
+        if self._project.store is None:
+            return []
+        with self._read() as reading:
+            return _dismissed_names(reading)
 
     def review(
-        self, *, accept: Sequence[str] = (), dismiss: Sequence[str] = (), progress: Progress | None = None
+        self,
+        *,
+        accept: Sequence[str] = (),
+        dismiss: Sequence[str] = (),
+        restore: Sequence[str] = (),
+        progress: Progress | None = None,
     ) -> ProposalReview:
-        """Make entries of some proposals and never propose others again; each by its name or an alias.
+        """Make entries of some proposals, never propose others again, and propose dismissed ones again.
 
-        If one of the names is not proposed, nothing is changed.
+        Each is given by its name or an alias. If one of the names is not there, nothing is changed.
         """
-        proposals = self.propose(progress=progress)
+        before = self.list_dismissed()
+        restored = list(dict.fromkeys(_find_dismissed(before, name) for name in restore))
+        remaining = [name for name in before if name not in restored]
+        proposals = self._propose(remaining, progress)
         accepted, dismissed = _find_proposals(proposals, accept), _find_proposals(proposals, dismiss)
-        if accept or dismiss:
+        dismissed_names = [one.name for one in dismissed]
+        if accept or dismiss or restore:
+            entries = [self._make_entry(one) for one in accepted]
             with self._write(message("proposed entries decided on")) as tx:
-                for one in accepted:
-                    edits.create(tx, Entry(id="", type=one.kind, name=one.name, aliases=one.aliases))
-                before = _dismissed_names(tx)
-                after = list(dict.fromkeys([*before, *(one.name for one in dismissed)]))
-                if after != before:
+                for entry in entries:
+                    edits.create(tx, entry)
+                if (after := [*remaining, *dismissed_names]) != before:
                     settings.set_value(tx, DISMISSED, after)
         decided = {one.name for one in (*accepted, *dismissed)}
         return ProposalReview(
-            accepted, [one.name for one in dismissed], [one for one in proposals if one.name not in decided]
+            accepted,
+            dismissed_names,
+            restored,
+            [one for one in proposals if one.name not in decided],
+            {document.id: document.title for document in self._manuscript.documents},
         )
+
+    @property
+    def _manuscript(self) -> Manuscript:
+        return self._view.snapshot(Manuscript) or Manuscript()
+
+    def _propose(self, dismissed: Sequence[str], progress: Progress | None) -> list[ProposedEntry]:
+        codex = self._view.snapshot(Codex)
+        names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
+        return propose_entries(
+            [(document.id, document.text) for document in self._manuscript.documents],
+            language=self._view.project.language,
+            limit=MAX_PROPOSALS,
+            known=[*names, *dismissed],
+            progress=progress,
+        )
+
+    def _make_entry(self, proposal: ProposedEntry) -> Entry:
+        """Make an entry that quotes the book's own sentences."""
+        documents, language = self._manuscript.documents, self._view.project.language
+        sentences = find_telling_sentences(
+            [(document.id, document.text) for document in documents],
+            proposal.names,
+            is_person=proposal.kind == "character",
+            language=language,
+        )
+        first = next((one.text for one in sentences), 0)
+        is_same_chapter = not sentences or documents[first].id == proposal.document
+        here = _select_best([one for one in sentences if one.text == first], MAX_QUOTATIONS, MIN_SCORE)
+        later = _select_best([one for one in sentences if one.text > first], MAX_LATER, MIN_LATER_SCORE)
+
+        def quote(quoted: Sequence[TellingSentence]) -> str:
+            title = documents[quoted[0].text].title
+            if language == "zh":
+                return "".join(quote_sentence(one.quotation) for one in quoted) + (f"（{title}）" if title else "")
+            return " ".join(quote_sentence(one.quotation) for one in quoted) + (f" ({title})" if title else "")
+
+        return Entry(
+            id="",
+            type=proposal.kind,
+            name=proposal.name,
+            aliases=proposal.aliases,
+            description=quote(here) if here else "",
+            # A chapter in which the letters of the name are only part of other words does not mention it.
+            since=Position(proposal.document, proposal.offset)
+            if is_same_chapter
+            else Position(documents[first].id, sentences[0].start),
+            progressions=tuple(Progression(quote([one]), Position(documents[one.text].id, one.end)) for one in later),
+        )
+
+
+def _select_best(sentences: Sequence[TellingSentence], count: int, minimum: float) -> list[TellingSentence]:
+    """Return the most telling sentences in the order of the story; of equal ones the earlier.
+
+    Where none reaches the minimum of a description, the best one is better than none.
+    """
+    best = sorted(sentences, key=lambda one: -one.score)[:count]
+    chosen = [one for one in best if one.score >= minimum] or (best[:1] if minimum == MIN_SCORE else [])
+    return [one for one in sentences if one in chosen]
+
+
+def _find_dismissed(names: Sequence[str], wanted: str) -> str:
+    return find_by_name(
+        names,
+        wanted,
+        what=message("dismissed name"),
+        id_of=str,
+        names_of=lambda name: (name,),
+        code=Code.CODEX_INVALID,
+    )
 
 
 def _dismissed_names(reading: ReadTransaction) -> list[str]:

@@ -62,6 +62,48 @@ def test_husband_and_wife_stay_two() -> None:
     assert called(proposals, "Mr. Fenn") is not called(proposals, "Mrs. Fenn")
 
 
+def test_extract_gives_no_man_his_wife_as_an_alias() -> None:
+    text = (
+        "“Is it so?” said Villefort. M. de Villefort bowed. “Yes,” said Madame de Villefort, and Madame de Villefort "
+        "smiled. Villefort looked up, and he asked Madame de Villefort. “Sir,” said M. de Villefort. Villefort rose. "
+        "They saw Mademoiselle de Villefort, and Mademoiselle de Villefort wept.\n\n"
+    )
+    proposals = english(text * 4)
+    assert called(proposals, "Villefort") is called(proposals, "M. de Villefort")
+    people = ("Villefort", "Madame de Villefort", "Mademoiselle de Villefort")
+    assert len({id(called(proposals, name)) for name in people}) == 3
+
+
+def test_a_wife_whose_husband_is_called_without_a_title_stays_herself() -> None:
+    text = "“Enough,” said Macrae. Lady Macrae smiled. Macrae saw that Lady Macrae slept. “Come,” said Macrae.\n\n"
+    proposals = english(text * 4)
+    assert called(proposals, "Macrae") is not called(proposals, "Lady Macrae")
+
+
+def test_the_best_of_each_kind_is_among_the_first_forty() -> None:
+    letters = "bcdfghklmnprst"
+    people = [f"{first.upper()}a{last}o" for first in letters for last in letters[:4]]
+    text = "".join(
+        f"“Well,” said {name}. {name} smiled. Then {name} looked at him, and {name} nodded. " for name in people
+    )
+    text += "They lived in Marlow; in Marlow it rained. Near Marlow they met. "
+    text += "They saw the Petrel; on the Petrel they slept. "
+    first = english(text * 8)[:40]
+    assert len(people) > 40
+    assert {"character", "location", "other"} == {proposal.kind for proposal in first}
+    assert "Marlow" in names(first, "location")
+
+
+def test_requests_and_manners_are_no_characters() -> None:
+    text = (
+        "沈砚道：“万望大人饶恕。”霍青道：“快早说来！”众人道：“万望饶命。”霍青听了，大怒。沈砚见霍青如此，忙道：“且慢。”\n"
+        "万望说情的人走了。快早说！快早走！万望见谅。快早问他！万望听我一言。沈砚看着霍青。操怒道：“走！”厉声喝道：“停！”\n"
+    )
+    every = {name for proposal in propose_entries([("一", text * 8)], language="zh") for name in proposal.names}
+    assert {"沈砚", "霍青"} <= every
+    assert not every & {"万望", "快早", "操怒", "厉声"}
+
+
 def test_two_of_one_family_do_not_share_the_family_name() -> None:
     text = "“Come,” said Anna Holt. “No,” said Peter Holt. Anna Holt smiled, and Peter Holt sat. “Well,” said Holt.\n\n"
     proposals = english(text * 4)
@@ -126,7 +168,7 @@ def test_what_is_known_is_not_proposed_again_by_any_of_its_names() -> None:
     assert set(names(left)) == {"Vale"}
 
 
-def test_characters_come_first_and_no_more_than_asked_for() -> None:
+def test_the_best_come_first_and_no_more_than_asked_for() -> None:
     proposals = english(SEA * 3)
     assert [proposal.kind for proposal in proposals] == ["character", "character", "location"]
     assert len(english(SEA * 3, most=1)) == 1

@@ -14,10 +14,19 @@ from math import log
 from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
-from fabula.text.extraction.chinese_words import GENERIC_PERSONS, PLACE_ENDINGS, POSSESSION_ENDINGS, TITLES
+from fabula.text.extraction.chinese_words import (
+    DEED_ENDINGS,
+    GENERIC_PERSONS,
+    PLACE_ENDINGS,
+    POSSESSION_ENDINGS,
+    TITLES,
+    VERBAL_TAGS,
+)
 from fabula.text.extraction.model import MAX_EXAMPLES, ExtractedName, Kind, TextPlace, Texts
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES_THAT_ARE_WORDS, UNAMBIGUOUS_SURNAMES, surname_of
+from fabula.text.segmenter import find_tag
 
+MANY_MENTIONS = 15  # so many that a name would occur in every position
 NAME_TAGS = ("nr", "ns", "nt", "nz")
 NOUN_TAGS = ("n", "q", "x", "")
 
@@ -86,11 +95,13 @@ def merge_candidates(
 
 def _estimate_kind(candidate: CandidateStatistics) -> KindEstimate | None:
     """The kind of a candidate; None where it is no name."""
-    if candidate.freedom < 0.5 or candidate.share(candidate.measured) > 0.1:
+    if candidate.freedom < 0.5 or candidate.share(candidate.measured) > 0.1 or _is_phrase(candidate):
         return None
     actions, entered = candidate.share(candidate.actions), candidate.share(candidate.entered)
     if entered > 0.12 and actions < 0.08:
-        is_place = candidate.tag.startswith(("ns", "nt")) or candidate.word[-1] in PLACE_ENDINGS
+        is_place = candidate.tag.startswith(("ns", "nt")) or (
+            candidate.word[-1] in PLACE_ENDINGS and (not candidate.tag or candidate.tag.startswith(NAME_TAGS))
+        )
         return KindEstimate("location", min(1.0, 0.4 + entered)) if is_place else None
     surname = surname_of(candidate.word)
     if surname and _is_full_name(candidate, surname):
@@ -102,6 +113,16 @@ def _estimate_kind(candidate: CandidateStatistics) -> KindEstimate | None:
     if speaks and is_short and begins_clauses and actions > (0.22 if is_common_word else 0.15):
         return KindEstimate("character", min(1.0, 0.4 + 2 * actions))
     return None
+
+
+def _is_phrase(candidate: CandidateStatistics) -> bool:
+    """Is it what somebody does (操怒), or a request or manner that only begins clauses (万望, 快早)?"""
+    word = candidate.word
+    if word.endswith(DEED_ENDINGS):
+        return True
+    if candidate.count >= MANY_MENTIONS and candidate.share(candidate.clause_starts) > 0.93:
+        return not UNAMBIGUOUS_SURNAMES.issuperset(word[:1])  # a name is also an object
+    return not candidate.tag and len(word) == 2 and all(find_tag(character) in VERBAL_TAGS for character in word)
 
 
 def _is_full_name(candidate: CandidateStatistics, surname: str) -> bool:

@@ -32,6 +32,31 @@ MEASURE_CHARACTERS = frozenset("一个这那众诸各其此些位名每某几两
 PLACE_VERBS = frozenset("在至到往入赴奔离出取守攻据屯回过")
 GENERIC_PERSONS = _LISTS["generic_persons"]
 TITLES = _LISTS["titles"]
+# what somebody does or how: 操怒, 卓大喜, 厉声, 书略
+DEED_ENDINGS = (
+    "怒",
+    "惊",
+    "叹",
+    "泣",
+    "慌",
+    "谏",
+    "奏",
+    "叱",
+    "嘱",
+    "喝",
+    "哭",
+    "闻",
+    "急",
+    "忖",
+    "骂",
+    "告",
+    "略",
+    "大喜",
+    "声",
+    "些",
+    "勿",
+)
+VERBAL_TAGS = ("a", "ad", "c", "d", "m", "p", "r", "v", "vn", "zg")
 POSSESSION_ENDINGS = frozenset("兵军将营寨城主王侯帝后家府宅门")  # what belongs to somebody, or what somebody is
 PLACE_ENDINGS = frozenset("州城关山江河县郡国府院馆庵寺园阁楼殿宫寨谷岭村镇庄岛湖海桥街港口镇洞峰崖坡")
 NEVER_IN_NAME = frozenset(

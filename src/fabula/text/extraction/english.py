@@ -39,6 +39,8 @@ _WORD_AFTER = re.compile(r"(['’]s?)?,?[ \u00a0\n]+([\w’'-]+)|['’]s\b")
 _SENTENCE_ENDS = frozenset(".!?…")
 _SENTENCE_OPENERS = _SENTENCE_ENDS | frozenset(":;“‘\"'([{*_—")
 _TITLE_CLASSES = (lists.MEN_TITLES, lists.WIVES_TITLES, lists.UNMARRIED_TITLES, lists.WOMEN_TITLES)
+_SAINTS = ("St. ", "Saint ")
+_WIVES = _TITLE_CLASSES.index(lists.WIVES_TITLES) + 1
 
 Form = tuple[str, ...]  # one form of a name, word by word
 
@@ -184,7 +186,9 @@ class _NameWords:
             if name:
                 yield " ".join(titles), tuple(name)
                 titles, name = [], []
-            titles = [*titles, word] if lower in lists.TITLES else []
+            # Madame de Villefort: the particle belongs to the title, so that it stays with it.
+            is_title = lower in lists.TITLES or (titles and lower in lists.NAME_PARTICLES)
+            titles = [*titles, word] if is_title else []
 
 
 def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> None:
@@ -217,15 +221,24 @@ def _join_titles(statistics: Mapping[tuple[str, Form], NameStatistics]) -> dict[
         counts: Counter[int] = Counter()
         for title in titles:
             counts[_find_title_class(title)] += statistics[title, name].count
-        are_several = sum(count >= MIN_MENTIONS for number, count in counts.items() if number) > 1
+        apart = _find_separate_classes(counts)
         for title in titles:
-            form = (_add_dots(title), *name) if are_several and _find_title_class(title) else name
+            form = (_add_dots(title), *name) if _find_title_class(title) in apart else name
             joined = forms.setdefault(form, NameStatistics())
             joined.add(statistics[title, name])
             if form is not name:
                 joined.actions += 2 * joined.titles.total()
                 joined.titles.clear()
     return forms
+
+
+def _find_separate_classes(counts: Mapping[int, int]) -> set[int]:
+    """Which classes of titles are people of their own; without a title a family name means the man who bears it."""
+    classes = {number for number, count in counts.items() if number and count >= MIN_MENTIONS}
+    if len(classes) > 1:
+        return {number for number in counts if number > 1}
+    # Lady Macbeth, where Macbeth alone is mentioned more often
+    return {_WIVES} if _WIVES in classes and counts.get(0, 0) >= counts[_WIVES] else set()
 
 
 def _find_title_class(title: str) -> int:
@@ -238,7 +251,7 @@ def _merge_forms(forms: Mapping[Form, NameStatistics]) -> list[list[Form]]:
     """The forms of each name: a shorter form joins the only longer one that contains it."""
     longer: dict[Form, list[Form]] = {}
     for form, statistics in forms.items():
-        if len(form) > 1 and statistics.count > 1:
+        if len(form) > 1 and statistics.count > 1 and not _find_title_class(form[0].replace(".", "")):
             for size in range(1, len(form)):
                 for start in range(len(form) - size + 1):
                     longer.setdefault(form[start : start + size], []).append(form)
@@ -260,7 +273,8 @@ def _is_short_form(form: Form, longer: Form, forms: Mapping[Form, NameStatistics
     if short.count <= long.count:
         return True
     as_woman = sum(count for title, count in short.titles.items() if _find_title_class(title) in (2, 3))
-    if form == longer[-len(form) :] and as_woman * 2 > short.count and not long.titles:
+    long_as_woman = any(_find_title_class(title) in (2, 3) for title in long.titles)
+    if form == longer[-len(form) :] and as_woman * 2 > short.count and not long_as_woman:
         return False  # Mrs. Hussey is not Hosea Hussey
     return short.person_score >= MIN_PERSON_SCORE and long.count * 100 >= short.count
 
@@ -279,6 +293,8 @@ def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics]) -> Ext
         return None
     kind, confidence = _estimate_kind(members, total, forms)
     names = [name for name, count in surfaces.most_common() if count > 1] or [surfaces.most_common(1)[0][0]]
+    if not names[0].startswith(_SAINTS):  # St. Andrew is a church or an order, and not Andrew
+        names = [name for name in names if not name.startswith(_SAINTS)]
     return ExtractedName(
         name=names[0],
         aliases=tuple(names[1 : MAX_ALIASES + 1]),

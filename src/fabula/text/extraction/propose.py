@@ -7,17 +7,18 @@ the sentences in which they occur.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
 
 from fabula.core.fragment import is_encodable
 from fabula.text.extraction.chinese import find_chinese_names
 from fabula.text.extraction.english import find_english_names
-from fabula.text.extraction.model import ExtractedName, Progress, ProposedEntry, Texts
-from fabula.text.sentences import find_sentence_starts
+from fabula.text.extraction.model import ExtractedName, Kind, Progress, ProposedEntry, Texts
+from fabula.text.extraction.sentences import find_sentence, shorten_quotation
 
 MAX_PROPOSALS = 200
 MAX_EVIDENCE = 160  # characters of one sentence
-_EVIDENCE_CONTEXT = 300  # characters on each side in which the sentence is looked for
+_SHARES: Mapping[Kind, float] = {"character": 0.5, "location": 0.15, "faction": 0.05, "other": 0.05}
 
 
 def propose_entries(
@@ -28,13 +29,28 @@ def propose_entries(
     known: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> list[ProposedEntry]:
-    """Proposals for names that are not known, characters first, then by score."""
+    """Proposals for names that are not known, the best first, with the best of each kind among them."""
     readable = [(document, _replace_surrogates(text)) for document, text in texts]
     find = find_chinese_names if language == "zh" else find_english_names
     known_names = {_fold_name(name) for name in known}
     names = [name for name in find(readable, progress) if not _is_known(name, known_names)]
-    names.sort(key=lambda name: (name.kind != "character", -_score(name), name.name))
-    return [_make_proposal(name, readable) for name in names[:limit]]
+    return [_make_proposal(name, readable) for name in _rank_names(names)[:limit]]
+
+
+def _rank_names(names: Iterable[ExtractedName]) -> list[ExtractedName]:
+    """Names by score, but every kind has its share of each beginning of the list, as long as it has names."""
+    ranked = sorted(names, key=lambda name: (-_score(name), name.name))
+    waiting = {kind: deque(name for name in ranked if name.kind == kind) for kind in _SHARES}
+    counts = dict.fromkeys(_SHARES, 0)
+    ordered: list[ExtractedName] = []
+    while any(waiting.values()):
+        behind = {kind: share * (len(ordered) + 1) - counts[kind] for kind, share in _SHARES.items() if waiting[kind]}
+        kind = max(behind, key=behind.__getitem__)
+        if behind[kind] < 1:
+            kind = max(behind, key=lambda kind: _score(waiting[kind][0]))
+        ordered.append(waiting[kind].popleft())
+        counts[kind] += 1
+    return ordered
 
 
 def _is_known(extracted: ExtractedName, known_names: set[str]) -> bool:
@@ -71,14 +87,5 @@ def _make_proposal(name: ExtractedName, texts: Texts) -> ProposedEntry:
 
 def _quote_sentence(text: str, offset: int) -> str:
     """The sentence around an offset, shortened where it is too long."""
-    left = max(0, offset - _EVIDENCE_CONTEXT)
-    near = text[left : offset + _EVIDENCE_CONTEXT]
-    at = offset - left
-    starts = [*find_sentence_starts(near), len(near)]
-    start = max(start for start in starts if start <= at)
-    end = min((start for start in starts if start > at), default=len(near))
-    sentence = near[start:end]
-    if len(sentence) > MAX_EVIDENCE:
-        cut = max(0, at - start - MAX_EVIDENCE // 2)
-        sentence = f"…{sentence[cut : cut + MAX_EVIDENCE]}…"
-    return " ".join(sentence.split())
+    start, end = find_sentence(text, offset)
+    return shorten_quotation(text[start:end], offset - start, MAX_EVIDENCE)

@@ -21,8 +21,8 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
 from fabula.text.bounded_cache import BoundedTextCache
-from fabula.text.names.ambiguous import is_also_a_word, is_english_word_at
-from fabula.text.names.chinese_boundaries import ChineseBoundaries
+from fabula.text.names.ambiguous import Reading, is_also_a_word, read_english
+from fabula.text.names.chinese_boundaries import read_name_at
 from fabula.text.names.spellings import (
     find_common_words,
     fold_case,
@@ -46,6 +46,7 @@ _BY_END = itemgetter(2, 1)
 _SEPARATORS = frozenset(("", " ", "\n", ".", ",", ";", ":", "!", "?", "“", "”", '"', "(", ")", "—"))
 _MAX_PATTERNS = 200_000  # spellings whose owners are cached
 _MAX_CHANGED_SHARE = 0.1  # of the owners may change before the automaton is built again
+_MAX_OVERLAP = 8  # characters; a longer Chinese name does not compete with one that begins inside it
 _CACHED_TEXT = 8_000  # characters; matches of a longer text are not cached
 _CACHE_CHARACTERS = 1_000_000  # of text in one generation of cached matches
 
@@ -78,6 +79,7 @@ class NameMatch(Struct, frozen=True, gc=False):
     surface: str
     start: int
     end: int
+    is_certain: bool = True  # False where the words around it rather show an ordinary word that is written alike
 
 
 class _Pattern(Struct, gc=False):
@@ -87,7 +89,7 @@ class _Pattern(Struct, gc=False):
     single_owner: str | None  # set where boundaries are all that must be checked
     first: Script
     last: Script
-    is_word: bool  # an English verb or a time as well
+    is_word: bool  # an ordinary English word as well
     is_person: bool  # for every owner
 
 
@@ -102,7 +104,6 @@ class NameMatcher:
         self._owners: dict[str, tuple[str, ...]] = {}  # by name
         self._spellings: dict[str, tuple[str, ...]] = {}  # the names that have each spelling
         self._folded: dict[str, tuple[str, ...]] = {}  # names by their lower case form, where case does not matter
-        self._boundaries = ChineseBoundaries()
         self._cache = BoundedTextCache[list[NameMatch]](_CACHE_CHARACTERS)
         self._add(list(self._names))
         self._large, self._small = _Automaton(list(self._spellings)), _Automaton([])
@@ -133,12 +134,8 @@ class NameMatcher:
         new = NameMatcher.__new__(NameMatcher)
         new._rules, new._names, new._patterns, new._cache = rules, names, {}, BoundedTextCache(_CACHE_CHARACTERS)
         new._owners, new._spellings, new._folded = self._owners.copy(), self._spellings.copy(), self._folded.copy()
-        removed: set[str] = set()
         for owner in changed:
-            removed |= new._remove(owner, self._names.get(owner, ()))
-        # A segmenter cannot forget a name.
-        can_share = removed.isdisjoint(self._boundaries.known_names)
-        new._boundaries = self._boundaries if can_share else ChineseBoundaries()
+            new._remove(owner, self._names.get(owner, ()))
         present = [owner for owner in changed if owner in names]
         new._add(present)
         fresh = set(self._small.keys)
@@ -163,14 +160,13 @@ class NameMatcher:
                 if rules.case is CaseMatching.ANY:
                     _append(self._folded, fold_case(level_punctuation(name)), name)
 
-    def _remove(self, owner: str, names: Iterable[str]) -> set[str]:
-        """Remove the names of an owner; returns those that no other owner has."""
+    def _remove(self, owner: str, names: Iterable[str]) -> None:
+        """Remove the names of an owner."""
         removed = {name for name in names if name in self._owners and _discard(self._owners, name, owner)}
         for name in removed:
             for spelling in make_spellings(name, ()):
                 _discard(self._spellings, spelling, name)
             _discard(self._folded, fold_case(level_punctuation(name)), name)
-        return removed
 
     def find(self, text: str) -> Sequence[NameMatch]:
         """Every match in order; a name with several owners is a match for each of them."""
@@ -183,28 +179,30 @@ class NameMatcher:
     def _find(self, text: str) -> list[NameMatch]:
         occurrences = self._find_occurrences(level_punctuation(text))
         matches: list[NameMatch] = []
-        past, patterns, has_added = 0, self._patterns, False
-        for key, start, end in occurrences:
+        past, patterns = 0, self._patterns
+        for number, (key, start, end) in enumerate(occurrences):
             if start < past:
                 continue
             pattern = patterns.get(key) or self._make_pattern(key)
-            if pattern.first is Script.HAN:
-                if not has_added:  # every Chinese name that occurs here
-                    self._boundaries.add_names(sorted({k for k, _, _ in occurrences if script_of(k[0]) is Script.HAN}))
-                    has_added = True
-            elif not (text[start - 1 : start] in _SEPARATORS and text[end : end + 1] in _SEPARATORS) and not (
-                can_end_word(text, end, pattern.last, plural=not key.islower())
-                and can_begin_word(text, start, pattern.first)
-                and not (pattern.is_person and is_half_of_double_name(text, start, end))
+            if pattern.first is not Script.HAN and not (
+                (text[start - 1 : start] in _SEPARATORS and text[end : end + 1] in _SEPARATORS)
+                or (
+                    can_end_word(text, end, pattern.last, plural=not key.islower())
+                    and can_begin_word(text, start, pattern.first)
+                    and not (pattern.is_person and is_half_of_double_name(text, start, end))
+                )
             ):
                 continue
-            if pattern.is_word and is_english_word_at(text, start, end):
+            reading = read_english(text, start, end) if pattern.is_word else Reading.NAME
+            if reading is Reading.WORD:
                 continue
             if pattern.single_owner is not None:
-                matches.append(NameMatch(pattern.single_owner, text[start:end], start, end))
+                is_certain = reading is Reading.NAME
+                matches.append(NameMatch(pattern.single_owner, text[start:end], start, end, is_certain))
                 past = end
                 continue
-            found = self._match_owners(text, start, end, pattern)
+            others = _find_overlapping(occurrences, number) if pattern.first is Script.HAN else ()
+            found = self._match_owners(text, start, end, pattern, others, reading)
             if found:
                 matches += found
                 past = end
@@ -252,18 +250,29 @@ class NameMatcher:
             self._patterns[key] = pattern
         return pattern
 
-    def _match_owners(self, text: str, start: int, end: int, pattern: _Pattern) -> list[NameMatch]:
+    def _match_owners(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        pattern: _Pattern,
+        overlapping: Sequence[tuple[int, int]],
+        reading: Reading,
+    ) -> list[NameMatch]:
         """A match for each owner who can be meant here: none where the text is part of other words."""
         matches = []
         for owner, rules in pattern.owners:
             if pattern.first is Script.HAN:
                 others = set(self._names[owner]) - {text[start:end]}
                 others |= {surname for other in others if (surname := surname_of(other))}
-                if not self._boundaries.is_name_at(text, start, end, is_person=rules.is_person, owner_names=others):
+                reading = read_name_at(
+                    text, start, end, is_person=rules.is_person, owner_names=others, overlapping=overlapping
+                )
+                if reading is Reading.WORD:
                     continue
             if rules.excluded_phrases and _is_in_phrase(text, start, end, rules.excluded_phrases):
                 continue
-            matches.append(NameMatch(owner, text[start:end], start, end))
+            matches.append(NameMatch(owner, text[start:end], start, end, reading is Reading.NAME))
         return matches
 
 
@@ -311,6 +320,22 @@ def _discard(table: dict[str, tuple[str, ...]], key: str, value: str) -> bool:
     else:
         table.pop(key, None)
     return not others
+
+
+def _find_overlapping(occurrences: Sequence[tuple[str, int, int]], number: int) -> list[tuple[int, int]]:
+    """Where other names stand that share characters with this occurrence."""
+    _, start, end = occurrences[number]
+    overlapping = []
+    for at in range(number - 1, -1, -1):
+        if occurrences[at][1] + _MAX_OVERLAP <= start:
+            break
+        if occurrences[at][2] > start:
+            overlapping.append(occurrences[at][1:])
+    for at in range(number + 1, len(occurrences)):
+        if occurrences[at][1] >= end:
+            break
+        overlapping.append(occurrences[at][1:])
+    return overlapping
 
 
 def _strip_names(names: Iterable[str]) -> tuple[str, ...]:

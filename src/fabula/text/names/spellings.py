@@ -36,6 +36,8 @@ def fold_case(text: str) -> str:
 
 def make_spellings(name: str, common: Collection[str]) -> tuple[str, ...]:
     """The spellings of a name, levelled; in lower case only where that is none of the common words."""
+    if min(name) >= "\u4e00" and max(name) <= "\u9fff":  # Chinese
+        return (name,)
     spellings = _vary_case(name, common)
     if name[-1] in "yfen" and (plural := make_irregular_plural(name)) is not None:
         spellings += _vary_case(plural, common, lower=False)
