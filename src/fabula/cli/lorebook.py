@@ -237,9 +237,7 @@ def when(
     entry: ENTRY,
     since: Annotated[str | None, Option("--since", help="From this chapter on; `start` for always.")] = None,
     until: Annotated[str | None, Option("--until", help="Up to this chapter; `end` for ever.")] = None,
-    known_to: Annotated[
-        list[str] | None, Option("--known-to", help="People; or reader, nobody, everybody.")
-    ] = None,
+    known_to: Annotated[list[str] | None, Option("--known-to", help="People; or reader, nobody, everybody.")] = None,
     store: STORE = None,
 ) -> None:
     """Say in which chapters an entry holds, and who may know it.
