@@ -172,7 +172,7 @@ def test_people_and_places_that_there_are_not_are_refused_with_the_nearest(room:
         ("assemble", "Coast", "--exclude", "Mara Vnen"),
     ):
         assert "Did you mean Mara Venn" in room.run(*words, code=2)
-    for words, nearest in (
+    places: tuple[tuple[tuple[str, ...], str], ...] = (
         (("codex", "pin", "Coast", "grace", "The Weigth"), "The Weight"),
         (("memory", "sample", "add", "Coast", "The Weigth", "--from", "a", "--to", "b"), "The Weight"),
         (("assemble", "Coast", "--document", "The Weigth"), "The Weight"),
@@ -181,8 +181,9 @@ def test_people_and_places_that_there_are_not_are_refused_with_the_nearest(room:
         (("synopsis", "show", "Coast", "The Weigth"), "The Weight"),
         (("constraint", "add", "Coast", "No lamps.", "--since", "The Weigth"), "The Weight"),
         (("codex", "list", "Caost"), "Coast"),
-    ):
-        said = room.run(*words, code=3 if words[-1] == "Caost" else 2)
+    )
+    for command, nearest in places:
+        said = room.run(*command, code=3 if command[-1] == "Caost" else 2)
         assert f"Did you mean {nearest}" in said
     assert "no conversation called 'nowhere'" in room.run("assemble", "Coast", "--conversation", "nowhere", code=2)
     assert "author, reader, character" in room.run("assemble", "Coast", "--eyes", "god", code=2)

@@ -107,6 +107,11 @@ def test_hundreds_of_matches_are_not_all_listed() -> None:
     assert "…" in said
 
 
+def test_the_nearest_of_very_many_names_is_still_found() -> None:
+    things = [Named(f"id-{n}", (f"Guard {n}", f"the {n}th man")) for n in range(1000)]
+    assert "Did you mean Mercédès" in refuse([*things, *COUNT], "Mercdes")
+
+
 def test_a_short_word_is_not_taken_for_the_beginning_of_an_id() -> None:
     things = [Named("bed81f00", ("Anna",)), Named("0001", ())]
     assert find(things, "bed8").id == "bed81f00"

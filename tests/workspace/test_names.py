@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.codex import Entry, Progression, edits, progressions
+from fabula.codex import Entry, Level, Progression, edits, progressions
 from fabula.context.trace import Reason
 from fabula.conversation import edits as conversations
 from fabula.conversation.participants import Participant, save_participant
@@ -37,7 +37,7 @@ def book(store: Store) -> ProjectHandle:
             ("p3", "Abbé Faria", ()),
         ):
             edits.create(tx, Entry(id=ident, type="character", name=name, aliases=aliases))
-        edits.create(tx, Entry(id="t", type="item", name="Treasure", description=SECRET, level="always"))
+        edits.create(tx, Entry(id="t", type="item", name="Treasure", description=SECRET, level=Level.ALWAYS))
         save_participant(tx, Participant(id="persona:haydee", name="Haydée"))
         conversations.start_conversation(tx, "c-1", title="On the ship")
     return project
@@ -57,9 +57,9 @@ def is_known(project: ProjectHandle, character: str, chapter: str = "3") -> bool
 
 def test_known_to_takes_a_name_and_that_character_knows_it(book: ProjectHandle) -> None:
     entry = book.codex.edit("treasure", known_to=["abbe faria", "Haydee"])
-    assert entry.known_to == {"p3", "persona:haydee"}
+    assert entry.known_to == frozenset({"p3", "persona:haydee"})
     assert [is_known(book, name) for name in ("Abbé", "haydée", "Mercedes")] == [True, True, False]
-    assert book.codex.edit("t", known_to=["reader"]).known_to == {"reader"}
+    assert book.codex.edit("t", known_to=["reader"]).known_to == frozenset({"reader"})
     assert book.codex.edit("t", known_to=["nobody"]).known_to == frozenset()
     assert book.codex.edit("t", known_to=["everybody"]).known_to is None
 

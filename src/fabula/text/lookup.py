@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 from unicodedata import normalize
@@ -23,6 +25,7 @@ LISTED = 6  # names that a spelling with several meanings is answered with
 MIN_ID_BEGINNING = 4  # characters, where things have names: a shorter word begins too many ids by chance
 MAX_DIGITS = 9  # of a number that a thing can have
 MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
+MAX_SCORED = 200  # names that a miss is compared with letter by letter
 CLOSE = 0.6  # how alike a name must be to be what a person meant
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
@@ -134,9 +137,18 @@ def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
                 likeness = max(likeness, matcher.ratio())
         return likeness
 
+    if len(names) > MAX_SCORED:  # comparing is slow: only those that share most letters and pairs of letters
+        wanted_pairs = _pairs(folded)
+        names = nlargest(
+            MAX_SCORED, names, key=lambda one: max(len(wanted_pairs & _pairs(fold_name(name[:40]))) for name in one)
+        )
     scored = [max(((score(name), name) for name in one), key=itemgetter(0)) for one in names]
     nearest = sorted(scored, key=itemgetter(0), reverse=True)[:NEAREST]
     close = [name for likeness, name in nearest if likeness >= CLOSE]
     if close:
         return message("Did you mean {names}?", names=join_alternatives(close))
     return message("The nearest are: {names}.", names=join_names([name for _, name in nearest]))
+
+
+def _pairs(text: str) -> set[str]:
+    return {*text, *map("".join, pairwise(text))}

@@ -126,10 +126,10 @@ def find_conversation(view: View | None, reading: ReadTransaction | None, name: 
 
 
 def name_knowers(view: View, reading: ReadTransaction | None) -> list[NamedThing]:
-    """Return everybody who can know something: entries, whoever is said to know something, points of view,
-    participants, and characters of cards.
+    """Return everybody who can know something, as a person names them.
 
-    The entry counts where somebody else has the same name; the other is found by the id alone.
+    These are entries, whoever is said to know something, points of view, participants, and characters of cards. The
+    entry counts where somebody else has the same name; the other is found by the id alone.
     """
     codex, books = view.snapshot(Codex), view.snapshot(Lorebooks)
     found = [NamedThing(entry.id, entry.names, None, entry.type) for entry in (codex.entries if codex else ())]
