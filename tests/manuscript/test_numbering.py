@@ -82,7 +82,8 @@ def test_numbers_that_restart_in_volumes_are_told_apart() -> None:
         *("volume 1, chapter 1", "chapter 2", "volume 2, chapter 1", "volume 2, chapter 1")
     ]
     name = story.chapter_name("c")
-    assert name is not None and name.render("zh") == "第2卷第1章"
+    assert name is not None
+    assert name.render("zh") == "第2卷第1章"
     assert story.chapter_name("v1") is None
 
 

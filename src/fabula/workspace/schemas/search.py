@@ -40,7 +40,11 @@ class SearchReport(Schema):
 
 
 def describe_search(
-    view: View, words: str, found: Iterable[FoundPassage], warnings: Sequence[str | Sentence], language: str | None = None
+    view: View,
+    words: str,
+    found: Iterable[FoundPassage],
+    warnings: Sequence[str | Sentence],
+    language: str | None = None,
 ) -> SearchReport:
     """Describe what a search of a project found, in a language, by default that of the project."""
     language = language or view.project.language
