@@ -22,13 +22,13 @@ def test_constraints_are_listed_with_what_a_program_can_check(room: Room) -> Non
 
 def test_a_constraint_is_added_edited_and_removed(room: Room) -> None:
     said = room.run("constraint", "add", "Coast", "She limps.", "--id", "limp", "--kind", "character")
-    assert "left to the model" in said
+    assert said == "Constraint limp is in force: checked by the judge model.\n"
     made = room.read(
         *("constraint", "edit", "Coast", "limp", "--text", "No limping.", "--until", "ch-05", "--priority", "7"),
         *("--check", '{"kind": "banned", "words": ["limp", "limps"]}'),
     )
     assert (made["text"], made["until"], made["priority"]) == ("No limping.", {"document": "ch-05", "offset": 0}, 7)
-    assert made["check"] == {"kind": "banned", "words": ["limp", "limps"], "narration": False}
+    assert made["check"] == {"kind": "banned", "words": ["limp", "limps"]}
     assert room.read("constraint", "edit", "Coast", "limp", "--check", "none", "--until", "end")["check"] is None
     room.run("constraint", "remove", "Coast", "limp")
     assert "CONSTRAINT_NOT_FOUND" in room.run("constraint", "remove", "Coast", "limp", code=2)
@@ -54,6 +54,58 @@ def test_a_constraint_holds_for_its_span_and_names_wait_for_their_chapter(room: 
     late = room.run("constraint", "check", "Coast", "-", "-d", "ch-06", stdin=words)
     assert late == "0 violations.\n"
     assert "CONTEXT_DOCUMENT_UNKNOWN" in room.run("constraint", "check", "Coast", "-", "-d", "ch-99", code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        (
+            "Do not mention Ephraim before the wedding.",
+            "checked by the judge model, because the condition is not understood",
+        ),
+        ("Do not mention Ephraim until part two.", "checked by the judge model, because the book has no part 2"),
+        ("Do not mention Ephraim before chapter 2.", "checked by a program"),
+        ("Hope is tired.", "checked by the judge model"),
+    ],
+)
+def test_add_and_list_agree_on_who_checks_a_rule(room: Room, text: str, how: str) -> None:
+    assert room.run("constraint", "add", "Coast", text, "--id", "new") == f"Constraint new is in force: {how}.\n"
+    (listed,) = [one for one in room.read("constraint", "list", "Coast") if one["id"] == "new"]
+    assert listed["how"] == how
+    assert (listed["checks"] is None) is (how != "checked by a program")
+    assert "because" not in how or how in room.run("constraint", "list", "Coast")
+
+
+def test_a_chapter_or_the_whole_book_is_checked_with_quotations(room: Room) -> None:
+    (room.folder / "book.md").write_text(
+        "# Prologue\n\nIt began with Dave.\n\n# Chapter 1\n\nShe met Dave.\n\nIt was suddenly dark, she said.\n\n"
+        "# Chapter 2\n\nDave came.\n",
+        "utf-8",
+    )
+    room.run("new", "Small", "--from", "book.md")
+    room.run("constraint", "add", "Small", "Do not mention Dave before chapter 2.", "--id", "dave")
+    room.run("constraint", "add", "Small", "Never use the word 'suddenly'.", "--id", "calm")
+    room.run("constraint", "add", "Small", "Nobody is cruel.", "--id", "kind")
+    assert room.run("constraint", "check", "Small", code=1) == (
+        "Prologue\n  1: It began with Dave.\n     “Dave” is not to be named here. [dave]\n"
+        "Chapter 1 · chapter 1\n  1: She met Dave.\n     “Dave” is not to be named here. [dave]\n"
+        "  3: It was suddenly dark, she said.\n     “suddenly” is not to be used. [calm]\n"
+        "3 violations.\n1 constraint is checked by the judge model, not here.\n"
+    )
+    one = room.read("constraint", "check", "Small", "--chapter", "1", code=1)
+    first = one["violations"][0]
+    assert (first["title"], first["chapterName"], first["quotation"]) == ("Chapter 1", "chapter 1", "She met Dave.")
+    assert room.run("constraint", "check", "Small", "-c", "2").startswith("0 violations.")
+    assert "CONTEXT_DOCUMENT_UNKNOWN" in room.run("constraint", "check", "Small", "-c", "9", code=2)
+    assert "CONTEXT_REQUEST_INVALID" in room.run("constraint", "check", "Small", "-d", "ch-1", code=2)
+
+
+def test_a_memory_confirmed_as_a_constraint_is_not_a_second_rule_in_other_words(room: Room) -> None:
+    room.run("new", "Plain")
+    room.run("constraint", "add", "Plain", "No exclamation marks.", "--id", "calm")
+    memory = room.read("memory", "remember", "Plain", "Exclamation marks are banned.")
+    room.run("memory", "confirm", "Plain", memory["id"], "--rule")
+    assert [one["id"] for one in room.read("constraint", "list", "Plain")] == ["calm"]
 
 
 @pytest.mark.parametrize(

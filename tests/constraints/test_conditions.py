@@ -39,6 +39,9 @@ LONG_BOOK = Timeline([TimelineEntry(f"ch-{n}") for n in range(1, 121)])
         "除非张三开口，不要用“家”字",
         "打斗场面每句不超过八字",
         "暂时不要提到李四",
+        "不要再提到李四",
+        "Do not mention Dave's brother.",
+        "不要提到李四的弟弟",
         "李四死后，任何人不得提到李四",
         "不要把“她”写成“他”",
     ],
@@ -102,6 +105,7 @@ def test_an_understood_condition_is_part_of_the_check(text: str, check: TextChec
     ("text", "words"),
     [
         ("The words very, really and just are banned.", ("very", "really", "just")),
+        ("Banned words: very, really, just.", ("very", "really", "just")),
         ("Avoid the words very, really and just.", ("very", "really", "just")),
         ("Never use the words “very”, “really” and “just”.", ("very", "really", "just")),
         ("No 'very' and no 'really'.", ("very", "really")),

@@ -248,3 +248,21 @@ def test_an_outcome_that_makes_no_sense_is_refused(coast: Store, odd: Suggestion
     assert "Nothing was changed" in refused.value.sentence
     with coast.read(project=P) as reading:
         assert list_outcomes(reading) == []
+
+
+def test_the_same_rule_is_not_learnt_twice_in_other_words(coast: Store) -> None:
+    def said(text: str) -> MemoryProposal:
+        return MemoryProposal(
+            topic=f"said:{text}", text=text, votes_for=6, votes_against=0, last_vote_at=DAY, evidence=()
+        )
+
+    twice = OutcomeAnalysis(
+        6, (said("Likes rain at night in harbour scenes."), said("Prefers harbour scenes at night, in rain."))
+    )
+    with coast.write(project=P) as tx:
+        result = learn(tx, today=DAY, analysis=twice)
+        assert len(result.proposed) == 1
+        ruled = learn(
+            tx, today=DAY, analysis=OutcomeAnalysis(6, (said("No fog."),)), is_rule=lambda text: text == "No fog."
+        )
+        assert ruled.proposed == []

@@ -103,7 +103,7 @@ def test_a_character_who_came_back_may_speak() -> None:
 )
 def test_an_unknown_name_is_a_hint(language: Language, text: str, known: str, names: list[str]) -> None:
     tale = story(chapter(1, "x"), entries=[Entry(id="mara", type="character", name="Mara")], language=language)
-    found = find_continuity_problems(text, tale.view, Position("ch-1", 1), known)
+    found = find_continuity_problems(text, tale.view, Position("ch-1", 1), [known])
     assert [finding.quote for finding in found] == names
     assert all(finding.is_hint for finding in found)
 
@@ -176,3 +176,20 @@ def test_the_complaint_names_each_violation_once() -> None:
     assert complaint.count("Stop!") == 1
     assert "No exclamation marks." in complaint
     assert "重写" in format_complaint([finding], RULES, "zh")
+
+
+def test_the_manuscript_is_not_joined_to_look_up_names() -> None:
+    class Chapter(str):
+        """A text that only may be searched."""
+
+        def __add__(self, other: str) -> str:
+            raise AssertionError("joined")
+
+        def __str__(self) -> str:
+            raise AssertionError("copied")
+
+    tale = story(chapter(1, "x"), entries=[Entry(id="mara", type="character", name="Mara")])
+    known = [Chapter("Tobias was known."), Chapter("There was an old fenn behind the house.")]
+    text = "She met Tobias and old Fenn, and Ada."
+    found = find_continuity_problems(text, tale.view, Position("ch-1", 1), known)
+    assert [finding.quote for finding in found] == ["Ada"]

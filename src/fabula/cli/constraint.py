@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +11,17 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
-from fabula.cli.options import JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import print_json, print_line, print_list, render, report, say
+from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import (
+    current_language,
+    invalid_request,
+    print_json,
+    print_line,
+    print_list,
+    render,
+    report,
+    say,
+)
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -54,12 +64,13 @@ def list_constraints(
 
     def row(one: CheckedConstraint) -> str:
         rule, sign = one.constraint, "✓" if one.check is not None else " "
-        return f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
+        line = f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
+        return line if one.problem is None else f"{line}\n  {'':<24} {render(one.how)}"
 
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
-    print_list(found, describe_checked, row, empty, as_json)
+    print_list(found, lambda one: describe_checked(one, current_language()), row, empty, as_json)
 
 
 @commands.command(cls=ConstraintCommand)
@@ -75,17 +86,12 @@ def add(
 
     Example: fabula constraint add "The Lantern Coast" "Nobody says 'okay'." --kind style
     """
-    from fabula.workspace.schemas.constraints import describe_constraint
+    from fabula.workspace.schemas.constraints import describe_checked
 
     with open_project(project, store) as opened:
         made = opened.constraints.add(text, constraint_id=constraint_id, **asdict(context.obj))
-    sentence = message(
-        "Constraint {id} is in force; it is left to the model to keep."
-        if made.check is None
-        else "Constraint {id} is in force; a program checks it.",
-        id=made.constraint.id,
-    )
-    report(describe_constraint(made.constraint), sentence, as_json)
+    sentence = message("Constraint {id} is in force: {how}.", id=made.constraint.id, how=made.how)
+    report(describe_checked(made, current_language()), sentence, as_json)
 
 
 @commands.command(cls=ConstraintCommand)
@@ -101,11 +107,12 @@ def edit(
 
     Example: fabula constraint edit "The Lantern Coast" no-okay --until ch-05
     """
-    from fabula.workspace.schemas.constraints import describe_constraint
+    from fabula.workspace.schemas.constraints import describe_checked
 
     with open_project(project, store) as opened:
         changed = opened.constraints.edit(constraint, text=text, **asdict(context.obj))
-    report(describe_constraint(changed), message("Constraint {id} is changed.", id=changed.id), as_json)
+    sentence = message("Constraint {id} is changed: {how}.", id=changed.constraint.id, how=changed.how)
+    report(describe_checked(changed, current_language()), sentence, as_json)
 
 
 @commands.command()
@@ -121,27 +128,68 @@ def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> Non
 
 @commands.command()
 def check(
-    project: PROJECT,
-    file: Annotated[str, Argument(help="The text to check: a file, or - for stdin.")],
-    document: Annotated[str, Option("--document", "-d", help="Where in the story it belongs.")] = "",
+    project: ANY_PROJECT,
+    file: Annotated[str, Argument(help="A text to check: a file, or - for stdin; else the story itself.")] = "",
+    document: Annotated[str, Option("--document", "-d", help="Where in the story a file belongs.")] = "",
+    chapter: Annotated[str, Option("--chapter", "-c", help="Only this chapter: id, title or number.")] = "",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Check a text against what a program can check; ends with 1 where something is broken.
+    """Check the whole story, one chapter or a text against what a program can check.
 
-    Example: fabula constraint check "The Lantern Coast" draft.txt --document ch-03
+    It ends with 1 where something is broken.
+
+    Example: fabula constraint check sample:lantern_coast --chapter 3
     """
+    if file and chapter:
+        raise invalid_request("Name a file or a chapter, not both. Nothing was checked.")
+    if document and not file:
+        raise invalid_request("--document says where a file belongs; a chapter is checked with --chapter.")
+    if not file:
+        _check_story(project, chapter, store, as_json)
+        return
     from fabula.workspace.schemas.constraints import describe_violations
 
     text = read_text(file)
     with open_project(project, store) as opened:
         found = opened.constraints.check_text(text, document_id=document)
     if as_json:
-        print_json(describe_violations(found))
+        print_json(describe_violations(found, current_language()))
     else:
         for one in found:
             line = text.count("\n", 0, one.start) + 1
             print_line(f"{file}:{line}: {render(one.sentence)} [{one.constraint}]")
         say(plural(len(found), "{count} violation.", "{count} violations."))
     if found:
+        raise typer.Exit(1)
+
+
+def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -> None:
+    """Check the documents of the story, and print what breaks a rule by chapter."""
+    from fabula.workspace.schemas.constraints import describe_story_check
+
+    with open_project(project, store) as opened:
+        checked = opened.constraints.check_story(chapter)
+        left = sum(one.check is None for one in opened.constraints.list_constraints())
+    found = describe_story_check(checked, current_language())
+    if as_json:
+        print_json(found)
+    else:
+        for _, group in groupby(found.violations, key=lambda one: one.document_id):
+            violations = list(group)
+            first = violations[0]
+            print_line(f"{first.title} · {first.chapter_name}" if first.chapter_name else first.title)
+            for one in violations:
+                print_line(f"  {one.line}: {one.quotation}")
+                print_line(f"     {one.sentence} [{one.constraint}]")
+        say(plural(len(found.violations), "{count} violation.", "{count} violations."))
+        if left:
+            say(
+                plural(
+                    left,
+                    "{count} constraint is checked by the judge model, not here.",
+                    "{count} constraints are checked by the judge model, not here.",
+                )
+            )
+    if found.violations:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ project's language. Names that enter the story later (codex entries and progress
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ from fabula.constraints.narration import (
     find_narration,
     find_narrator_pronouns,
 )
-from fabula.constraints.rule_parser import parse_rule, read_rule
+from fabula.constraints.rule_parser import RuleReading, read_rule
 from fabula.constraints.sentence_length import count_length, find_paragraphs, find_sentences
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Position, Timeline
@@ -91,7 +92,7 @@ def check_text(
 
 def find_check(constraint: Constraint, entry_names: EntryNames | None = None) -> TextCheck | None:
     """The check of a constraint, or the one its text can be parsed into; None leaves it to the model."""
-    return constraint.check or parse_rule(constraint.text, chain.from_iterable((entry_names or {}).values()))
+    return constraint.check or _read_rule(constraint, entry_names).check
 
 
 class ProgramCheck(Struct, frozen=True):
@@ -103,13 +104,20 @@ class ProgramCheck(Struct, frozen=True):
 
 def explain_check(constraint: Constraint, timeline: Timeline, entry_names: EntryNames | None = None) -> ProgramCheck:
     """Find what a program checks of a constraint in this story, and otherwise why the model checks it."""
-    if constraint.check is None:
-        reading = read_rule(constraint.text, chain.from_iterable((entry_names or {}).values()))
-        if reading.check is None:
-            return ProgramCheck(None, _UNKNOWN_CONDITION if reading.has_unknown_condition else None)
     check = find_check(constraint, entry_names)
-    problem = find_story_range(check, timeline).problem if check is not None and has_chapter_limits(check) else None
+    if check is None:
+        is_partial = _read_rule(constraint, entry_names).has_unknown_condition
+        return ProgramCheck(None, _UNKNOWN_CONDITION if is_partial else None)
+    problem = find_story_range(check, timeline).problem if has_chapter_limits(check) else None
     return ProgramCheck(check, None) if problem is None else ProgramCheck(None, problem)
+
+
+def _read_rule(constraint: Constraint, entry_names: EntryNames | None) -> RuleReading:
+    names = chain.from_iterable((entry_names or {}).values())
+    return _read_text(constraint.text, tuple(name for name in names if name in constraint.text))
+
+
+_read_text = lru_cache(maxsize=1024)(read_rule)  # a whole book is checked with the same few rules
 
 
 def is_in_force(constraint: Constraint, position: Position | None, timeline: Timeline) -> bool:

@@ -322,7 +322,10 @@ class _EnglishRule:
             return body, self._quoted
         separators = re.findall(separator, match["list"])
         listed = re.split(separator, match["list"])
-        is_open = separators and separators[-1] == ", "  # "the word home, usually" must not ban "usually"
+        has_colon = match[0][: match.start("list") - match.start()].rstrip().endswith(":")
+        is_open = (
+            not has_colon and separators and separators[-1] == ", "
+        )  # "the word home, usually" must not ban "usually"
         if is_open or any(one.lower() in self._words.not_listed or one.lower() in self._words.ban for one in listed):
             return body, self._quoted
         if separators and not match[0][: match.start("list") - match.start()].rstrip(": ").endswith("s"):
@@ -402,6 +405,8 @@ class _ChineseRule:
             match = re.fullmatch(form, self._body)
             if match is None or (is_subject and match["verb"] == "出现" and not match["named"]):
                 continue  # a person who appears is not only named
+            if "再" in f"{self._body[: match.start('names')]}{self._body[match.end('names') :]}":
+                return None  # "no more" holds from some place on
             is_word = match["verb"] == "出现" and re.fullmatch(rf"(?:{_PLACEHOLDER}|[、和或与及跟，])+", match["names"])
             found = () if is_word else self._split_names(match["names"])
             if found:

@@ -39,11 +39,12 @@ _STATED = re.compile(
 )
 _BETWEEN = re.compile(r"[\s,.:：，、·—–/-]*+(?:(?:of|the|正文)\s)?")
 _BARE = re.compile(
-    rf"(?P<digits>\d{{1,3}}|[０-９]{{1,3}}|[IVXLC]{{1,8}})(?:\s*[.:：)、—–-].*|)|(?P<chinese>{CHINESE_NUMBER})(?:[、.．:： ].*|)"
+    r"(?P<digits>\d{1,3}|[０-９]{1,3}|[IVXLC]{1,8})(?:\s*[.:：)、—–-].*|)"
+    rf"|(?P<chinese>{CHINESE_NUMBER})(?:[、.．:： ].*|)"
 )
 _WITHOUT_NUMBER = re.compile(
-    r"(?:(?:author|translator|editor|publisher|transcriber)(?:['’]s)? (?:note|preface|foreword|introduction)s?|prologue?"
-    r"|epilogue?|preface|foreword|forward|introduction|afterword|interlude|intermission|prelude|coda|postscript|"
+    r"(?:(?:author|translator|editor|publisher|transcriber)(?:['’]s)? (?:note|preface|foreword|introduction)s?"
+    r"|prologue?|epilogue?|preface|foreword|forward|introduction|afterword|interlude|intermission|prelude|coda|postscript|"
     r"acknowledge?ments?|dedication|epigraph|dramatis personae|(?:cast|list) of [a-z]+|maps?|glossary|appendix"
     r"(?: [a-z]|\d+)?|(?:table of )?contents|copyright|title ?page|cover|colophon|bibliography|footnotes|endnotes"
     r"|notes?|about the authors?|to the reader|the end|vorwort|nachwort|пролог|эпилог)"

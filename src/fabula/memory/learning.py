@@ -8,7 +8,7 @@ when its confidence has decayed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -54,18 +54,29 @@ def analyse_outcomes(reading: ReadTransaction) -> OutcomeAnalysis:
     return OutcomeAnalysis(len(outcomes), tuple(proposals))
 
 
-def learn(tx: WriteTransaction, *, today: str, analysis: OutcomeAnalysis | None = None) -> LearningResult:
-    """Store new proposals, and update the preferences that rest on outcomes."""
+def learn(
+    tx: WriteTransaction,
+    *,
+    today: str,
+    analysis: OutcomeAnalysis | None = None,
+    is_rule: Callable[[str], bool] = lambda text: False,
+) -> LearningResult:
+    """Store new proposals, and update the preferences that rest on outcomes; what is a rule already is not proposed."""
     analysis = analyse_outcomes(tx) if analysis is None else analysis
     of_project, of_user = _list_preferences(tx)
     result = LearningResult(outcome_count=analysis.outcome_count)
     matching: dict[str, MemoryProposal] = {}
+    added: list[MemoryItem] = []  # two proposals may say the same in other words
     for proposal in analysis.proposals:
         duplicate = find_duplicate(of_project, proposal.text)
         if duplicate is not None:
             matching[duplicate.id] = proposal
-        elif proposal.is_supported and find_duplicate(of_user, proposal.text) is None:
-            result.proposed.append(add_memory(tx, _make_proposed(MemoryItem(text=proposal.text), proposal, today)))
+            continue
+        is_new = find_duplicate([*of_user, *added], proposal.text) is None and not is_rule(proposal.text)
+        if proposal.is_supported and is_new:
+            item = _make_proposed(MemoryItem(text=proposal.text), proposal, today)
+            result.proposed.append(add_memory(tx, item))
+            added.append(item)
     for memory in of_project:
         _update_memory(tx, memory, matching.get(memory.id), today, result)
     return result

@@ -60,7 +60,7 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _AVOID = re.compile(
     r"\b(?:no|not|never|avoid(?:s|ing)?|without|fewer|less|(?:do|does|should|must)(?:n['’]t| not)|dislikes?|hates?"
-    r"|cuts?|removes?|skip|sparing(?:ly)?|limit)\b|不要|不得|不许|不准|不能|不可|不|勿|别|避免|少|讨厌|禁止|禁用|减少|删",
+    r"|cuts?|removes?|banned|forbidden|prohibited|skip|sparing(?:ly)?|limit)\b|不要|不得|不许|不准|不能|不可|不|勿|别|避免|少|讨厌|禁止|禁用|减少|删",
     re.IGNORECASE,
 )
 _WANT = re.compile(r"\b(?:more|use|uses|likes?|prefers?|loves?|wants?)\b|多|喜欢|爱|偏好|可以|使用", re.IGNORECASE)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,16 +49,16 @@ def _load_patterns() -> dict[Language, _Patterns]:
 
 
 def find_continuity_problems(
-    text: str, view: View, position: Position | None, known_text: str = ""
+    text: str, view: View, position: Position | None, known_texts: Sequence[str] = ()
 ) -> list[JudgeFinding]:
-    """Find possible contradictions in a text for a position; names that occur in `known_text` are not flagged."""
+    """Find possible contradictions in a text for a position; names that occur in `known_texts` are not flagged."""
     codex = view.snapshot(Codex)
     if codex is None or not text.strip():
         return []
     language = view.project.language
     findings = [
         *_find_dead_speakers(text, codex, view.timeline, position, language),
-        *_find_unknown_names(text, codex, language, known_text),
+        *_find_unknown_names(text, codex, language, known_texts),
     ]
     return sorted(findings, key=lambda finding: (finding.start or 0, finding.is_hint))
 
@@ -105,9 +105,11 @@ def _find_dead_speakers(
             yield _make_finding(sentence, hit.start, hit.end, text, language)
 
 
-def _find_unknown_names(text: str, codex: Codex, language: Language, known_text: str) -> Iterator[JudgeFinding]:
+def _find_unknown_names(
+    text: str, codex: Codex, language: Language, known_texts: Sequence[str]
+) -> Iterator[JudgeFinding]:
     mentions = [(hit.start, hit.end) for hit in codex.name_matcher.find(text)]
-    for start, end in find_unknown_names(text, language, mentions, known_text):
+    for start, end in find_unknown_names(text, language, mentions, known_texts):
         sentence = message("The codex has no entry named “{name}”.", name=text[start:end])
         yield _make_finding(sentence, start, end, text, language, is_hint=True)
 

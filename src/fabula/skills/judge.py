@@ -76,8 +76,32 @@ def find_violations(text: str, view: View, position: Position | None) -> list[Vi
     )
 
 
-def check_by_program(text: str, view: View, position: Position | None, known_text: str = "") -> list[JudgeFinding]:
-    """Find what a program can find in a text for this position; names in `known_text` are not flagged."""
+def find_document_violations(text: str, view: View, document_id: str) -> list[Violation]:
+    """Find the violations in the text of a document, each by what holds at its own place in the document."""
+    constraints = {constraint.id: constraint for constraint in _all_constraints(view)}
+    found = {
+        violation: constraints.get(violation.constraint)
+        for offset in (0, len(text))
+        for violation in find_violations(text, view, Position(document_id, offset))
+    }
+    codex = view.snapshot(Codex)
+    later_names = {} if codex is None else codex.later_names
+
+    def holds(violation: Violation, constraint: Constraint | None) -> bool:
+        here = Position(document_id, violation.start)
+        if constraint is not None:
+            return is_in_force(constraint, here, view.timeline)
+        since = later_names.get(violation.constraint.removeprefix("name:"))
+        return since is None or not view.timeline.has_reached(since, here)
+
+    kept = (violation for violation, constraint in found.items() if holds(violation, constraint))
+    return sorted(kept, key=lambda violation: (violation.start, violation.end, violation.constraint))
+
+
+def check_by_program(
+    text: str, view: View, position: Position | None, known_texts: Sequence[str] = ()
+) -> list[JudgeFinding]:
+    """Find what a program can find in a text for this position; names in `known_texts` are not flagged."""
     findings = [
         JudgeFinding(
             rule_id=violation.constraint,
@@ -89,7 +113,7 @@ def check_by_program(text: str, view: View, position: Position | None, known_tex
         )
         for violation in find_violations(text, view, position)
     ]
-    findings += find_continuity_problems(text, view, position, known_text)
+    findings += find_continuity_problems(text, view, position, known_texts)
     findings = sorted(findings, key=lambda finding: finding.is_hint)[:MAX_FINDINGS]  # violations before hints
     return sorted(findings, key=lambda finding: (finding.start or 0, finding.end or 0, finding.rule_id))
 

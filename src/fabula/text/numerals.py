@@ -36,8 +36,8 @@ SPELT_NUMBER = (
 )
 ENGLISH_NUMBER = rf"(?:\d{{1,4}}(?:st|nd|rd|th)?|{SPELT_NUMBER}|[ivxlcdm]{{1,9}})"
 ENGLISH_ORDINAL = (
-    rf"(?:\d{{1,4}}(?:st|nd|rd|th)|(?:(?:{'|'.join(_TENS)})[- ])?(?:{'|'.join(sorted(_ORDINALS, key=len, reverse=True))})"
-    rf"|{'|'.join(_TENTHS)})"
+    rf"(?:\d{{1,4}}(?:st|nd|rd|th)|(?:(?:{'|'.join(_TENS)})[- ])?"
+    rf"(?:{'|'.join(sorted(_ORDINALS, key=len, reverse=True))})|{'|'.join(_TENTHS)})"
 )
 CHINESE_NUMBER = "(?:[0-9０-９]{1,4}|[零〇一二三四五六七八九十百千两廿卅]{1,9})"
 

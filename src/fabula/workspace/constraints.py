@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -9,15 +10,17 @@ from msgspec import Struct
 
 from fabula.codex import Codex
 from fabula.constraints import Constraint, Constraints, edits
-from fabula.constraints.checks import Violation, find_check
+from fabula.constraints.checks import Violation, explain_check, find_check
 from fabula.constraints.model import TextCheck
+from fabula.constraints.rule_parser import parse_rule
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Position
-from fabula.manuscript.model import Manuscript
+from fabula.manuscript.model import Document, Manuscript
+from fabula.memory.deduplicate import analyse_meaning, is_same
 from fabula.settings.values import get_value
-from fabula.skills.judge import find_violations
+from fabula.skills.judge import find_document_violations, find_violations
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
 from fabula.text.offsets import normalise
@@ -30,10 +33,28 @@ NONE = "none"  # takes the check of a constraint away
 
 
 class CheckedConstraint(Struct, frozen=True):
-    """A constraint, and what a program can check of it."""
+    """A constraint, what a program can check of it, and otherwise perhaps why it is left to the model."""
 
     constraint: Constraint
     check: TextCheck | None
+    problem: Sentence | None = None
+
+    @property
+    def how(self) -> Sentence:
+        """Who checks the constraint, and why, in the words of every list and answer."""
+        if self.check is not None:
+            return message("checked by a program")
+        if self.problem is None:
+            return message("checked by the judge model")
+        return message("checked by the judge model, because {reason}", reason=self.problem)
+
+
+class DocumentViolations(Struct, frozen=True):
+    """What a program finds wrong in one document of the story, with the text."""
+
+    document: Document
+    chapter_name: Sentence | None
+    violations: tuple[Violation, ...]
 
 
 class ConstraintFields(TypedDict, total=False):
@@ -52,10 +73,9 @@ class ConstraintVerbs(ProjectVerbs):
 
     def list_constraints(self, *, kind: str | None = None, origin: str | None = None) -> list[CheckedConstraint]:
         """List constraints in the order in which they stand in a prompt."""
-        rules, codex = self._view.snapshot(Constraints), self._view.snapshot(Codex)
-        names = {} if codex is None else {entry.id: entry.names for entry in codex.entries}
+        rules = self._view.snapshot(Constraints)
         return [
-            CheckedConstraint(rule, find_check(rule, names))
+            self._explain(rule)
             for rule in (rules.constraints if rules is not None else ())
             if kind in (None, rule.kind.value) and origin in (None, rule.origin.value)
         ]
@@ -73,15 +93,18 @@ class ConstraintVerbs(ProjectVerbs):
                 ) from error
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
-        return CheckedConstraint(stored, find_check(stored))
+        return self._explain(stored)
 
-    def edit(self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]) -> Constraint:
+    def edit(
+        self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]
+    ) -> CheckedConstraint:
         """Change what is given of a constraint."""
         with self._write(label_change(message("constraint"), text or constraint_id)) as tx:
             values = _values(tx, fields)
             constraint_id = _find_id(tx, constraint_id)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
-            return edits.get(tx, constraint_id).constraint
+            stored = edits.get(tx, constraint_id).constraint
+        return self._explain(stored)
 
     def remove(self, constraint_id: str) -> Constraint:
         """Remove a constraint; return what it was."""
@@ -96,6 +119,46 @@ class ConstraintVerbs(ProjectVerbs):
         story = view.snapshot(Manuscript) or Manuscript()
         position = Position(find_document(story.documents, document_id), END_OF_DOCUMENT) if document_id else None
         return find_violations(normalise(text), view, position)
+
+    def check_story(self, chapter: str = "") -> list[DocumentViolations]:
+        """List what a program finds wrong in a chapter, by id, title or number, or in all documents (con-4)."""
+        view = self._view
+        documents = (view.snapshot(Manuscript) or Manuscript()).documents
+        if chapter:
+            documents = _find_chapter(documents, chapter)
+        return [
+            DocumentViolations(
+                document,
+                view.timeline.chapter_name(document.id),
+                tuple(find_document_violations(document.text, view, document.id)),
+            )
+            for document in documents
+        ]
+
+    def _explain(self, rule: Constraint) -> CheckedConstraint:
+        codex = self._view.snapshot(Codex)
+        names = {} if codex is None else {entry.id: entry.names for entry in codex.entries}
+        explained = explain_check(rule, self._view.timeline, names)
+        return CheckedConstraint(rule, explained.check, explained.problem)
+
+
+def find_same_rule(rules: Iterable[Constraint], text: str) -> Constraint | None:
+    """The first rule that says the same as a text, perhaps in other words, and holds in the whole story."""
+    check, meaning = parse_rule(text), analyse_meaning(text)
+    for rule in rules:
+        if rule.since is None and rule.until is None:
+            is_same_check = check is not None and find_check(rule) == check
+            if is_same_check or is_same(meaning, analyse_meaning(rule.text)):
+                return rule
+    return None
+
+
+def _find_chapter(documents: Sequence[Document], chapter: str) -> tuple[Document, ...]:
+    """The document that a person means, with the scenes below it."""
+    found = find_document(documents, chapter)
+    inside = {found}
+    inside.update(document.id for document in documents if document.parent in inside)
+    return tuple(document for document in documents if document.id in inside)
 
 
 def _find_id(reading: ReadTransaction, constraint: str) -> str:

@@ -45,8 +45,8 @@ async def judge_answer(
 ) -> tuple[JudgeVerdict, Usage]:
     """Judge a text that was written for a position; return the verdict and the usage of the judging model."""
     manuscript = view.snapshot(Manuscript)
-    story_text = "\n".join(document.text for document in manuscript.documents) if manuscript is not None else ""
-    by_program = tuple(await asyncio.to_thread(check_by_program, text, view, position, story_text))
+    story_texts = [document.text for document in manuscript.documents] if manuscript is not None else []
+    by_program = tuple(await asyncio.to_thread(check_by_program, text, view, position, story_texts))
     if not options.judge.with_model:
         return JudgeVerdict(findings=by_program), Usage()
     request = replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
+from fabula.workspace.constraints import find_same_rule
 from fabula.workspace.story_places import find_chapter, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
@@ -182,7 +183,7 @@ class MemoryVerbs(ProjectVerbs):
         with self._read() as reading:  # this may take seconds, in which others can write
             analysis = analyse_outcomes(reading)
         with self._write() as tx:
-            result = learn(tx, today=current_timestamp(), analysis=analysis)
+            result = learn(tx, today=current_timestamp(), analysis=analysis, is_rule=make_rule_test(tx))
             proposed = [edits.get_memory(tx, memory_id) for memory_id in result.proposed]
         return LearningReport(
             outcome_count=result.outcome_count,
@@ -219,6 +220,9 @@ def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str
 
 
 def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:
+    """Make a memory a constraint, unless one says the same already."""
+    if item.since is None and find_same_rule(_list_rules(tx), item.text) is not None:
+        return
     constraint = Constraint(
         id=item.id,
         text=item.text,
@@ -237,6 +241,16 @@ def _find_id(reading: ReadTransaction, memory: str, scope: MemoryScope) -> str:
         items, memory.removeprefix("memory:"), what=message("memory"), names_of=lambda item: (item.text,)
     )
     return found.id
+
+
+def make_rule_test(reading: ReadTransaction) -> Callable[[str], bool]:
+    """A function that says whether a constraint says the same as a text already."""
+    rules = _list_rules(reading)
+    return lambda text: find_same_rule(rules, text) is not None
+
+
+def _list_rules(reading: ReadTransaction) -> list[Constraint]:
+    return [stored.constraint for stored in constraint_edits.list_constraints(reading)]
 
 
 def _scope(of_user: bool) -> MemoryScope:

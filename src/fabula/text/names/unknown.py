@@ -1,7 +1,8 @@
 """Find names in a short text that nobody knows: capitalised inside a sentence, or tagged as a name.
 
 A page is too short to learn its names from how often they occur, as `extraction` does with a book. So this module
-reports words that look like a name and occur nowhere in the known text.
+reports words that look like a name and occur nowhere in the known texts. Only the few candidates are looked up in
+these: a whole book is neither joined nor cut into words.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
 from fabula.text.segmenter import load_segmenter
+from fabula.text.word_boundaries import contains_word
 
 Span = tuple[int, int]
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*(?: [A-ZÀ-Þ][a-zß-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*)*")
@@ -23,19 +25,19 @@ _CAPITALISED_WORDS = frozenset(_NO_NAMES.split())
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
-def find_unknown_names(text: str, language: str, known_spans: Sequence[Span], known_text: str) -> list[Span]:
-    """Where names stand that overlap no known span and occur nowhere in the known text; each name once."""
-    candidates = _find_chinese(text) if language == "zh" else _find_english(text, known_text)
+def find_unknown_names(text: str, language: str, known_spans: Sequence[Span], known_texts: Sequence[str]) -> list[Span]:
+    """Where names stand that overlap no known span and occur nowhere in the known texts; each name once."""
+    candidates = _find_chinese(text) if language == "zh" else _find_english(text, known_texts)
     found: dict[str, Span] = {}
     for start, end in candidates:
         is_apart = all(end <= first or start >= last for first, last in known_spans)
-        if is_apart and text[start:end] not in known_text:
+        if is_apart and not any(text[start:end] in known for known in known_texts):
             found.setdefault(text[start:end], (start, end))
     return sorted(found.values())
 
 
-def _find_english(text: str, known_text: str) -> Iterator[Span]:
-    lower_case = set(re.findall(r"\b[a-zß-ÿ]+", f"{known_text} {text}"))
+def _find_english(text: str, known_texts: Sequence[str]) -> Iterator[Span]:
+    lower_case = _LowerCaseWords(text, known_texts)
     for match in _CAPITALISED.finditer(text):
         start, words = match.start(), match[0].split(" ")
         if _SENTENCE_START.search(text, max(0, start - 8), start) or start == 0:
@@ -51,6 +53,19 @@ def _find_english(text: str, known_text: str) -> Iterator[Span]:
         name = _POSSESSIVE.sub("", " ".join(words))
         if name and name not in _CAPITALISED_WORDS and name.lower() not in lower_case:
             yield start, start + len(name)
+
+
+class _LowerCaseWords:
+    """The words that a text or one of the known texts has in lower case; each is looked up once."""
+
+    def __init__(self, text: str, known_texts: Sequence[str]) -> None:
+        self._texts = (text, *known_texts)
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        if word not in self._known:
+            self._known[word] = any(contains_word(text, word) for text in self._texts)
+        return self._known[word]
 
 
 def _find_chinese(text: str) -> Iterator[Span]:

@@ -26,6 +26,7 @@ from fabula.skills.structured_answer import parse_rows
 from fabula.store.store import LOCAL_USER
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.handlers.background_model import BackgroundModel, find_background_model
+from fabula.workspace.memory import make_rule_test
 from fabula.workspace.views import ProjectViews
 
 SKILL = "habits"
@@ -59,7 +60,7 @@ def propose_preferences(views: ProjectViews, job: Job, token: CancellationToken)
 
 
 def _store_proposals(analysis: OutcomeAnalysis, tx: WriteTransaction) -> None:
-    learn(tx, today=current_timestamp(), analysis=analysis)
+    learn(tx, today=current_timestamp(), analysis=analysis, is_rule=make_rule_test(tx))
 
 
 def _list_preferences(reading: ReadTransaction) -> list[MemoryItem]:

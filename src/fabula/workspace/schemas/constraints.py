@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import UNSET, UnsetType, to_builtins
+from msgspec import to_builtins
 
-from fabula.constraints import Constraint
 from fabula.constraints.checks import Violation
 from fabula.core.messages import ENGLISH
-from fabula.workspace.constraints import CheckedConstraint
+from fabula.workspace.constraints import CheckedConstraint, DocumentViolations
 from fabula.workspace.schemas.codex import StoryPlace
 from fabula.workspace.schemas.schema import Schema, describe
 
+QUOTED = 40  # characters on either side of what breaks a rule
+
 
 class ConstraintInfo(Schema, kw_only=True):
-    """One constraint; `checks` is what a program can check of it, in a list of constraints."""
+    """One constraint; `checks` is what a program can check of it, and `how` says who checks it and why."""
 
     id: str
     text: str
@@ -27,7 +28,8 @@ class ConstraintInfo(Schema, kw_only=True):
     since: StoryPlace | None
     until: StoryPlace | None
     check: dict[str, Any] | None
-    checks: dict[str, Any] | UnsetType | None = UNSET
+    checks: dict[str, Any] | None
+    how: str
 
 
 class ViolationInfo(Schema):
@@ -40,24 +42,65 @@ class ViolationInfo(Schema):
     sentence: str
 
 
+class DocumentViolationInfo(ViolationInfo):
+    """A span of the story that breaks a constraint, with its place and the words around it."""
+
+    document_id: str
+    title: str
+    chapter_name: str
+    line: int
+    quotation: str
+
+
+class StoryCheckReport(Schema):
+    """Everything in the story, or in one chapter, that breaks a constraint."""
+
+    documents: int
+    violations: tuple[DocumentViolationInfo, ...]
+
+
 class CheckReport(Schema):
     """Everything in a text that breaks a constraint."""
 
     violations: tuple[ViolationInfo, ...]
 
 
-def describe_constraint(rule: Constraint) -> ConstraintInfo:
-    """Describe a constraint."""
-    return describe(ConstraintInfo, rule, made=rule.created_at, check=to_builtins(rule.check))
+def describe_checked(checked: CheckedConstraint, language: str = ENGLISH) -> ConstraintInfo:
+    """Describe a constraint with who checks it."""
+    rule = checked.constraint
+    check, checks = to_builtins(rule.check), to_builtins(checked.check)
+    return describe(ConstraintInfo, rule, language, made=rule.created_at, check=check, checks=checks, how=checked.how)
 
 
-def describe_checked(checked: CheckedConstraint) -> ConstraintInfo:
-    """Describe a constraint with what a program can check of it."""
-    info = describe_constraint(checked.constraint)
-    info.checks = to_builtins(checked.check)
-    return info
+def describe_story_check(found: Sequence[DocumentViolations], language: str = ENGLISH) -> StoryCheckReport:
+    """Describe what breaks constraints in documents of the story."""
+    violations = [
+        describe(
+            DocumentViolationInfo,
+            violation,
+            language,
+            document_id=one.document.id,
+            title=one.document.title or one.document.id,
+            chapter_name=one.chapter_name or "",
+            line=one.document.text.count("\n", 0, violation.start) + 1,
+            quotation=_quote(one.document.text, violation),
+        )
+        for one in found
+        for violation in one.violations
+    ]
+    return StoryCheckReport(documents=len(found), violations=tuple(violations))
 
 
 def describe_violations(found: Iterable[Violation], language: str = ENGLISH) -> CheckReport:
     """Describe what breaks constraints."""
     return CheckReport(violations=tuple(describe(ViolationInfo, one, language) for one in found))
+
+
+def _quote(text: str, violation: Violation) -> str:
+    """The words that break a rule, with what stands around them in the same paragraph."""
+    line_start = text.rfind("\n", 0, violation.start) + 1
+    line_end = text.find("\n", violation.end)
+    line_end = len(text) if line_end < 0 else line_end
+    start, end = max(line_start, violation.start - QUOTED), min(line_end, violation.end + QUOTED)
+    quotation = " ".join(text[start:end].split())
+    return f"{'…' if start > line_start else ''}{quotation}{'…' if end < line_end else ''}"
