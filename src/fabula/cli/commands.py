@@ -21,7 +21,7 @@ from fabula.core.messages import ENGLISH, Sentence, load_translations, message
 
 HEADINGS = (
     (message("Write"), ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "cost", "skills")),
-    (message("Story"), ("search", "synopsis", "outline", "constraint", "memory")),
+    (message("Story"), ("search", "timeline", "synopsis", "outline", "constraint", "memory")),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("recaps", "preset")),
     (message("Project"), ("new", "projects", "import", "export", "save", "load", "verify", "samples")),

@@ -10,7 +10,10 @@ from typer import Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, say, show_progress, translate
+from fabula.cli.output import print_json, say, shorten
+from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -54,24 +57,12 @@ def extract(
 
 
 def _show(proposals: Sequence[ProposedEntry]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="grey58")
-    table.add_column(translate("name"), max_width=60)
-    table.add_column(translate("kind"))
-    table.add_column(translate("mentions"), justify="right")
-    table.add_column(translate("also called"), max_width=60)
-    table.add_column(translate("first"), max_width=60)
-    for one in proposals:
-        first = one.evidence[0] if one.evidence else ""
-        table.add_row(
-            Text(one.name, style="bold"),
-            one.kind,
-            f"{one.mentions:,}",
-            Text(", ".join(one.aliases)),
-            Text(first[:60], style="grey58"),
-        )
-    Console().print(table)
+    columns: list[Column[ProposedEntry]] = [
+        Column(message("name"), lambda one: shorten(one.name, 60), style="bold"),
+        Column(message("kind"), lambda one: name_value(one.kind)),
+        Column(message("mentions"), lambda one: f"{one.mentions:,}", right=True),
+        Column(message("also called"), lambda one: tuple(one.aliases), wraps=True),
+        Column(message("first"), lambda one: one.evidence[0][:60] if one.evidence else "", style="grey58", wraps=True),
+    ]
+    print_table(proposals, columns)
     say("Make an entry of one with --accept NAME, or never see it again with --dismiss NAME.")

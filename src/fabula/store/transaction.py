@@ -104,6 +104,11 @@ class ReadTransaction:
         """Whether this transaction belongs to a project, or to a user."""
         return kind in self._owners
 
+    @property
+    def project_id(self) -> str:
+        """The id of the project that this transaction belongs to; empty where it belongs to none."""
+        return self._owners.get("project", "")
+
     def version(self, kind: OwnerKind) -> int:
         """The current version of an owner."""
         found = self._connection.execute(

@@ -19,6 +19,7 @@ from fabula.settings.values import get_value
 from fabula.skills.judge import find_violations
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
+from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import END, START, read_limit
 from fabula.workspace.verbs import ProjectVerbs, select_given
 
@@ -75,6 +76,7 @@ class ConstraintVerbs(ProjectVerbs):
     def edit(self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]) -> Constraint:
         """Change what is given of a constraint."""
         with self._write() as tx:
+            constraint_id = self._find_id(constraint_id)
             values = _values(tx, fields)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             return edits.get(tx, constraint_id).constraint
@@ -82,7 +84,11 @@ class ConstraintVerbs(ProjectVerbs):
     def remove(self, constraint_id: str) -> None:
         """Remove a constraint."""
         with self._write() as tx:
-            edits.delete(tx, constraint_id)
+            edits.delete(tx, self._find_id(constraint_id))
+
+    def _find_id(self, constraint: str) -> str:
+        rules = [one.constraint for one in self.list_constraints()]
+        return find_by_name(rules, constraint, what=message("constraint"), code=Code.CONSTRAINT_NOT_FOUND).id
 
     def check_text(self, text: str, *, document_id: str = "") -> list[Violation]:
         """List what a program finds wrong in a text that would end a document, or stand anywhere (con-4)."""

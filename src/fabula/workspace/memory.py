@@ -31,7 +31,8 @@ from fabula.memory.model import (
 from fabula.memory.outcomes import format_episode, record_outcome
 from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.workspace.names import find_by_name
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -112,6 +113,7 @@ class MemoryVerbs(ProjectVerbs):
         """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
         scope = _scope(of_user)
         with self._write() as tx:
+            memory = _find_id(tx, memory, scope)
             item = edits.confirm_memory(tx, memory, today=current_timestamp(), scope=scope)
             if as_constraint:
                 _add_constraint(tx, item)
@@ -122,7 +124,8 @@ class MemoryVerbs(ProjectVerbs):
     def dismiss(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Dismiss a proposal; the same evidence does not bring it back."""
         with self._write() as tx:
-            return _make_record(edits.dismiss_memory(tx, memory, scope=_scope(of_user)), _scope(of_user))
+            scope = _scope(of_user)
+            return _make_record(edits.dismiss_memory(tx, _find_id(tx, memory, scope), scope=scope), scope)
 
     def edit(
         self,
@@ -139,12 +142,13 @@ class MemoryVerbs(ProjectVerbs):
         with self._write() as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
-            return _make_record(edits.edit_memory(tx, memory, values, scope=scope), scope)
+            return _make_record(edits.edit_memory(tx, _find_id(tx, memory, scope), values, scope=scope), scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> None:
         """Forget a memory for good, with its evidence."""
         with self._write() as tx:
-            edits.forget_memory(tx, memory, scope=_scope(of_user))
+            scope = _scope(of_user)
+            edits.forget_memory(tx, _find_id(tx, memory, scope), scope=scope)
 
     def record_outcome(
         self,
@@ -210,6 +214,10 @@ def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str
         is_resting=is_learnt and item.confidence < MIN_CONFIDENCE,
         contradicts=tuple(contradicts),
     )
+
+
+def _find_id(reading: ReadTransaction, memory: str, scope: MemoryScope) -> str:
+    return find_by_name(edits.list_memories(reading, scope=scope), memory, what=message("memory")).id
 
 
 def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:

@@ -28,7 +28,8 @@ def find_by_name(
     """Return the one thing of that id, first name or other name; a miss is refused with the nearest names.
 
     `what` is the word for such a thing in the refusal. The first of `names_of` counts before the others, and a name
-    in another case comes last. `by_prefix` also finds a thing by the beginning of its id.
+    in another case comes last. A number counts the things, as lists show them. `by_prefix` also finds a thing by the
+    beginning of its id.
     """
     known = list(things)
     for found in (
@@ -36,6 +37,7 @@ def find_by_name(
         [thing for thing in known if wanted in names_of(thing)[:1]],
         [thing for thing in known if wanted in names_of(thing)],
         [thing for thing in known if wanted.casefold() in map(str.casefold, names_of(thing))],
+        known[int(wanted) - 1 : int(wanted)] if wanted.isdecimal() and 0 < int(wanted) <= len(known) else [],
         [thing for thing in known if by_prefix and id_of(thing).startswith(wanted)],
     ):
         if len(found) == 1:

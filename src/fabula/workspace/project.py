@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from fabula.workspace.runs import RunVerbs
     from fabula.workspace.skills import SkillVerbs
     from fabula.workspace.synopses import SynopsisVerbs
+    from fabula.workspace.timeline import TimelineVerbs
     from fabula.workspace.writing import WritingEvent
     from fabula.workspace.writing_options import ModelChoice, ModelWish
 
@@ -97,6 +98,7 @@ class ProjectHandle:
     outline: LazyVerbs[OutlineVerbs] = LazyVerbs("OutlineVerbs")
     jobs: LazyVerbs[JobVerbs] = LazyVerbs("JobVerbs")
     synopses: LazyVerbs[SynopsisVerbs] = LazyVerbs("SynopsisVerbs")
+    timeline: LazyVerbs[TimelineVerbs] = LazyVerbs("TimelineVerbs")
     runs: LazyVerbs[RunVerbs] = LazyVerbs("RunVerbs")
     presets: LazyVerbs[PresetVerbs] = LazyVerbs("PresetVerbs")
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
@@ -156,6 +158,13 @@ class ProjectHandle:
             principal=self.principal,
             **{**given, **lists},
         )
+
+    def place_cursor(self, request: Request, place: str) -> Request:
+        """Return a request with the cursor where a person says: an offset, or after or before words of its document."""
+        from fabula.workspace.cursor import read_cursor
+
+        document = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
+        return replace(request, cursor=read_cursor(place, document.text if document is not None else ""))
 
     def read_request(self, data: bytes) -> Request:
         """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's."""

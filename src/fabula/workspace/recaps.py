@@ -36,14 +36,14 @@ class RecapVerbs(ProjectVerbs):
     def edit(self, conversation: str, item: str, text: str, *, expected_version: int | None = None) -> RecapEntry:
         """Replace the text of a summary or recap by a person's; no job replaces that."""
         with self._write() as tx:
-            _check_item(tx, conversation, item)
+            item = _find_item(tx, conversation, item)
             max_chars = read_recap_rules(tx)[0].max_chars
             return editing.edit_recap(tx, item, text, max_chars=max_chars, expected=expected_version)
 
     def remove(self, conversation: str, item: str, *, expected_version: int | None = None) -> None:
         """Remove a summary or recap; only a rebuild makes it again."""
         with self._write() as tx:
-            _check_item(tx, conversation, item)
+            item = _find_item(tx, conversation, item)
             editing.remove_recap(tx, item, expected=expected_version)
 
     def reorder(self, conversation: str, items: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ class RecapVerbs(ProjectVerbs):
         )
 
 
-def _check_item(reading: ReadTransaction, conversation: str, item: str) -> None:
-    """Refuse a summary or recap that is not of this conversation."""
+def _find_item(reading: ReadTransaction, conversation: str, item: str) -> str:
+    """Return the id of a summary or recap; one that is not of this conversation is refused."""
     entries = editing.list_recaps(reading, conversation)
-    find_by_name(entries, item, what=message("summary or recap"))
+    return find_by_name(entries, item, what=message("summary or recap")).id
