@@ -71,7 +71,8 @@ def test_the_list_shows_every_setting_in_groups_with_its_value_origin_default_an
     assert {one["origin"] for one in mine["settings"]} == {"default"}
 
 
-def test_a_chinese_project_reads_about_its_settings_in_chinese(desk: Desk) -> None:
+def test_a_chinese_project_reads_about_its_settings_in_chinese(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FABULA_LANGUAGE")
     desk.run("new", "雾港", "--from", "sample:wugang")
     said = desk.run("setting", "list", "雾港")
     assert said.startswith(GROUPS["history"].render("zh"))

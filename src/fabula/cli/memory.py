@@ -51,10 +51,9 @@ def list_memories(
         numbers = number_in_order(record.item.id for record in opened.memory.list_memories(of_user=user))
     from fabula.workspace.schemas.memory import describe_memory
 
-    columns: list[Column[MemoryRecord]] = [
-        *_COLUMNS,
-        Column(message("contradicts no."), lambda one: tuple(map(numbers.get, one.contradicts))),
-    ]
+    columns = list(_COLUMNS)
+    if any(record.contradicts for record in found):
+        columns.append(Column(message("contradicts no."), lambda one: tuple(map(numbers.get, one.contradicts))))
     empty = message("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
     print_list(
         found,

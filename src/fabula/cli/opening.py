@@ -41,8 +41,13 @@ def _run_short_jobs(workspace: Workspace) -> None:
         warn("Background work waits: {error}", error=describe_error(error))
         return
     if left:
-        waiting = plural(left, "{count} job waits in the background.", "{count} jobs wait in the background.")
-        warn("{waiting} Run it: fabula jobs run", waiting=waiting)
+        warn(
+            plural(
+                left,
+                "{count} job waits in the background. Run it: fabula jobs run",
+                "{count} jobs wait in the background. Run them: fabula jobs run",
+            )
+        )
 
 
 def find_project(workspace: Workspace, name: str) -> ProjectHandle:

@@ -65,7 +65,7 @@ def create_project(
         use_project_language(project.view.project.language)
         titles = [one.title for one in workspace.projects()]
         name = quote_name(title if titles.count(title) == 1 else project.id)
-        say("{title} is made.\nLook at it with: fabula assemble {name}", title=title, name=name)
+        say("{title} is project {id}.\nLook at it with: fabula assemble {name}", title=title, id=project.id, name=name)
 
 
 @commands.command("projects")
@@ -192,8 +192,7 @@ def load(
     with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
         loaded = workspace.load_save(path, replace=replace, with_person=not without_person, progress=progress)
         find_project(workspace, loaded.project_id)
-        title = workspace.project(loaded.project_id).view.project.title
-    say("{file} is loaded: {title}, project {id}.", file=path.name, title=title, id=loaded.project_id)
+    say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
     if loaded.backup is not None:
         say("What was there before is in {path}.", path=loaded.backup)
     print_warnings(loaded.warnings)

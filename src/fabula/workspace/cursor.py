@@ -16,6 +16,7 @@ _PLACE = re.compile(
     r"\s*(?:(?P<side>after|before)\b[\s:]*(?P<words>.+?)|在?\s*(?P<chinese>.+?)\s*之?(?P<where>前|后|後))\s*",
     re.IGNORECASE | re.DOTALL,
 )
+_OFFSET = re.compile(r"\s*-?\d+\s*", re.ASCII)
 _QUOTES = {"'": "'‘’`", '"': '"“”„«»'}
 _QUOTED = re.compile(r"""(?s)(?:'(.+)'|"(.+)"|‘(.+)’|“(.+)”|「(.+)」|『(.+)』|《(.+)》|«(.+)»)""")
 _SENTENCE = re.compile(r"[^.!?。！？…\n]+")
@@ -25,7 +26,7 @@ _SHOWN = 80  # characters of a sentence that is nearest
 
 def read_cursor(place: str, text: str) -> int:
     """Return the offset in a text that a person means; refused if the words are missing, or stand there twice."""
-    if place.strip().isdecimal():
+    if _OFFSET.fullmatch(place):
         return int(place)
     matched = _PLACE.fullmatch(place)
     if matched is None:

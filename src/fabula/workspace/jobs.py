@@ -11,7 +11,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.jobs import guards, queue
 from fabula.jobs.model import CircuitBreaker, JobState, JobSummary, MonthlySpending
-from fabula.jobs.triggers.documents import INDEX_JOB
+from fabula.jobs.triggers.documents import INDEX_JOB, SYNOPSIS_JOB
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import Store
 from fabula.workspace.verbs import ProjectVerbs
@@ -90,7 +90,7 @@ def run_short_jobs(
     from fabula.workspace.handlers.job_kinds import job_kinds
     from fabula.workspace.writing_options import choose_background_model
 
-    store, kinds = views.store, {name: kind for name, kind in job_kinds(views).items() if not kind.costs_money}
+    store, kinds = views.store, {name: job_kinds(views)[name] for name in (SYNOPSIS_JOB, INDEX_JOB)}
     keys: dict[str, list[str]] = {}
     for project_id, key in queued:
         keys.setdefault(project_id, []).append(key)
