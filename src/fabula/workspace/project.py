@@ -219,7 +219,7 @@ class ProjectHandle:
 
         return write_answers(self, request, choice or self.choose_model(), variants=variants)
 
-    def describe_skill_problems(self, skill_id: str) -> list[str]:
+    def describe_skill_problems(self, skill_id: str) -> list[Sentence]:
         """Say where a skill may not be the one that is meant: the project replaced it, or a file of it is wrong."""
         view = self.view
         skills = view.snapshot(Skills)
@@ -230,7 +230,7 @@ class ProjectHandle:
         if skill.origin == "project" and skill.id in load_built_in().skills:
             own = message("The skill {name!r} is this project's own, not the built-in one.", name=skill.id)
             problems.insert(0, own)
-        return [problem.render(view.project.language) for problem in problems]
+        return problems
 
     def search(self, words: str, **options: Unpack[SearchOptions]) -> list[FoundPassage]:
         """Find passages that answer a few words: of what lies before a chapter, or of all there is.
