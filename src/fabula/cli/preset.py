@@ -148,7 +148,7 @@ def _draw(layout: LayoutInfo) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for width in (1, 14, 9, 8):
         table.add_column(min_width=width)
-    table.add_column(ratio=1)
+    table.add_column(ratio=1, overflow="fold")
     signs = {"identity": "┌", "anchor": "├", "history": "│", "message": "▸", "off": "✗"}
     for row in layout.rows:
         where = "" if row.depth is None else translate("depth {depth}", depth=row.depth)

@@ -144,7 +144,7 @@ def _count_findings(run: GenerationRun) -> int:
 
 
 _COLUMNS: list[Column[GenerationRun]] = [
-    Column(message("begun"), lambda run: format_time(run.created_at)),
+    Column(message("time"), lambda run: format_time(run.created_at)),
     Column(message("skill"), lambda run: run.skill_id),
     Column(message("outcome"), lambda run: name_value(run.outcome), style="bold"),
     Column(message("model"), lambda run: run.model),
@@ -174,8 +174,8 @@ def _print_record(run: GenerationRun) -> None:
         ),
         reason=name_value(str(summary.get("ended", ""))),
     )
-    sources = ", ".join(map(str, _list(summary.get("sources"))))
-    say("Sources: {sources}", sources=sources or message("none"))
+    sources = [str(source) for source in _list(summary.get("sources"))]
+    say("Sources: {sources}", sources=join_names(sources) if sources else message("none"))
     for warning in _list(summary.get("warnings")):
         say("Warning: {warning}", warning=warning)
     for number, verdict in enumerate(map(_dict, run.verdicts), start=1):

@@ -203,7 +203,7 @@ def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: st
     table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
     table.add_column(translate("tokens"), justify="right")
     table.add_column(translate("score"), justify="right")
-    table.add_column()
+    table.add_column(overflow="fold")
     for group, reason in _group_verdicts(verdicts):
         first, tokens = group[0], sum(verdict.tokens for verdict in group)
         name = Text(_numbered_title(first) if len(group) == 1 else render(_name_group(group)))
