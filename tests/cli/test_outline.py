@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.cli.test_codex import Room, room
 from tests.cli.test_write import at, model_server
 from tests.llm.server import ModelServer, openai_answer
@@ -35,7 +37,7 @@ def test_beats_are_ticked_off_and_taken_up_again_by_hand(room: Room) -> None:
     room.run("outline", "add", "Coast", "ch-01", "The bell rings")
     beat = room.read("outline", "list", "Coast", "ch-01")[-1]["id"]
     assert room.run("outline", "done", "Coast", beat[:8]) == "Done: The bell rings\n"
-    assert "x " + beat[:8] in room.run("outline", "list", "Coast")
+    assert re.search(f"{beat} +✓ +The Morning Duty +The bell rings", room.run("outline", "list", "Coast", "--ids"))
     assert room.run("outline", "done", "Coast", beat, "--undo") == "Open again: The bell rings\n"
     assert "STORE_NOT_FOUND" in room.run("outline", "done", "Coast", "nothing", code=2)
     assert "TREE_INVALID" in room.run("outline", "add", "Coast", "nowhere", "It rains", code=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 import pytest
@@ -51,7 +52,7 @@ def test_they_are_listed_with_their_rounds_and_whether_they_are_true(told: Room)
     assert {(one["state"], one["origin"], one["version"]) for one in found} == {("fresh", "model", 1)}
     assert all(one["id"] and one["text"] and one["createdAt"] for one in found)
     lines = told.run("recaps", "list", "Coast", "talk").splitlines()
-    assert lines[-1].startswith("recap    11-20      fresh  model")
+    assert re.match(r" +6  recap +11-20 +fresh +by a model ", lines[-1])
     assert "There are no summaries or recaps yet." in told.run("recaps", "list", "Coast", "other")
     assert "STORE_NOT_FOUND" in told.run("recaps", "list", "Coast", "nowhere", code=2)
 
@@ -101,9 +102,9 @@ def test_their_settings_are_shown_and_set(told: Room) -> None:
     told.run("setting", "set", "Coast", "budget.maxLatencyMs", "2500")
     told.run("setting", "set", "Coast", "history.recapMaxEntries", "0")
     shown = told.run("recaps", "settings", "Coast")
-    assert shown.splitlines()[0].split() == ["History.Recaps", "false"]
-    assert shown.splitlines()[3].split() == ["History.RecapDictMaxEntries", "0"]
-    assert shown.splitlines()[5].split() == ["History.Budget.MaxLatencyMs", "2500"]
+    assert shown.splitlines()[1].split() == ["History.Recaps", "false"]
+    assert shown.splitlines()[4].split() == ["History.RecapDictMaxEntries", "0"]
+    assert shown.splitlines()[6].split() == ["History.Budget.MaxLatencyMs", "2500"]
     told.run("setting", "unset", "Coast", "history.recapMaxEntries")
     assert told.read("recaps", "settings", "Coast")["settings"]["History.RecapDictMaxEntries"] == 20
     assert "SETTING_INVALID" in told.run("setting", "set", "Coast", "history.recaps", "perhaps", code=2)

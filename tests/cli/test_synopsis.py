@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.cli.test_codex import Room, room
 
 __all__ = ["room"]
@@ -13,7 +15,8 @@ def states(room: Room) -> dict[str, tuple[str | None, str]]:
 
 def test_chapters_are_listed_with_whose_synopsis_they_have(room: Room) -> None:
     assert set(states(room).values()) == {("hand", "fresh")}
-    assert room.run("synopsis", "list", "Coast").startswith("fresh    hand     ch-01")
+    listed = room.run("synopsis", "list", "Coast", "--ids").splitlines()
+    assert re.match(r" +1  ch-01 +The Morning Duty +fresh +by hand$", listed[1])
     assert len(room.read("synopsis", "list", "sample:wugang")) == 7
     room.run("new", "Bare")
     assert "No chapters yet" in room.run("synopsis", "list", "Bare")
@@ -40,7 +43,7 @@ def test_a_synopsis_is_cleared_made_and_written(room: Room) -> None:
 def test_main_characters_that_were_lost_are_pointed_out(room: Room) -> None:
     said = room.run("synopsis", "edit", "Coast", "ch-01", "A lamp is put out.")
     assert "! It does not name Mara Venn" in said
-    assert "does not name Mara Venn" in room.run("synopsis", "list", "Coast")
+    assert re.search(r"by hand +Mara Venn", room.run("synopsis", "list", "Coast"))
     assert "! It does not name Mara Venn" in room.run("synopsis", "show", "Coast", "ch-01")
     assert "Mara Venn" in room.read("synopsis", "show", "Coast", "ch-01")[0]["lost"]
     (room.folder / "sea.md").write_text(

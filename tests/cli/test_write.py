@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.processes import start_fabula
 from tests.cli.test_codex import Room, room
+from tests.jobs.fake_jobs import wait_until
 from tests.llm.server import Exchange, ModelServer, Script, chunk, error_answer, openai_answer, run_server
 
 __all__ = ["room"]
@@ -42,10 +43,7 @@ def writing_without_end(room: Room, server: ModelServer) -> subprocess.Popen[str
             await exchange.send_event(chunk("word "))
 
     server.script = script
-    command = [sys.executable, "-m", "fabula.cli.main", "write", "Coast", *at(server)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room.folder, env={**os.environ}
-    )
+    return start_fabula("write", "Coast", *at(server), folder=room.folder)
 
 
 def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
@@ -58,7 +56,8 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
     assert "3,000 tokens read (2,000 from the cache), 5 written; 0.0003 USD" in room.aside
     run = room.read("runs", "Coast")[0]
     assert (run["answer"], run["outcome"]) == ("The lamp went out.", "open")
-    assert run["id"][:8] in room.run("runs", "Coast")
+    assert run["id"] in room.run("runs", "Coast", "--ids")
+    assert run["id"] not in room.run("runs", "Coast")
     shown = room.run("runs", "Coast", run["id"][:8])
     assert "Saw " in shown
     assert "constraint:" in shown
@@ -66,7 +65,7 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
     assert "revision" in room.run("accept", "Coast", run["id"][:8])
     assert room.read("runs", "Coast")[0]["outcome"] == "accepted"
     assert "STORE_CONFLICT" in room.run("reject", "Coast", run["id"], code=2)
-    assert "67% cached" in room.run("cost", "Coast")
+    assert " 67% " in room.run("cost", "Coast")
     spent = room.read("cost", "Coast", "--by", "skill")["spent"][0]
     assert (spent["name"], spent["inputTokens"]) == ("continue", 3000)
     assert "CONTEXT_REQUEST_INVALID" in room.run("cost", "Coast", "--month", "november", code=2)
@@ -234,10 +233,34 @@ def test_what_the_judge_finds_is_said(room: Room, model_server: ModelServer) -> 
     assert "! “unicorn”" not in room.aside
 
 
-def test_the_clipboard_hands_over_the_prompt_of_a_sample(room: Room) -> None:
+def test_the_clipboard_hands_over_the_prompt_of_a_sample(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(room.folder))
     said = room.run("write", "sample:lantern_coast", "--provider", "clipboard")
     assert "Continue the text from exactly where it stops" in said
-    assert "Nothing was sent" in room.aside
+    assert "Nothing was sent. There is no clipboard here" in room.aside
+
+
+def test_the_clipboard_provider_touches_the_clipboard_where_one_is_there(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = room.folder / "xclip"
+    program.write_text(f"#!/bin/sh\n/bin/cat > {room.folder}/copied.txt\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(room.folder))
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    said = room.run("write", "Coast", "--provider", "clipboard")
+    assert (room.folder / "copied.txt").read_text("utf-8") == said.removesuffix("\n")
+    assert "the prompt is on the clipboard" in room.aside
+    run = room.read("runs", "Coast")[0]
+    assert (run["answer"], run["saw"]["ended"]) == ("", "copied")
+
+
+def test_a_clipboard_run_counts_no_tokens(room: Room) -> None:
+    room.run("write", "Coast", "--provider", "clipboard")
+    usage = room.read("runs", "Coast")[0]["usage"]
+    assert (usage["inputTokens"], usage["outputTokens"]) == (0, 0)
+    assert room.read("cost", "Coast")["spent"][0]["outputTokens"] == 0
 
 
 def test_what_another_program_made_of_a_prompt_is_taken_as_the_models(room: Room) -> None:
@@ -277,6 +300,53 @@ def test_control_c_keeps_what_came(room: Room, model_server: ModelServer) -> Non
     assert kept[0]["answer"].startswith("word word ")
 
 
+def test_accept_last_does_not_take_an_empty_stopped_run(room: Room, model_server: ModelServer) -> None:
+    async def silent(exchange: Exchange) -> None:
+        await exchange.send_head()
+        await asyncio.sleep(60)
+
+    assert "STORE_NOT_FOUND" in room.run("accept", "Coast", "last", code=2)
+    in_turn(model_server, openai_answer("The lamp went out."), silent)
+    room.run("write", "Coast", *at(model_server))
+    running = start_fabula("write", "Coast", *at(model_server), folder=room.folder)
+    wait_until(lambda: len(model_server.exchanges) == 2)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    stopped, written = room.read("runs", "Coast")
+    assert (stopped["outcome"], stopped["answer"]) == ("stopped", "")
+    assert "revision" in room.run("accept", "Coast", "last")
+    assert [one["outcome"] for one in room.read("runs", "Coast")] == ["stopped", "accepted"]
+    assert room.read("runs", "Coast", "last")[0]["id"] == stopped["id"]
+    assert "TEXT_INVALID" in room.run("accept", "Coast", stopped["id"], code=2)
+    assert written["answer"] == "The lamp went out."
+
+
+def test_a_killed_write_leaves_a_record_of_having_begun(room: Room, model_server: ModelServer) -> None:
+    running = writing_without_end(room, model_server)
+    assert running.stdout is not None
+    assert running.stdout.read(10) == "word word "
+    (begun,) = room.read("runs", "Coast")
+    assert (begun["outcome"], begun["model"], begun["answer"]) == ("begun", "vllm/gpt-4o-mini", "")
+    running.kill()
+    running.communicate(timeout=60)
+    assert room.read("runs", "Coast") == [begun]
+    assert "begun" in room.run("runs", "Coast")
+    assert "STORE_NOT_FOUND" in room.run("accept", "Coast", "last", code=2)
+    model_server.script = openai_answer("Whole.")
+    room.run("write", "Coast", *at(model_server))
+    assert [one["outcome"] for one in room.read("runs", "Coast")] == ["open", "begun"]
+
+
+def test_the_cursor_stands_after_words_of_the_chapter(room: Room, model_server: ModelServer) -> None:
+    room.run("write", "Coast", *at(model_server), "-d", "ch-03", "--cursor", "after 'said the sexton quickly'")
+    cursor = room.read("runs", "Coast")[0]["saw"]["place"]["cursor"]
+    room.run("export", "Coast", "out.txt")
+    assert isinstance(cursor, int)
+    refused = room.run("write", "Coast", *at(model_server), "--cursor", "after 'no such words'", code=2)
+    assert "CONTEXT_REQUEST_INVALID" in refused
+    assert len(model_server.exchanges) == 1
+
+
 def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_server: ModelServer) -> None:
     async def endless(exchange: Exchange) -> None:
         await exchange.send_head()
@@ -285,14 +355,7 @@ def test_control_c_between_variants_shows_what_came_of_each(room: Room, model_se
 
     in_turn(model_server, openai_answer("Whole."), endless)
     words = ("write", "sample:lantern_coast", *at(model_server), "--variants", "2", "--judge", "off")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "fabula.cli.main", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=room.folder,
-        env={**os.environ},
-    )
+    running = start_fabula(*words, folder=room.folder)
     assert running.stdout is not None
     assert [running.stdout.readline()[0], running.stdout.readline()] == ["[", "Whole.\n"]
     running.send_signal(signal.SIGINT)

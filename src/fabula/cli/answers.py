@@ -10,9 +10,11 @@ import sys
 from collections import Counter, defaultdict
 
 from fabula.cli.output import describe_error, print_line, printable, render, warn
+from fabula.cli.progress import ProgressDisplay
 from fabula.cli.runs import describe_price
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
+from fabula.llm.model import HANDED_OVER
 from fabula.skills.judge import JudgeVerdict
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, WritingEvent
 
@@ -23,12 +25,19 @@ class AnswerPrinter:
     def __init__(self, model: str, variants: int, *, may_retry: bool) -> None:
         self._model, self._is_several = model, variants > 1
         self._streams = variants == 1 and not (may_retry and not sys.stdout.isatty())
+        self._waiting = ProgressDisplay(message("Waiting for {model}", model=model))
         self._unfinished: defaultdict[int, str] = defaultdict(str)  # texts so far, by variant
         self.completed: list[Completed] = []
         self.failure: FabulaError | None = None
 
+    def wait(self) -> None:
+        """Show who is at work, if nothing comes for two seconds."""
+        self._waiting.start()
+
     def show(self, event: WritingEvent) -> None:
         """Print what just came."""
+        if self._streams or not isinstance(event, TextDelta):
+            self._waiting.stop()
         match event:
             case TextDelta(variant=variant, text=text):
                 self._unfinished[variant] += text
@@ -42,10 +51,12 @@ class AnswerPrinter:
                     print_line(replaced, file=sys.stderr)
                 _print_verdict(verdict)
                 warn("{head}Written anew:", head=self._head(variant))
+                self.wait()
             case Completed():
                 self._finish(event.variant, event.text)
                 self.completed.append(event)
                 self._print_summary(event)
+                self.wait()
             case Failed():
                 self._finish(event.variant, event.text)
                 self.failure = event.error
@@ -53,9 +64,11 @@ class AnswerPrinter:
                     line = f"{self._head(event.variant)}{describe_error(event.error)}"
                     print_line(line, file=sys.stderr)
                 _print_record_error(event)
+                self.wait()
 
     def show_rest(self) -> None:
         """Print what came of answers that were stopped."""
+        self._waiting.stop()
         for variant, text in sorted(self._unfinished.items()):
             if text and not self._streams:
                 self._print(variant, text)
@@ -79,7 +92,7 @@ class AnswerPrinter:
 
     def _print_summary(self, answer: Completed) -> None:
         usage, cost, run = answer.usage, answer.cost, answer.run_id
-        was_sent = answer.finish_reason != "handed_over"
+        was_sent = answer.finish_reason not in HANDED_OVER
         if was_sent:
             warn(
                 "{model}: {read}, {written}; {price}.",
@@ -97,8 +110,10 @@ class AnswerPrinter:
                 ),
                 price=describe_price(cost),
             )
+        elif answer.finish_reason == "copied":
+            warn("Nothing was sent: the prompt is on the clipboard, so paste it wherever you like.")
         else:
-            warn("Nothing was sent: paste the prompt wherever you like.")
+            warn("Nothing was sent. There is no clipboard here, so copy the prompt wherever you like.")
         if answer.finish_reason == "length":
             warn("It stopped because it reached the greatest length allowed.")
         _print_verdict(answer.verdict)

@@ -11,8 +11,10 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project
-from fabula.cli.options import JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import print_json, print_line, print_list, render, report, say, translate
+from fabula.cli.options import IDS, JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import current_language, print_json, print_line, render, report, say, translate
+from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from fabula.codex import Entry
     from fabula.core.story import Position
     from fabula.workspace.codex import EntryKnower
+    from fabula.workspace.rename.rename import RenamePlace
 
 ENTRY = Annotated[str, Argument(help="An entry, by its name, alias, number or id.")]
 TYPE = Annotated[str | None, Option("--type", help="character, location, event, item, faction, lore or other.")]
@@ -64,7 +67,12 @@ class EntryCommand(CommandWithOptions):
 
 @commands.command("list")
 def list_entries(
-    project: PROJECT, kind: TYPE = None, level: LEVEL = None, store: STORE = None, as_json: JSON = False
+    project: PROJECT,
+    kind: TYPE = None,
+    level: LEVEL = None,
+    with_ids: IDS = False,
+    store: STORE = None,
+    as_json: JSON = False,
 ) -> None:
     """List every entry, in the order of the prompt: always, then by type and name.
 
@@ -72,14 +80,17 @@ def list_entries(
     """
     from fabula.workspace.schemas.codex import describe_entry
 
-    def row(entry: Entry) -> str:
-        names = ", ".join(entry.names[:6])
-        return f"{numbers[entry.id]:>4} {entry.id:<24} {entry.type:<10} {entry.level.value:<14} {names}"
-
     with open_project(project, store) as opened:
-        numbers = {entry.id: number for number, entry in enumerate(opened.codex.list_entries(), start=1)}
         found = opened.codex.list_entries(kind=kind, level=level)
-    print_list(found, describe_entry, row, message("No entries. Add one: fabula codex add PROJECT NAME"), as_json)
+        numbers = number_in_order(entry.id for entry in opened.codex.list_entries())
+    columns: list[Column[Entry]] = [
+        Column(message("name"), lambda entry: entry.name, style="bold"),
+        Column(message("type"), lambda entry: name_value(entry.type)),
+        Column(message("sent"), lambda entry: name_value(entry.level.value)),
+        Column(message("also called"), lambda entry: tuple(entry.names[1:6]), wraps=True),
+    ]
+    empty = message("No entries. Add one: fabula codex add PROJECT NAME")
+    print_list(found, describe_entry, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
 @commands.command()
@@ -262,11 +273,15 @@ def rename(
         places = opened.codex.preview_rename(old, new, history=history)
         rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
     if as_json:
-        print_json(describe_rename(places, rename_id))
+        print_json(describe_rename(places, rename_id, current_language()))
         return
-    for one in places:
-        change = f"{one.before}[{one.words} → {one.replacement}]{one.after}"
-        print_line(f"{one.area:<12} {render(one.label)}: {change}")
+    columns: list[Column[RenamePlace]] = [
+        Column(message("area"), lambda one: name_value(one.area)),
+        Column(message("place"), lambda one: one.label, style="bold"),
+        Column(message("change"), lambda one: f"{one.before}[{one.words} → {one.replacement}]{one.after}", wraps=True),
+    ]
+    if places:
+        print_table(places, columns)
     count = plural(len(places), "{count} place", "{count} places")
     if rename_id:
         undo = f"fabula codex undo-rename {project} {rename_id}"

@@ -11,23 +11,16 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
-from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import (
-    current_language,
-    invalid_request,
-    print_json,
-    print_line,
-    print_list,
-    render,
-    report,
-    say,
-)
+from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
+from fabula.cli.tables import Column, number_in_order, print_list
+from fabula.cli.value_names import name_value
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.workspace.constraints import CheckedConstraint
 
-CONSTRAINT = Annotated[str, Argument(help="A constraint, by its id or how it begins.")]
+CONSTRAINT = Annotated[str, Argument(help="A constraint, by its number, its id or how it begins.")]
 KIND = Annotated[str | None, Option("--kind", help="narrative, character, world, style or plot.")]
 ORIGIN = Annotated[str | None, Option("--origin", help="user, project, learned or graph.")]
 
@@ -54,7 +47,12 @@ class ConstraintCommand(CommandWithOptions):
 
 @commands.command("list")
 def list_constraints(
-    project: PROJECT, kind: KIND = None, origin: ORIGIN = None, store: STORE = None, as_json: JSON = False
+    project: PROJECT,
+    kind: KIND = None,
+    origin: ORIGIN = None,
+    with_ids: IDS = False,
+    store: STORE = None,
+    as_json: JSON = False,
 ) -> None:
     """List all constraints, as they stand in a prompt; ✓ marks those that a program can check.
 
@@ -62,15 +60,27 @@ def list_constraints(
     """
     from fabula.workspace.schemas.constraints import describe_checked
 
-    def row(one: CheckedConstraint) -> str:
-        rule, sign = one.constraint, "✓" if one.check is not None else " "
-        line = f"{sign} {rule.id:<24} {rule.kind.value:<10} {rule.origin.value:<8} {rule.priority:>3}  {rule.text}"
-        return line if one.problem is None else f"{line}\n  {'':<24} {render(one.how)}"
-
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
+        numbers = number_in_order(one.constraint.id for one in opened.constraints.list_constraints())
+    columns: list[Column[CheckedConstraint]] = [
+        Column(message("checked"), lambda one: "✓" if one.check is not None else "", style="green"),
+        Column(message("kind"), lambda one: name_value(one.constraint.kind.value)),
+        Column(message("from"), lambda one: name_value(one.constraint.origin.value)),
+        Column(message("priority"), lambda one: one.constraint.priority, right=True),
+        Column(message("rule"), lambda one: one.constraint.text, wraps=True),
+    ]
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
-    print_list(found, lambda one: describe_checked(one, current_language()), row, empty, as_json)
+    print_list(
+        found,
+        lambda one: describe_checked(one, current_language()),
+        columns,
+        empty,
+        as_json,
+        with_ids=with_ids,
+        id_of=lambda one: one.constraint.id,
+        numbers=numbers,
+    )
 
 
 @commands.command(cls=ConstraintCommand)

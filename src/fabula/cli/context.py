@@ -10,8 +10,11 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import print_json, print_line
+from fabula.cli.output import current_language, print_json
 from fabula.cli.request_options import RequestCommand, make_request
+from fabula.cli.tables import Column, print_table
+from fabula.cli.value_names import name_value
+from fabula.core.messages import message
 
 commands = CommandGroup()
 
@@ -35,7 +38,7 @@ def assemble(
         request = make_request(opened, context.obj)
         result = opened.assemble(request, working_memory=opened.working_memory(current_timestamp()))
         if as_json:
-            print_json(describe_prompt(result))
+            print_json(describe_prompt(result, current_language()))
         elif quiet:
             print(result.prompt)
         else:
@@ -57,7 +60,7 @@ def inspect(context: typer.Context, project: ANY_PROJECT, store: STORE = None, a
         request = make_request(opened, context.obj)
         result = opened.inspect(request, working_memory=opened.working_memory(current_timestamp()))
         if as_json:
-            print_json(describe_inspection(result))
+            print_json(describe_inspection(result, current_language()))
         else:
             from fabula.cli.show import show_inspection
 
@@ -84,7 +87,7 @@ def why(
         result = opened.inspect(request, working_memory=opened.working_memory(current_timestamp()))
         verdicts = opened.explain(result, name)
     if as_json:
-        print_json(describe_explanation(name, verdicts))
+        print_json(describe_explanation(name, verdicts, current_language()))
     else:
         from fabula.cli.show import show_why
 
@@ -98,6 +101,10 @@ def samples() -> None:
     """List the sample stories that come with Fabula."""
     from fabula.workspace.read_only import read_view, sample_names
 
-    for name in sample_names():
-        project = read_view(f"sample:{name}").project
-        print_line(f"sample:{name:<16} {project.title} ({project.language})")
+    projects = {name: read_view(f"sample:{name}").project for name in sample_names()}
+    columns: list[Column[str]] = [
+        Column(message("name"), lambda name: f"sample:{name}", style="bold"),
+        Column(message("title"), lambda name: projects[name].title),
+        Column(message("language"), lambda name: name_value(projects[name].language)),
+    ]
+    print_table(list(projects), columns)

@@ -10,16 +10,8 @@ from typer import Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import (
-    invalid_request,
-    print_json,
-    print_line,
-    render,
-    say,
-    shorten,
-    show_progress,
-    translate,
-)
+from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten, translate
+from fabula.cli.progress import show_progress
 from fabula.core.messages import message
 
 if TYPE_CHECKING:

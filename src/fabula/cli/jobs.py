@@ -13,7 +13,10 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, render, say, translate
+from fabula.cli.output import format_time, print_json, render, say
+from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
@@ -21,13 +24,6 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import ProjectJobs
 
 KEY = Annotated[str | None, Argument(help="A job, by its key.")]
-STATES = {
-    "queued": message("queued"),
-    "running": message("running"),
-    "done": message("done"),
-    "failed": message("failed"),
-    "cancelled": message("cancelled"),
-}
 _MILLION = 1_000_000
 
 commands = CommandGroup("jobs", help="Work that is done in the background.")
@@ -45,7 +41,7 @@ def list_jobs(
 
     Example: fabula jobs list "The Lantern Coast" --state failed
     """
-    with open_workspace(store) as workspace:
+    with open_workspace(store, runs_jobs=False) as workspace:
         found = workspace.list_jobs(project, states=state or (), limit=limit)
     if as_json:
         from fabula.workspace.schemas.jobs import describe_project_jobs
@@ -54,7 +50,7 @@ def list_jobs(
         return
     for one in found:
         if one.jobs or one.breakers or project is not None:
-            print_line(f"{one.project.title} ({one.project.id}): {render(_spending(one.spending))}")
+            say("{title}: {spending}", title=one.project.title, spending=_spending(one.spending))
             _show(one)
     if not any(one.jobs for one in found):
         say("No jobs.")
@@ -70,13 +66,15 @@ def run(
 
     Example: fabula jobs run
     """
-    with open_workspace(store) as workspace:
+    with open_workspace(store, runs_jobs=False) as workspace:
         if keep:
             with _stop_signal() as stop:
                 counts = workspace.run_jobs(threads=threads, until=stop)
         else:
-            counts = workspace.run_jobs(threads=threads)
-    done = [message("{count} {state}", count=counts[state], state=STATES[state]) for state in counts if counts[state]]
+            with show_progress(message("Doing what is due")) as progress:
+                counts = workspace.run_jobs(threads=threads, progress=progress)
+    states = [state for state in counts if counts[state]]
+    done = [message("{count} {state}", count=counts[state], state=name_value(state)) for state in states]
     say(join_names(done) if done else message("No jobs."))
 
 
@@ -91,7 +89,7 @@ def retry(
 
     Example: fabula jobs retry "The Lantern Coast" --failed
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store, runs_jobs=False) as opened:
         keys = opened.jobs.retry(key, failed=failed)
     queued = plural(len(keys), "{count} job queued.", "{count} jobs queued.")
     say("{queued} Run what is queued: fabula jobs run", queued=queued)
@@ -108,7 +106,7 @@ def cancel(
 
     Example: fabula jobs cancel "The Lantern Coast" --all
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store, runs_jobs=False) as opened:
         states = opened.jobs.cancel(key, unfinished=everything)
     say(plural(len(states), "{count} job cancelled.", "{count} jobs cancelled."))
     if "running" in states.values():
@@ -126,7 +124,7 @@ def budget(
 
     Example: fabula jobs budget "The Lantern Coast" 2.50
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store, runs_jobs=False) as opened:
         spending = opened.jobs.read_spending() if amount is None else opened.jobs.set_monthly_budget(amount)
     if as_json:
         from fabula.workspace.schemas.jobs import describe_spending
@@ -134,8 +132,12 @@ def budget(
         print_json(describe_spending(spending))
         return
     say(_spending(spending))
-    for kind, micros in sorted(spending.by_kind.items()):
-        print_line(f"  {kind:<20} {micros / _MILLION:.4f}")
+    columns: list[Column[tuple[str, int]]] = [
+        Column(message("kind"), lambda one: name_value(one[0])),
+        Column(message("cost"), lambda one: f"{one[1] / _MILLION:.4f}", right=True),
+    ]
+    if spending.by_kind:
+        print_table(sorted(spending.by_kind.items()), columns)
 
 
 @contextmanager
@@ -154,34 +156,37 @@ def _show(found: ProjectJobs) -> None:
     for breaker in found.breakers:
         if breaker.open_until:
             say(
-                "! {kind} failed {count} times in a row ({reason}) and waits until {time}.",
-                kind=breaker.kind,
-                count=breaker.failures,
+                "! {kind} failed {times} in a row ({reason}) and waits until {time}.",
+                kind=name_value(breaker.kind),
+                times=plural(breaker.failures, "{count} time", "{count} times"),
                 reason=breaker.reason,
-                time=_time(breaker.open_until),
+                time=format_time(breaker.open_until),
             )
-    for job in found.jobs:
-        seconds = "" if job.seconds is None else f"{job.seconds:.1f} s"
-        cost = f"{job.cost_micros / _MILLION:.4f}" if job.cost_micros else ""
-        print_line(f"{job.state:<10} {job.key:<40} {seconds:>9} {cost:>8} {_remarks(job)}")
+    columns: list[Column[JobSummary]] = [
+        Column(message("state"), lambda job: name_value(job.state), style="bold"),
+        Column(message("kind"), lambda job: name_value(job.kind)),
+        Column(message("job"), lambda job: job.key),
+        Column(message("took"), lambda job: "" if job.seconds is None else f"{job.seconds:.1f} s", right=True),
+        Column(message("cost"), lambda job: f"{job.cost_micros / _MILLION:.4f}" if job.cost_micros else "", right=True),
+        Column(message("remarks"), _remarks, wraps=True),
+    ]
+    if found.jobs:
+        print_table(found.jobs, columns)
 
 
-def _remarks(job: JobSummary) -> str:
-    remarks = [translate("due {time}", time=_time(job.due_at))] if job.state == "queued" else []
+def _remarks(job: JobSummary) -> Sentence:
+    remarks: list[Sentence | str] = []
+    if job.state == "queued":
+        remarks.append(message("due {time}", time=format_time(job.due_at)))
     if job.tries > 1:
-        remarks.append(translate("try {number}", number=job.tries))
+        remarks.append(message("try {number}", number=job.tries))
     if job.is_stopping:
-        remarks.append(translate("will stop"))
+        remarks.append(message("will stop"))
     if job.runs_again:
-        remarks.append(translate("runs once more"))
+        remarks.append(message("runs once more"))
     if job.reason:
         remarks.append(f"{job.reason}: {render(job.note)}" if job.note else job.reason)
-    return ", ".join(remarks)
-
-
-def _time(time: str) -> str:
-    """Return a time as people read it, in UTC like everything in the store."""
-    return f"{time[:10]} {time[11:19]}"
+    return join_names(remarks)
 
 
 def _spending(spending: MonthlySpending) -> Sentence:

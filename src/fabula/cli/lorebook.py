@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +11,17 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, print_warnings, render, say, shorten, translate
+from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
+from fabula.cli.output import current_language, print_json, print_warnings, say, shorten, translate
+from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.lorebook.model import LoreEntry
-    from fabula.workspace.schemas.lorebooks import LoreVerdictInfo
+    from fabula.workspace.schemas.lorebooks import LorebookInfo, LoreVerdictInfo
 
 BOOK = Annotated[str, Argument(help="A lorebook of the project, by its id or name.")]
 ENTRY = Annotated[int, Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
@@ -42,14 +45,14 @@ def import_book(
 
     Example: fabula lorebook import "The Lantern Coast" isles.json
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, show_progress(message("Importing {file}", file=path.name)):
         book, contents = opened.lorebooks.import_file(path, rules=rules)
     say(
         "{name}: {entries} ({format}, {rules} rules), book {id}.",
         name=book.name,
         entries=plural(len(contents.book.entries), "{count} entry", "{count} entries"),
         format=book.format,
-        rules=book.rules,
+        rules=name_value(book.rules),
         id=book.id,
     )
     print_warnings(contents.warnings)
@@ -58,7 +61,7 @@ def import_book(
 
 
 @commands.command("list")
-def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
+def list_books(project: PROJECT, with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
     """List the lorebooks of a project.
 
     Example: fabula lorebook list "The Lantern Coast"
@@ -67,17 +70,17 @@ def list_books(project: PROJECT, store: STORE = None, as_json: JSON = False) -> 
 
     with open_project(project, store) as opened:
         found = [describe_lorebook(one) for one in opened.lorebooks.list_lorebooks()]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
-    for book in found:
-        count = message("unreadable")
-        if book.entries is not None:
-            count = plural(book.entries, "{count} entry", "{count} entries")
-        state = "" if book.active else f"  ({translate('not in use')})"
-        print_line(f"{book.id:<24} {render(count):>13}  {book.format:<14} {book.rules:<7} {book.name}{state}")
+    columns: list[Column[LorebookInfo]] = [
+        Column(message("name"), lambda one: one.name, style="bold"),
+        Column(
+            message("entries"), lambda one: message("unreadable") if one.entries is None else one.entries, right=True
+        ),
+        Column(message("format"), lambda one: one.format),
+        Column(message("rules"), lambda one: name_value(one.rules)),
+        Column(message("state"), lambda one: message("in use") if one.active else message("not in use")),
+    ]
+    empty = message("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
+    print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids)
 
 
 @commands.command()
@@ -91,14 +94,18 @@ def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = Fals
     with open_project(project, store) as opened:
         found, contents = opened.lorebooks.read(book)
     if as_json:
-        print_json(describe_contents(found, contents))
+        print_json(describe_contents(found, contents, current_language()))
         return
-    say("{name} ({format}, {rules} rules)", name=found.name, format=found.format, rules=found.rules)
-    for entry in contents.book.entries:
-        keys = ", ".join(entry.key or ()) or translate("no key")
-        state = translate("off") if entry.disable else translate("always") if entry.constant else keys
-        text = shorten(entry.content or "", 80)
-        print_line(f"  {entry.uid:>4}  {entry.comment or '-'}  [{state}]{_describe_limits(entry)}  {text}")
+    say("{name} ({format}, {rules} rules)", name=found.name, format=found.format, rules=name_value(found.rules))
+    columns: list[Column[LoreEntry]] = [
+        Column(message("no."), lambda entry: entry.uid, right=True, style="grey58"),
+        Column(message("name"), lambda entry: entry.comment, style="bold"),
+        Column(message("keys"), _describe_keys, wraps=True),
+        Column(message("in the story"), _describe_limits),
+        Column(message("text"), lambda entry: shorten(entry.content or "", 80), wraps=True),
+    ]
+    if contents.book.entries:
+        print_table(contents.book.entries, columns)
     print_warnings(contents.warnings)
 
 
@@ -123,18 +130,18 @@ def try_text(
             sys.stdin.read() if text == "-" else text, book=book, place=at, context_tokens=context
         )
     if as_json:
-        print_json(describe_trial(trial))
+        print_json(describe_trial(trial, current_language()))
         return
     for activation in trial.activations:
-        _show_verdicts(describe_activation(activation))
+        _show_verdicts(describe_activation(activation, current_language()))
         say(
             "  {used} of {budget} tokens, {rules} rules",
             used=activation.used,
             budget=activation.budget,
-            rules=activation.rules,
+            rules=name_value(activation.rules),
         )
         print_warnings(activation.problems)
-    _show_verdicts(map(describe_hidden, trial.hidden))
+    _show_verdicts([describe_hidden(one, current_language()) for one in trial.hidden])
 
 
 @commands.command()
@@ -263,7 +270,7 @@ def use(
     """
     with open_project(project, store) as opened:
         found = opened.lorebooks.use(book, active=not off, rules=rules)
-    sentence = message("{name} is in use ({rules} rules).", name=found.name, rules=found.rules)
+    sentence = message("{name} is in use ({rules} rules).", name=found.name, rules=name_value(found.rules))
     say(message("{name} is no longer in use.", name=found.name) if off else sentence)
 
 
@@ -278,6 +285,12 @@ def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
     say("{name} is gone.", name=found.name)
 
 
+def _describe_keys(entry: LoreEntry) -> object:
+    if entry.disable:
+        return message("off")
+    return message("always") if entry.constant else tuple(entry.key or ()) or message("no key")
+
+
 def _describe_limits(entry: LoreEntry) -> str:
     """Say in a few words in which chapters an entry holds and who may know it."""
     story = entry.story
@@ -290,7 +303,7 @@ def _describe_limits(entry: LoreEntry) -> str:
         parts.append(translate("before {place}", place=story.until))
     if story.known_to is not None:
         parts.append(translate("known to {names}", names=", ".join(story.known_to) or message("nobody")))
-    return f"  ({'; '.join(parts)})"
+    return translate("; ").join(parts)
 
 
 def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
@@ -311,6 +324,11 @@ def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _show_verdicts(rows: Iterable[LoreVerdictInfo]) -> None:
-    for row in rows:
-        print_line(f"  {'✓' if row.active else '·'} {row.title}: {render(row.why)}")
+def _show_verdicts(rows: Sequence[LoreVerdictInfo]) -> None:
+    columns: list[Column[LoreVerdictInfo]] = [
+        Column("", lambda row: "✓" if row.active else "·"),
+        Column(message("name"), lambda row: row.title, style="bold"),
+        Column(message("why"), lambda row: row.why, wraps=True),
+    ]
+    if rows:
+        print_table(rows, columns)

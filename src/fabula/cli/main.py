@@ -24,6 +24,7 @@ COMMANDS = {  # by module
     "search": ("search",),
     "synopsis": ("synopsis",),
     "outline": ("outline",),
+    "timeline": ("timeline",),
     "constraint": ("constraint",),
     "memory": ("memory",),
     "codex": ("codex",),
@@ -47,7 +48,7 @@ def make_app(command: str = "") -> CommandGroup:
     )
     for module in [name for name, commands in COMMANDS.items() if command in commands] or COMMANDS:
         app.add_typer(import_module(f"fabula.cli.{module}").commands)
-    app.command("version")(show_version)
+    app.command("version", help="Say which version this is.")(show_version)
     return app
 
 

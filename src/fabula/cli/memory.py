@@ -9,15 +9,19 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace, read_text
-from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import invalid_request, print_json, print_line, render, report, say, shorten, translate
+from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, report, say, shorten
+from fabula.cli.progress import show_progress
 from fabula.cli.request_options import RequestCommand, make_request
+from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, message, plural
 
 if TYPE_CHECKING:
+    from fabula.memory.preview import MemoryPreviewItem
     from fabula.workspace.memory import MemoryRecord
 
-MEMORY = Annotated[str, Argument(help="A memory, by its id or how it begins.")]
+MEMORY = Annotated[str, Argument(help="A memory, by its number, its id or how it begins.")]
 USER = Annotated[bool, Option("--user", help="What is remembered of you, in all your books.")]
 KIND = Annotated[str | None, Option("--kind", help="preference, episode, style_sample or working.")]
 STATE = Annotated[str | None, Option("--state", help="confirmed, proposed or dismissed.")]
@@ -34,6 +38,7 @@ def list_memories(
     kind: KIND = None,
     state: STATE = None,
     user: USER = False,
+    with_ids: IDS = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -43,18 +48,23 @@ def list_memories(
     """
     with open_project(project, store) as opened:
         found = opened.memory.list_memories(kind=kind, state=state, of_user=user)
-    if as_json:
-        from fabula.workspace.schemas.memory import describe_memory
+        numbers = number_in_order(record.item.id for record in opened.memory.list_memories(of_user=user))
+    from fabula.workspace.schemas.memory import describe_memory
 
-        print_json([describe_memory(record) for record in found])
-        return
-    if not found:
-        say("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
-    texts = {record.item.id: record.item.text for record in found}
-    for record in found:
-        _print_record(record)
-        for other in record.contradicts:
-            say("    contradicts {id}: {text}", id=other, text=shorten(texts.get(other, ""), 80))
+    columns = list(_COLUMNS)
+    if any(record.contradicts for record in found):
+        columns.append(Column(message("contradicts no."), lambda one: tuple(map(numbers.get, one.contradicts))))
+    empty = message("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
+    print_list(
+        found,
+        describe_memory,
+        columns,
+        empty,
+        as_json,
+        with_ids=with_ids,
+        id_of=lambda record: record.item.id,
+        numbers=numbers,
+    )
 
 
 @commands.command()
@@ -168,7 +178,7 @@ def record(
             place=at,
             memory_sources=recalled or (),
         )
-    sentence = message("Outcome {id}: {decision}.", id=made.id, decision=made.decision.value)
+    sentence = message("Outcome {id}: {decision}.", id=made.id, decision=name_value(made.decision.value))
     report(describe_outcome(made), sentence, as_json)
 
 
@@ -178,7 +188,7 @@ def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
 
     Example: fabula memory learn "The Lantern Coast"
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, show_progress(message("Looking over what you decided")):
         learned = opened.memory.learn()
     if as_json:
         from fabula.workspace.schemas.memory import describe_learning
@@ -190,11 +200,10 @@ def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
         outcomes=plural(learned.outcome_count, "{count} outcome", "{count} outcomes"),
         proposals=plural(len(learned.proposed), "{count} new proposal", "{count} new proposals"),
     )
-    for proposal in learned.proposed:
-        _print_record(proposal)
-        for quote in proposal.item.evidence:
-            print_line(f"    {quote}")
+    ids: Column[MemoryRecord] = Column(message("id"), lambda record: record.item.id, style="grey58")
+    evidence: Column[MemoryRecord] = Column(message("evidence"), lambda one: tuple(one.item.evidence), wraps=True)
     if learned.proposed:
+        print_table(learned.proposed, [ids, *_COLUMNS, evidence])
         say("Say yes or no: fabula memory confirm PROJECT ID, fabula memory dismiss PROJECT ID")
 
 
@@ -209,19 +218,26 @@ def preview(context: typer.Context, project: ANY_PROJECT, store: STORE = None, a
     if as_json:
         from fabula.workspace.schemas.memory import describe_memory_preview
 
-        print_json(describe_memory_preview(found))
+        print_json(describe_memory_preview(found, current_language()))
         return
     if found.profile:
-        say("profile        {text}", text=shorten(found.profile, 100))
-    for item in (*found.injected, *found.omitted):
-        sign = "+" if item.included else "-"
-        print_line(f"{sign} {item.kind:<13} {item.score:.2f} {item.tokens or '':>5}  {shorten(item.text, 100)}")
-        print_line(f"    {render(item.sentence)}  [{item.reason}, {item.source}]")
+        say("Profile: {text}", text=shorten(found.profile, 100))
+    columns: list[Column[MemoryPreviewItem]] = [
+        Column("", lambda item: message("in") if item.included else message("out")),
+        Column(message("kind"), lambda item: name_value(item.kind)),
+        Column(message("score"), lambda item: f"{item.score:.2f}", right=True),
+        Column(message("tokens"), lambda item: item.tokens or "", right=True),
+        Column(message("text"), lambda item: shorten(item.text, 100), style="bold", wraps=True),
+        Column(message("why"), lambda item: item.sentence, wraps=True),
+        Column(message("code"), lambda item: item.reason, style="grey58"),
+    ]
+    if found.injected or found.omitted:
+        print_table((*found.injected, *found.omitted), columns)
     say(
-        "{included} in, {omitted} out, {tokens} tokens.",
+        "{included} in, {omitted} out, {tokens}.",
         included=len(found.injected),
         omitted=len(found.omitted),
-        tokens=found.tokens,
+        tokens=plural(found.tokens, "{count} token", "{count} tokens"),
     )
 
 
@@ -298,14 +314,21 @@ def _edit(text: str) -> str:
         return read_text(str(file))
 
 
-def _print_record(record: MemoryRecord) -> None:
+def _describe_text(record: MemoryRecord) -> Sentence | str:
     item, text = record.item, shorten(record.item.text, 100)
-    sign = "z" if record.is_resting else _SIGNS[item.state.value]
-    kind, scope = item.kind.value, record.scope.value
-    if item.origin.value == "learned":
-        votes, others = item.votes_for, item.votes_against
-        text = translate("{text}  ({votes} for, {others} against)", text=text, votes=votes, others=others)
-    print_line(f"{sign} {item.id:<20} {kind:<12} {scope:<7} {record.confidence:.2f}  {text}")
+    if item.origin.value != "learned":
+        return text
+    votes, others = item.votes_for, item.votes_against
+    return message("{text}  ({votes} for, {others} against)", text=text, votes=votes, others=others)
+
+
+_COLUMNS: list[Column[MemoryRecord]] = [
+    Column("", lambda record: "z" if record.is_resting else _SIGNS[record.item.state.value]),
+    Column(message("kind"), lambda record: name_value(record.item.kind.value)),
+    Column(message("of"), lambda record: name_value(record.scope.value)),
+    Column(message("sure"), lambda record: f"{record.confidence:.2f}", right=True),
+    Column(message("text"), _describe_text, wraps=True),
+]
 
 
 def _report(record: MemoryRecord, sentence: Sentence, as_json: bool) -> None:

@@ -8,22 +8,46 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.cli.output import invalid_request, use_project_language
+from fabula.cli.output import describe_error, invalid_request, use_project_language, warn
+from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.workspace import Workspace
 
 
+JOB_SECONDS = 5.0  # that a command spends on the background work it leaves behind
+
+
 @contextmanager
-def open_workspace(location: str | None) -> Iterator[Workspace]:
-    """Open the workspace of a store, and close it again."""
+def open_workspace(location: str | None, *, runs_jobs: bool = True) -> Iterator[Workspace]:
+    """Open the workspace of a store, and close it again; with `runs_jobs`, short background work is done first."""
     from fabula.workspace.workspace import Workspace
 
     with Workspace.open(location) as workspace:
         yield workspace
+        if runs_jobs:
+            _run_short_jobs(workspace)
+
+
+def _run_short_jobs(workspace: Workspace) -> None:
+    """Do the short background work that a command has left, and say how to do the rest."""
+    try:
+        with show_progress(message("Doing what follows from it")) as progress:
+            left = workspace.run_short_jobs(seconds=JOB_SECONDS, progress=progress)
+    except FabulaError as error:  # the command itself has succeeded
+        warn("Background work waits: {error}", error=describe_error(error))
+        return
+    if left:
+        warn(
+            plural(
+                left,
+                "{count} job waits in the background. Run it: fabula jobs run",
+                "{count} jobs wait in the background. Run them: fabula jobs run",
+            )
+        )
 
 
 def find_project(workspace: Workspace, name: str) -> ProjectHandle:
@@ -34,7 +58,7 @@ def find_project(workspace: Workspace, name: str) -> ProjectHandle:
 
 
 @contextmanager
-def open_project(name: str, location: str | None) -> Iterator[ProjectHandle]:
+def open_project(name: str, location: str | None, *, runs_jobs: bool = True) -> Iterator[ProjectHandle]:
     """Open a project of the store, a folder, a text file or a sample, and print in its language from now on."""
     from fabula.workspace.read_only import is_read_only, open_read_only
 
@@ -43,7 +67,7 @@ def open_project(name: str, location: str | None) -> Iterator[ProjectHandle]:
             use_project_language(handle.view.project.language)
             yield handle
         return
-    with open_workspace(location) as workspace:
+    with open_workspace(location, runs_jobs=runs_jobs) as workspace:
         try:
             handle = find_project(workspace, name)
         except FabulaError as error:

@@ -8,14 +8,15 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_list, say
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
+from fabula.cli.output import say
+from fabula.cli.tables import Column, number_in_order, print_list
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.workspace.outline import Beat
 
-BEAT = Annotated[str, Argument(help="A beat, by the beginning of its text or id.")]
+BEAT = Annotated[str, Argument(help="A beat, by its number, its id or how it begins.")]
 
 commands = CommandGroup("outline", help="What should happen, beat by beat.")
 
@@ -24,6 +25,7 @@ commands = CommandGroup("outline", help="What should happen, beat by beat.")
 def list_beats(
     project: PROJECT,
     document: Annotated[str | None, Argument(help="A document, by title, number or id; all if left out.")] = None,
+    with_ids: IDS = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -33,13 +35,17 @@ def list_beats(
     """
     from fabula.workspace.schemas.outline import describe_beat
 
-    def row(beat: Beat) -> str:
-        return f"{'x' if beat.is_done else ' '} {beat.id[:8]}  {beat.document_id:<24} {beat.text}"
-
     with open_project(project, store) as opened:
         found = opened.outline.list_beats(document)
+        numbers = number_in_order(beat.id for beat in opened.outline.list_beats())
+        titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
+    columns: list[Column[Beat]] = [
+        Column(message("done"), lambda beat: "✓" if beat.is_done else "", style="green"),
+        Column(message("chapter"), lambda beat: titles.get(beat.document_id, beat.document_id)),
+        Column(message("beat"), lambda beat: beat.text, wraps=True),
+    ]
     empty = message("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
-    print_list(found, describe_beat, row, empty, as_json)
+    print_list(found, describe_beat, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
 @commands.command()

@@ -1,4 +1,4 @@
-"""What the command line prints: sentences in the language of this run, rows of tables, JSON, progress (ppl-4).
+"""What the command line prints: sentences in the language of this run, times and JSON (ppl-4).
 
 The language is the person's choice (`FABULA_LANGUAGE`), else that of the project that the command opened, else that
 of the locale, else English. Control characters are never printed, because a model or a save may contain some.
@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
+from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, message, show
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
-Item = TypeVar("Item")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -80,23 +78,6 @@ def invalid_request(template: str, /, **values: object) -> FabulaError:
     return FabulaError(Code.REQUEST_INVALID, Sentence(template, values))
 
 
-def print_list(
-    items: Sequence[Item],
-    describe: Callable[[Item], object],
-    row: Callable[[Item], str],
-    empty: Sentence,
-    as_json: bool,
-) -> None:
-    """Print a list: schemas as JSON, or one row an item, or a sentence where there is none."""
-    if as_json:
-        print_json([describe(item) for item in items])
-        return
-    if not items:
-        say(empty)
-    for item in items:
-        print_line(row(item))
-
-
 def report(data: object, sentence: Sentence, as_json: bool) -> None:
     """Print what a command did: a schema as JSON, or a sentence."""
     if as_json:
@@ -123,17 +104,31 @@ def print_json(data: object) -> None:
     print(encode(data).decode())
 
 
-@contextmanager
-def show_progress(title: Sentence) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on the error stream of a terminal; it pulses until it is told how far the work is."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
+def format_time(timestamp: str) -> Sentence | str:
+    """Return a time of the store as the clock on the wall shows it, with its zone; what is no time as it is."""
+    from fabula.core.ids import parse_timestamp
 
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task(escape(render(title)), total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=max(total, 1))
+    time = parse_timestamp(timestamp)
+    if time is None:
+        return timestamp
+    local = time.astimezone()
+    zone = local.strftime("%Z")
+    return message(
+        "{year}-{month:02}-{day:02} {time} {zone}",
+        year=local.year,
+        month=local.month,
+        day=local.day,
+        time=local.strftime("%H:%M"),
+        zone=zone if zone.isalpha() else f"UTC{zone}",
+    )
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a project or the like as it stands in a command that can be copied."""
+    import shlex
+
+    is_plain = name and not any(character in name for character in '"\\$`!') and name.isprintable()
+    return f'"{name}"' if is_plain and shlex.quote(name) != name else shlex.quote(name)
 
 
 def printable(text: str) -> str:

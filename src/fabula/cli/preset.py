@@ -8,12 +8,14 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
-from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, render, say, translate
-from fabula.core.messages import plural
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
+from fabula.cli.output import current_language, print_json, print_line, render, say, translate
+from fabula.cli.tables import Column, print_list
+from fabula.cli.value_names import name_value
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
-    from fabula.workspace.schemas.presets import LayoutInfo
+    from fabula.workspace.schemas.presets import LayoutInfo, PresetInfo
 
 NAME = Annotated[str, Argument(help="A preset of the project, by its id or name.")]
 RECIPE = Annotated[str, Option(help="On whose layout it is shown: novel, chat, character-chat.")]
@@ -23,7 +25,7 @@ commands = CommandGroup("preset", help="Messages of your own, by depth and ancho
 
 
 @commands.command("list")
-def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
+def list_presets(project: PROJECT, with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
     """List the presets of a project; ● marks the active one.
 
     Example: fabula preset list "The Lantern Coast"
@@ -32,14 +34,13 @@ def list_presets(project: PROJECT, store: STORE = None, as_json: JSON = False) -
 
     with open_project(project, store) as opened:
         found = [describe_preset(stored) for stored in opened.presets.list_presets()]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say("No presets yet. Store one: fabula preset set PROJECT NAME FILE.")
-    for one in found:
-        nodes = render(plural(one.nodes, "{count:>4} node ", "{count:>4} nodes"))
-        print_line(f"{'●' if one.active else ' '} {one.id:<24} {nodes}  {one.title}")
+    columns: list[Column[PresetInfo]] = [
+        Column(message("active"), lambda one: "●" if one.active else "", style="green"),
+        Column(message("title"), lambda one: one.title, style="bold"),
+        Column(message("nodes"), lambda one: one.nodes, right=True),
+    ]
+    empty = message("No presets yet. Store one: fabula preset set PROJECT NAME FILE.")
+    print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids)
 
 
 @commands.command()
@@ -53,7 +54,7 @@ def show(
     from fabula.workspace.schemas.presets import describe_layout
 
     with open_project(project, store) as opened:
-        layout = describe_layout(opened.presets.lay_out(name, recipe=recipe))
+        layout = describe_layout(opened.presets.lay_out(name, recipe=recipe), current_language())
     if as_json:
         print_json(layout)
     else:
@@ -147,7 +148,7 @@ def _draw(layout: LayoutInfo) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for width in (1, 14, 9, 8):
         table.add_column(min_width=width)
-    table.add_column(ratio=1)
+    table.add_column(ratio=1, overflow="fold")
     signs = {"identity": "┌", "anchor": "├", "history": "│", "message": "▸", "off": "✗"}
     for row in layout.rows:
         where = "" if row.depth is None else translate("depth {depth}", depth=row.depth)
@@ -157,7 +158,7 @@ def _draw(layout: LayoutInfo) -> None:
         table.add_row(
             signs[row.kind],
             Text(row.name, style=style),
-            Text(row.role, style="grey58"),
+            Text(render(name_value(row.role)), style="grey58"),
             Text(where, style="grey58"),
             Text("\n".join(about)),
         )

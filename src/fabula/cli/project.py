@@ -10,7 +10,8 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, print_list, render, say, translate
+from fabula.cli.output import format_time, print_json, print_line, render, say, translate
+from fabula.cli.tables import Column, print_list
 from fabula.core.messages import message, plural
 
 commands = CommandGroup("project", help="Rename, delete and restore a project.")
@@ -40,7 +41,7 @@ def info(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     ]
     for count in counts:
         print_line(f"  {render(count)}")
-    times = {"made": found.made[:16].replace("T", " "), "changed": found.changed[:16].replace("T", " ")}
+    times = {"made": format_time(found.made), "changed": format_time(found.changed)}
     say("Language {language}, made {made}, changed {changed}.", language=found.language, **times)
     if found.series:
         say("It belongs to the series {series}.", series=found.series)
@@ -99,7 +100,10 @@ def restore(
             print_list(
                 deleted,
                 describe_deleted,
-                lambda one: f"{one.deleted_at[:16].replace('T', ' ')}  {one.id:<36} {one.title}",
+                [
+                    Column(message("title"), lambda one: one.title, style="bold"),
+                    Column(message("deleted"), lambda one: format_time(one.deleted_at)),
+                ],
                 empty,
                 as_json,
             )

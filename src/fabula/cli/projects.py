@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
-from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, print_warnings, render, say, show_progress
+from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
+from fabula.cli.output import (
+    current_language,
+    format_time,
+    print_json,
+    print_warnings,
+    quote_name,
+    say,
+    translate,
+    use_project_language,
+)
+from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
+
+if TYPE_CHECKING:
+    from fabula.store.doctor import HealthFinding
+    from fabula.workspace.schemas.projects import ProjectInfo
 
 LANGUAGE = Annotated[str, Option("--language", "-l", help="en or zh; found out from the text if left out.")]
 WITHOUT_PERSON = Annotated[bool, Option("--without-person", help="Leave out your own profile, memories and settings.")]
@@ -46,25 +62,31 @@ def create_project(
                 )
             with show_progress(message("Reading {title}", title=start)):
                 project = workspace.copy_project(read_view(start), title=title)
-        say("{title} is project {id}.\nLook at it with: fabula assemble {id}", title=title, id=project.id)
+        use_project_language(project.view.project.language)
+        titles = [one.title for one in workspace.projects()]
+        name = quote_name(title if titles.count(title) == 1 else project.id)
+        say("{title} is project {id}.\nLook at it with: fabula assemble {name}", title=title, id=project.id, name=name)
 
 
 @commands.command("projects")
-def list_projects(store: STORE = None, as_json: JSON = False) -> None:
+def list_projects(with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
     """List all projects of the store, the one changed last first.
 
     Example: fabula projects
     """
     with open_workspace(store) as workspace:
         found = workspace.describe_projects()
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
-    for one in found:
-        changed = one.changed[:16].replace("T", " ")
-        print_line(f"{one.id:<24} {changed}  {one.language}  {one.characters:>12,}  {one.title}")
+    columns: list[Column[ProjectInfo]] = [
+        Column(message("title"), lambda one: one.title, style="bold"),
+        Column(message("changed"), lambda one: format_time(one.changed)),
+        Column(message("language"), lambda one: name_value(one.language)),
+        Column(message("chapters"), lambda one: f"{one.documents:,}", right=True),
+        Column(message("characters"), lambda one: f"{one.characters:,}", right=True),
+    ]
+    empty = message('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
+    oldest_first = sorted(found, key=lambda one: (one.made, one.id))
+    numbers = number_in_order(one.id for one in oldest_first)  # a change moves no number
+    print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
 @commands.command("import")
@@ -82,19 +104,33 @@ def import_manuscript(
     with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
         report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
+        titles = [one.title for one in workspace.projects()]
     counts = [
         plural(report.documents, "{count} document", "{count} documents"),
         plural(report.characters, "{count:,} character", "{count:,} characters"),
     ]
     if report.entries:
         counts.append(plural(report.entries, "{count} entry", "{count} entries"))
-    say(
-        "Imported {counts} into {title}, project {id}.",
-        counts=join_names(counts),
-        title=imported.title,
-        id=imported.id,
-    )
+    say("Imported {counts} into {title}.", counts=join_names(counts), title=imported.title)
     print_warnings(report.warnings)
+    _print_next_steps(imported.title if titles.count(imported.title) == 1 else imported.id)
+
+
+def _print_next_steps(project: str) -> None:
+    """Print what can be done with a new manuscript, as commands that can be copied."""
+    name = quote_name(project)
+    steps = (
+        (f"fabula extract {name}", message("find the people and places in it")),
+        (f"fabula synopsis list {name}", message("see each chapter in short")),
+        (f'fabula search {name} "{translate("some words")}"', message("find a passage")),
+        (f"fabula write {name}", message("let a model write on")),
+    )
+    say("What to do next:")
+    columns: list[Column[tuple[str, Sentence]]] = [
+        Column(message("command"), lambda step: step[0], style="bold"),
+        Column(message("what it does"), lambda step: step[1], wraps=True),
+    ]
+    print_table(steps, columns)
 
 
 @commands.command("export")
@@ -108,9 +144,10 @@ def export_manuscript(
 
     Example: fabula export "The Lantern Coast" coast.epub
     """
-    with open_workspace(store) as workspace, show_progress(message("Writing {file}", file=path.name)):
+    with open_workspace(store) as workspace:
         opened = find_project(workspace, project)
-        opened.export(path, overwrite=overwrite)
+        with show_progress(message("Writing {file}", file=path.name)):
+            opened.export(path, overwrite=overwrite)
         title = opened.view.project.title
     say("{title} is in {path}.", title=title, path=path)
 
@@ -126,16 +163,17 @@ def save(
 
     Example: fabula save "The Lantern Coast" coast.fabula
     """
-    with open_workspace(store) as workspace, show_progress(message("Saving {title}", title=project)) as progress:
+    with open_workspace(store) as workspace:
         opened = find_project(workspace, project)
-        saved = opened.save(path, with_person=not without_person, progress=progress)
+        with show_progress(message("Saving {title}", title=project)) as progress:
+            saved = opened.save(path, with_person=not without_person, progress=progress)
         title = opened.view.project.title
     size = saved.path.stat().st_size
     say(
-        "{title} is saved in {path} ({rows:,} rows, {size:,} bytes).",
+        "{title} is saved in {path} ({rows}, {size:,} bytes).",
         title=title,
         path=saved.path,
-        rows=saved.rows,
+        rows=plural(saved.rows, "{count:,} row", "{count:,} rows"),
         size=size,
     )
 
@@ -172,7 +210,7 @@ def verify(path: Annotated[Path, Argument(help="A .fabula file.")], as_json: JSO
     with show_progress(message("Reading {title}", title=path.name)) as progress:
         report = verify_save(path, progress=progress)
     if as_json:
-        print_json(describe_verification(report))
+        print_json(describe_verification(report, current_language()))
     elif report.manifest is not None and report.is_loadable:
         about = report.manifest
         say(
@@ -180,11 +218,15 @@ def verify(path: Annotated[Path, Argument(help="A .fabula file.")], as_json: JSO
             file=path.name,
             title=about.project.title,
             version=about.version,
-            time=about.created_at[:16].replace("T", " "),
+            time=format_time(about.created_at),
         )
-        for table, rows in report.row_counts.items():
-            if rows:
-                print_line(f"  {table:<20} {rows:>9,}")
+        counts = [(table, rows) for table, rows in report.row_counts.items() if rows]
+        columns: list[Column[tuple[str, int]]] = [
+            Column(message("table"), lambda one: one[0]),
+            Column(message("rows"), lambda one: f"{one[1]:,}", right=True),
+        ]
+        if counts:
+            print_table(counts, columns)
         print_warnings(report.warnings)
     if report.error is not None:
         raise report.error
@@ -202,11 +244,14 @@ def doctor(store: STORE = None, as_json: JSON = False) -> None:
     with show_progress(message("Checking the store")) as progress:
         location, findings = examine_store(store, progress=progress)
     if as_json:
-        print_json(describe_health(location, findings))
+        print_json(describe_health(location, findings, current_language()))
     else:
         say("The store at {location}", location=location)
-        for found in findings:
-            sign = "✗" if found.is_failure else "!" if found.is_warning else "✓"
-            print_line(f"  {sign} {found.name:<10} {render(found.sentence)}")
+        columns: list[Column[HealthFinding]] = [
+            Column("", lambda one: "✗" if one.is_failure else "!" if one.is_warning else "✓"),
+            Column(message("check"), lambda one: name_value(one.name), style="bold"),
+            Column(message("finding"), lambda one: one.sentence, wraps=True),
+        ]
+        print_table(findings, columns)
     if any(found.is_failure for found in findings):
         raise typer.Exit(1)

@@ -11,35 +11,44 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
-from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, print_list, report, say, shorten
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
+from fabula.cli.output import print_json, report, shorten
+from fabula.cli.tables import Column, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.conversation.recaps.model import RecapEntry
 
 CONVERSATION = Annotated[str, Argument(help="A conversation, by its title or id.")]
-ITEM = Annotated[str, Argument(help="A summary or a recap, by its id.")]
+ITEM = Annotated[str, Argument(help="A summary or a recap, by its number, its id or how it begins.")]
+WRITERS = {"hand": message("by hand"), "model": message("by a model")}
 VERSION = Annotated[int | None, Option("--version", help="The version you saw; refused if it is another by now.")]
 
 commands = CommandGroup("recaps", help="What happened in long conversations.")
 
 
 @commands.command("list")
-def list_recaps(project: PROJECT, conversation: CONVERSATION, store: STORE = None, as_json: JSON = False) -> None:
+def list_recaps(
+    project: PROJECT, conversation: CONVERSATION, with_ids: IDS = False, store: STORE = None, as_json: JSON = False
+) -> None:
     """List the summaries and recaps of a conversation: their rounds, who wrote them, and whether they are up to date.
 
     Example: fabula recaps list "The Lantern Coast" evening-talk
     """
     from fabula.workspace.schemas.recaps import describe_recap
 
-    def row(one: RecapEntry) -> str:
-        rounds, text = f"{one.first_round}-{one.last_round}", shorten(one.text, 70)
-        return f"{one.kind:<8} {rounds:<10} {one.freshness:<6} {one.origin:<6} {one.id:<22} {text}"
-
     with open_project(project, store) as opened:
         found = opened.recaps.list_recaps(conversation)
-    print_list(found, describe_recap, row, message("There are no summaries or recaps yet."), as_json)
+    columns: list[Column[RecapEntry]] = [
+        Column(message("kind"), lambda one: name_value(one.kind)),
+        Column(message("rounds"), lambda one: f"{one.first_round}-{one.last_round}"),
+        Column(message("state"), lambda one: name_value(one.freshness)),
+        Column(message("written"), lambda one: WRITERS[one.origin]),
+        Column(message("text"), lambda one: shorten(one.text, 200), wraps=True),
+    ]
+    empty = message("There are no summaries or recaps yet.")
+    print_list(found, describe_recap, columns, empty, as_json, with_ids=with_ids)
 
 
 @commands.command()
@@ -133,7 +142,13 @@ def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> No
         return
     import json
 
-    for name, value in found.values.items():
-        print_line(f"{name:<32} {json.dumps(value)}")
-        if name in found.unusable:
-            say("  ! The value that is stored for it cannot be used.")
+    columns: list[Column[str]] = [
+        Column(message("setting"), lambda name: name, style="bold"),
+        Column(message("value"), lambda name: json.dumps(found.values[name])),
+        Column(
+            message("remarks"),
+            lambda name: message("The value that is stored for it cannot be used.") if name in found.unusable else "",
+            wraps=True,
+        ),
+    ]
+    print_table(list(found.values), columns)

@@ -11,7 +11,7 @@ from typer import Option
 
 from fabula.cli.commands import CommandWithOptions
 from fabula.cli.opening import read_bytes
-from fabula.cli.output import show_progress
+from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 
@@ -28,7 +28,10 @@ class RequestOptions:
     """What a command line says about a request for a prompt."""
 
     document: Annotated[str | None, Option("--document", "-d", help="A chapter; the last one by default.")] = None
-    cursor: Annotated[int | None, Option("--cursor", "-c", help="Where the cursor stands; the end by default.")] = None
+    cursor: Annotated[
+        str | None,
+        Option("--cursor", "-c", help="Where the cursor stands: an offset, or: after 'words'; the end by default."),
+    ] = None
     skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
     model: Annotated[str, Option("--model", "-m", help="For which model; gpt-4o by default.")] = ""
@@ -57,9 +60,8 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     _wait_for_index(project)
     if options.request is not None:
         return project.read_request(read_bytes(options.request))
-    return project.request(
+    made = project.request(
         document_id=options.document,
-        cursor=options.cursor,
         skill_id=options.skill,
         additional_input=options.instruction,
         model=options.model or DEFAULT_MODEL,
@@ -73,6 +75,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         late_joiners=options.late,
         attachments=tuple(map(make_attachment, options.attach or ())),
     )
+    return made if options.cursor is None else project.place_cursor(made, options.cursor)
 
 
 def _wait_for_index(project: ProjectHandle) -> None:

@@ -8,16 +8,18 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
-from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
+from fabula.cli.output import format_time, invalid_request, print_json, print_line, quote_name, say, shorten
+from fabula.cli.tables import Column, print_list, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.llm.pricing import Cost
-    from fabula.llm.runs import GenerationRun
+    from fabula.llm.runs import GenerationRun, SpendingTotal
     from fabula.workspace.accepting import AcceptedAnswer
 
-RUN = Annotated[str, Argument(help="The run's id, or the beginning of it, or: last.")]
+RUN = Annotated[str, Argument(help="The run's number or id, or the beginning of it, or: last.")]
 _MILLION = 1_000_000
 
 commands = CommandGroup()
@@ -26,9 +28,10 @@ commands = CommandGroup()
 @commands.command("runs")
 def list_runs(
     project: PROJECT,
-    run: Annotated[str | None, Argument(help="One run in full, by its id or the beginning of it.")] = None,
+    run: Annotated[str | None, Argument(help="One run in full, by its number or id, or: last.")] = None,
     limit: Annotated[int, Option("--most", "-n", min=1, help="How many.")] = 20,
     prompt: Annotated[bool, Option("--prompt", help="The prompt of that run, where it was kept.")] = False,
+    with_ids: IDS = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -43,19 +46,15 @@ def list_runs(
             print(opened.runs.read_prompt(run))
             return
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]
-    if as_json:
-        from fabula.workspace.schemas.runs import describe_run
+    from fabula.workspace.schemas.runs import describe_run
 
-        print_json([describe_run(one) for one in found])
+    empty = message("No runs yet. Write: fabula write {project}", project=quote_name(project))
+    if run is None or as_json:
+        print_list(found, describe_run, _COLUMNS, empty, as_json, with_ids=with_ids)
         return
-    if not found:
-        say("No runs yet. Write: fabula write {project}", project=project)
-    for one in found:
-        _print_head(one)
-        if run is None:
-            print_line(f"          {shorten(one.answer, 60)}")
-        else:
-            _print_record(one)
+    print_table(found, _COLUMNS)
+    say("Run {run}", run=found[0].id)
+    _print_record(found[0])
 
 
 @commands.command()
@@ -78,17 +77,16 @@ def cost(
     if as_json:
         print_json(summary)
         return
-    for one in found:
-        say(
-            "{name:<32} {runs}  {read:>11,} read ({cached:.0%} cached)  {written:>9,} written  {price:.4f} {currency}",
-            name=one.name,
-            runs=plural(one.run_count, "{count:>5} run ", "{count:>5} runs"),
-            read=one.input_tokens,
-            cached=one.cached_share,
-            written=one.output_tokens,
-            price=one.micros / _MILLION,
-            currency=one.currency,
-        )
+    columns: list[Column[SpendingTotal]] = [
+        Column(message("model" if by == "model" else "skill"), lambda one: one.name, style="bold"),
+        Column(message("runs"), lambda one: f"{one.run_count:,}", right=True),
+        Column(message("tokens read"), lambda one: f"{one.input_tokens:,}", right=True),
+        Column(message("from the cache"), lambda one: f"{one.cached_share:.0%}", right=True),
+        Column(message("tokens written"), lambda one: f"{one.output_tokens:,}", right=True),
+        Column(message("cost"), lambda one: f"{one.micros / _MILLION:.4f} {one.currency}", right=True),
+    ]
+    if found:
+        print_table(found, columns)
     for currency, micros in summary.total.items():
         say("In all: {amount:.4f} {currency}", amount=micros / _MILLION, currency=currency)
     if not found:
@@ -141,31 +139,43 @@ def describe_accepted(answer: AcceptedAnswer) -> Sentence:
     return message("{sentence} Done: {beat}", sentence=sentence, beat=answer.beat) if answer.beat else sentence
 
 
-def _print_head(run: GenerationRun) -> None:
-    tokens = f"{run.usage.input_tokens:,}+{run.usage.output_tokens:,}"
-    parts = [message("{tokens} tokens", tokens=tokens), describe_price(run.cost)]
-    count = sum(len(_list(verdict.get("findings"))) for verdict in map(_dict, run.verdicts[-1:]))
-    if count:
-        parts.append(plural(count, "{count} finding", "{count} findings"))
-    head = f"{run.id[:8]}  {run.created_at[:16].replace('T', ' ')}  {run.skill_id:<10} {run.outcome:<8} {run.model}"
-    print_line(f"{head}  {' · '.join(map(render, parts))}")
+def _count_findings(run: GenerationRun) -> int:
+    return sum(len(_list(verdict.get("findings"))) for verdict in map(_dict, run.verdicts[-1:]))
+
+
+_COLUMNS: list[Column[GenerationRun]] = [
+    Column(message("time"), lambda run: format_time(run.created_at)),
+    Column(message("skill"), lambda run: run.skill_id),
+    Column(message("outcome"), lambda run: name_value(run.outcome), style="bold"),
+    Column(message("model"), lambda run: run.model),
+    Column(message("tokens read"), lambda run: f"{run.usage.input_tokens:,}", right=True),
+    Column(message("tokens written"), lambda run: f"{run.usage.output_tokens:,}", right=True),
+    Column(message("cost"), lambda run: describe_price(run.cost), right=True),
+    Column(message("findings"), lambda run: _count_findings(run) or "", right=True),
+    Column(message("answer"), lambda run: shorten(run.answer, 60), wraps=True),
+]
 
 
 def _print_record(run: GenerationRun) -> None:
     """Print what one run saw and said; a record may come out of anybody's save, so nonsense in it is passed over."""
     summary = run.assembly_summary
     layers = _dict(summary.get("layers"))
+    tokens = summary.get("tokens", 0)
     say(
-        "Saw {tokens} tokens ({layers}); {beginning}; ended: {reason}.",
-        tokens=summary.get("tokens", 0),
-        layers=", ".join(f"{name} {tokens:,}" for name, tokens in layers.items() if isinstance(tokens, int)),
+        "Saw {tokens} ({layers}); {beginning}; ended: {reason}.",
+        tokens=plural(tokens if isinstance(tokens, int) else 0, "{count:,} token", "{count:,} tokens"),
+        layers=join_names(
+            message("{name} {tokens:,}", name=name_value(name), tokens=tokens)
+            for name, tokens in layers.items()
+            if isinstance(tokens, int)
+        ),
         beginning=message(
             "the same beginning as the prompt before" if summary.get("prefix_unchanged") else "a new beginning"
         ),
-        reason=summary.get("ended", ""),
+        reason=name_value(str(summary.get("ended", ""))),
     )
-    sources = ", ".join(map(str, _list(summary.get("sources"))))
-    say("Sources: {sources}", sources=sources or message("none"))
+    sources = [str(source) for source in _list(summary.get("sources"))]
+    say("Sources: {sources}", sources=join_names(sources) if sources else message("none"))
     for warning in _list(summary.get("warnings")):
         say("Warning: {warning}", warning=warning)
     for number, verdict in enumerate(map(_dict, run.verdicts), start=1):

@@ -12,7 +12,8 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say, show_progress
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say
+from fabula.cli.progress import show_progress
 from fabula.core.messages import message
 
 if TYPE_CHECKING:

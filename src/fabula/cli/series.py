@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
-from fabula.cli.options import JSON, STORE
-from fabula.cli.output import print_list, say, use_project_language
+from fabula.cli.options import IDS, JSON, STORE
+from fabula.cli.output import say, use_project_language
+from fabula.cli.tables import Column, print_list
 from fabula.core.messages import message
+
+if TYPE_CHECKING:
+    from fabula.manuscript.projects import ProjectSummary
 
 BOOK = Annotated[str, Argument(help="A project of the store, by its title, number or id.")]
 SERIES = Annotated[str, Argument(help="A series, by its title, number or id.")]
@@ -58,7 +62,7 @@ def leave(book: BOOK, store: STORE = None) -> None:
 
 
 @commands.command()
-def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
+def books(series: SERIES, with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
     """List the books of a series.
 
     Example: fabula series books "The Coast"
@@ -68,4 +72,5 @@ def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
     with open_workspace(store) as workspace:
         found = workspace.list_books(series)
     empty = message("No books yet. Add one: fabula series join BOOK SERIES")
-    print_list(found, describe_book, lambda one: f"{one.id:<36} {one.title}", empty, as_json)
+    columns: list[Column[ProjectSummary]] = [Column(message("title"), lambda one: one.title, style="bold")]
+    print_list(found, describe_book, columns, empty, as_json, with_ids=with_ids)

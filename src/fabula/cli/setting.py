@@ -19,7 +19,8 @@ from fabula.cli.output import (
     say,
     use_project_language,
 )
-from fabula.core.messages import Sentence, message
+from fabula.cli.value_names import name_value
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.settings.registry import SettingScope
@@ -67,7 +68,7 @@ def list_command(
             say(
                 "! {name} ({scope}) is no setting and has no effect; `fabula setting reset` removes it.",
                 name=name,
-                scope=scope,
+                scope=name_value(scope),
             )
 
 
@@ -147,15 +148,15 @@ def _choose_scope(project: str | None, name: str, user: bool) -> SettingScope:
 def _print_line(report: SettingReport) -> None:
     """The name, the value and where it comes from, and what is stored but cannot be used."""
     value = render(report.without_value) if report.value is None else _show(report.value)
-    origin: Sentence | str = report.origin
-    if origin != "default" and report.default is not None:
+    origin = name_value(report.origin)
+    if report.origin != "default" and report.default is not None:
         origin = message("{origin}; default {value}", origin=origin, value=_show(report.default))
     print_line(f"  {report.name:<{_WIDTH}} {value}  ({render(origin)})")
     for scope, stored in report.unusable.items():
         say(
             "    ! {value} is stored for the {scope} and has no effect: {name} is {accepts}.",
             value=_show(stored),
-            scope=scope,
+            scope=name_value(scope),
             name=report.name,
             accepts=report.accepts,
         )

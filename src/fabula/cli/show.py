@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fabula.cli.output import render, shorten, translate
+from fabula.cli.value_names import name_value
 from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
@@ -36,6 +37,7 @@ LAYER_NAMES = {
     "retrieved": message("Retrieved"),
     "immediate": message("Immediate"),
 }
+_NAMED_MEMBERS = 12  # of a group that stayed out for one reason
 _QUIET = frozenset({Reason.NOT_DETECTED, Reason.LEVEL_MANUAL, Reason.LEVEL_NEVER, Reason.NOT_CHOSEN})
 
 
@@ -43,7 +45,9 @@ def show_assembly(handle: ProjectHandle, request: Request, result: Result) -> No
     """Print the prompt, then how its budget was spent."""
     console = Console()
     for part in result.messages:
-        console.print(Panel(Text(part.content), title=part.role, title_align="left", border_style="grey42"))
+        console.print(
+            Panel(Text(part.content), title=render(name_value(part.role)), title_align="left", border_style="grey42")
+        )
     _print_summary(console, handle, request, result)
     trimmed = [v for v in result.trace if not v.included or v.reason is Reason.SHORTENED]
     if trimmed:
@@ -154,21 +158,61 @@ def _make_layer_name(name: str) -> Text:
     return Text.assemble(("■", _COLOURS[name]), f" {render(LAYER_NAMES[name]).lower()}")
 
 
+def _group_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[list[Verdict], str]]:
+    """Put verdicts together that left something out for the same reason; each group with its reason in words."""
+    groups: dict[object, tuple[list[Verdict], str]] = {}
+    for number, verdict in enumerate(verdicts):
+        detail = verdict.detail if verdict.layer is None else ""  # of a preset's message: its position
+        reason = render(detail if verdict.reason is Reason.KEPT and detail else verdict.message)
+        key = number if verdict.included else (_kind_of(verdict), reason)
+        groups.setdefault(key, ([], reason))[0].append(verdict)
+    return list(groups.values())
+
+
+def _kind_of(verdict: Verdict) -> str:
+    return verdict.source.partition(":")[0]
+
+
+def _name_group(group: Sequence[Verdict]) -> Sentence:
+    """Say how many things stayed out together, and name the first ones."""
+    match _kind_of(group[0]):
+        case "codex":
+            count = plural(len(group), "{count} entry", "{count} entries")
+        case "search":
+            count = plural(len(group), "{count} passage", "{count} passages")
+        case "constraint":
+            count = plural(len(group), "{count} rule", "{count} rules")
+        case "memory":
+            count = plural(len(group), "{count} memory", "{count} memories")
+        case "synopsis":
+            count = plural(len(group), "{count} synopsis", "{count} synopses")
+        case "history":
+            count = plural(len(group), "{count} message", "{count} messages")
+        case _:
+            count = plural(len(group), "{count} text", "{count} texts")
+    return count
+
+
+def _name_members(group: Sequence[Verdict]) -> str:
+    names = list(dict.fromkeys(_short_title(one) for one in group))
+    return render(join_names([*names[:_NAMED_MEMBERS], *(["…"] if len(names) > _NAMED_MEMBERS else [])]))
+
+
 def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
     table = Table(box=None, header_style="grey58", pad_edge=False, padding=(0, 1))
     table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
     table.add_column(translate("tokens"), justify="right")
     table.add_column(translate("score"), justify="right")
-    table.add_column()
-    for verdict in verdicts:
-        name = Text(_numbered_title(verdict))
-        if not verdict.included:
-            name.stylize("strike grey58")
-        detail = verdict.detail if verdict.layer is None else ""  # of a preset's message: its position
-        reason = render(detail if verdict.reason is Reason.KEPT and detail else verdict.message)
-        table.add_row(
-            name, f"{verdict.tokens:,}" if verdict.tokens else "", f"{verdict.score:.2f}", Text(reason, style="grey58")
-        )
+    table.add_column(overflow="fold")
+    for group, reason in _group_verdicts(verdicts):
+        first, tokens = group[0], sum(verdict.tokens for verdict in group)
+        name = Text(_numbered_title(first) if len(group) == 1 else render(_name_group(group)))
+        if not first.included:
+            name.stylize("strike grey58" if len(group) == 1 else "grey58")
+        score = f"{first.score:.2f}" if len(group) == 1 else ""
+        if len(group) > 1 and _kind_of(first) == "codex":  # others have no names, only beginnings
+            reason = translate("{reason}: {names}", reason=reason, names=_name_members(group))
+        table.add_row(name, f"{tokens:,}" if tokens else "", score, Text(reason, style="grey58"))
     return Group(Text(f"\n{render(title)}", style=f"bold {colour}"), table)
 
 

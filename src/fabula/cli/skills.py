@@ -10,10 +10,14 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, warn
+from fabula.cli.output import current_language, invalid_request, print_json, warn
+from fabula.cli.tables import Column, print_table
+from fabula.cli.value_names import name_value, name_values
+from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.core.view import Language
+    from fabula.skills.model import Skill
 
 commands = CommandGroup()
 
@@ -49,11 +53,16 @@ def list_skills(
                 opened.skills.remove(remove)
             found = opened.skills.list_skills(folder=folder)
     if as_json:
-        print_json(describe_skills(found))
+        print_json(describe_skills(found, current_language()))
         return
     language: Language = "zh" if current_language() == "zh" else "en"
-    for skill in sorted(found.skills.values(), key=lambda one: one.id):
-        head = f"{skill.id:<12} {skill.title_in(language):<20} {', '.join(skill.works_on):<28}"
-        print_line(f"{head} {skill.answer_action.value} ({skill.origin})")
+    columns: list[Column[Skill]] = [
+        Column(message("skill"), lambda skill: skill.id, style="bold"),
+        Column(message("title"), lambda skill: skill.title_in(language)),
+        Column(message("works on"), lambda skill: name_values(skill.works_on)),
+        Column(message("its answer"), lambda skill: name_value(skill.answer_action.value)),
+        Column(message("from"), lambda skill: name_value(skill.origin)),
+    ]
+    print_table(sorted(found.skills.values(), key=lambda one: one.id), columns)
     for problem in found.problems:
         warn(problem.message)

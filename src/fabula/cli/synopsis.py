@@ -10,8 +10,11 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, render, say, show_progress
+from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, STORE
+from fabula.cli.output import current_language, print_json, print_line, render, say
+from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, print_list
+from fabula.cli.value_names import name_value
 from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ commands = CommandGroup("synopsis", help="Each chapter in short.")
 
 
 @commands.command("list")
-def list_synopses(project: ANY_PROJECT, store: STORE = None, as_json: JSON = False) -> None:
+def list_synopses(project: ANY_PROJECT, with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
     """List every chapter: who wrote its synopsis, and whether that is fresh, stale or missing.
 
     Example: fabula synopsis list sample:lantern_coast
@@ -38,14 +41,23 @@ def list_synopses(project: ANY_PROJECT, store: STORE = None, as_json: JSON = Fal
 
     with open_project(project, store) as opened:
         found = opened.synopses.list_synopses()
-    if as_json:
-        print_json([describe_synopsis(record) for record in found])
-        return
-    if not found:
-        say("No chapters yet.")
-    for record in found:
-        print_line(f"{record.state:<8} {record.origin or '-':<8} {record.document_id:<24} {record.title}")
-        _warn_of_missing(record)
+        timeline = opened.view.timeline
+    columns: list[Column[SynopsisRecord]] = [
+        Column(message("chapter"), lambda one: one.title or one.document_id, style="bold"),
+        Column(message("state"), lambda one: name_value(one.state)),
+        Column(message("written"), lambda one: WRITERS[one.origin] if one.origin else ""),
+        Column(message("names missing"), lambda one: tuple(one.missing_characters), wraps=True),
+    ]
+    print_list(
+        found,
+        describe_synopsis,
+        columns,
+        message("No chapters yet."),
+        as_json,
+        with_ids=with_ids,
+        id_of=lambda one: one.document_id,
+        numbers={one.document_id: timeline.chapter_number(one.document_id) for one in found},
+    )
 
 
 @commands.command()
@@ -64,7 +76,7 @@ def show(project: ANY_PROJECT, chapters: CHAPTERS = None, store: STORE = None, a
     for record in found:
         origin = message("none is kept; its own sentences")
         if record.origin is not None:
-            origin = join_names([WRITERS[record.origin], record.state])
+            origin = join_names([WRITERS[record.origin], name_value(record.state)])
         print_line(f"{record.title}  ({render(origin)})")
         print_line(record.text or message("(no text yet)"))
         _warn_of_missing(record)
@@ -89,7 +101,7 @@ def make(
         done = opened.synopses.make(chapters or (), again=again, progress=progress)
         titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
     if as_json:
-        print_json(describe_refresh(done))
+        print_json(describe_refresh(done, current_language()))
     else:
         _report(done, titles)
 

@@ -77,6 +77,7 @@ async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, 
     printer = AnswerPrinter(
         f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
     )
+    printer.wait()
     try:
         async with aclosing(project.write(request, choice, variants=variants)) as events:
             async for event in events:

@@ -9,7 +9,7 @@ Enqueuing it while it runs makes it run once more afterwards, because its data h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import Any
 
@@ -103,6 +103,12 @@ def retry_job(tx: WriteTransaction, key: str) -> None:
             Code.JOB_RUNNING,
             message("The job {key!r} is running. Wait for it, or cancel it first. Nothing was changed.", key=key),
         )
+
+
+def make_due(tx: WriteTransaction, keys: Collection[str], kinds: Collection[str]) -> int:
+    """Make waiting jobs of some kinds due now that have not failed before; return how many."""
+    waiting = (jobs.c.state == JobState.QUEUED.value, jobs.c.tries == 0, jobs.c.why == "")
+    return tx.update_rows(jobs, {"due": tx.current_time()}, jobs.c.key.in_(keys), jobs.c.kind.in_(kinds), *waiting)
 
 
 def cancel_job(tx: WriteTransaction, key: str) -> JobState:

@@ -61,6 +61,7 @@ class Worker:
         self._abandoned = 0  # threads
         self._stopping = False
         self._draining = False
+        self._finished = 0  # jobs
 
     def __enter__(self) -> Worker:
         self.start()
@@ -102,16 +103,26 @@ class Worker:
         self._store.hooks.remove_after_commit(self._notify)
         atexit.unregister(self.stop)
 
-    def drain(self) -> None:
-        """Run the jobs that are due, and those that become due meanwhile; return when none is left."""
+    def drain(self, *, seconds: float | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Run the jobs that are due, and those that become due meanwhile; return when none is left.
+
+        After `seconds`, the running ones return to the queue. `progress` is told how many have ended.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
         self._draining = True
         try:
             self._maintain()
             self.start()
             with self._condition:
-                self._condition.wait_for(lambda: not self._workers or self._stopping)
+                while self._workers and not self._stopping:
+                    remaining = None if deadline is None else deadline - time.monotonic()
+                    if remaining is not None and remaining <= 0:
+                        break
+                    self._condition.wait(remaining)
+                    if progress is not None:
+                        progress(self._finished)
         finally:
-            self.stop()
+            self.stop(timeout=5.0 if seconds is None else 1.0)
             self._draining = False
 
     @property
@@ -188,6 +199,7 @@ class Worker:
             )
         with self._condition:
             del self._runs[lease.holder]
+            self._finished += 1
             self._condition.notify_all()
         return True
 

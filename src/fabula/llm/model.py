@@ -16,7 +16,8 @@ from fabula.context.render import PromptMessage
 from fabula.core.messages import message
 from fabula.core.view import Language
 
-FinishReason = Literal["stop", "length", "filtered", "handed_over"]
+FinishReason = Literal["stop", "length", "filtered", "handed_over", "copied"]
+HANDED_OVER: tuple[FinishReason, ...] = ("handed_over", "copied")  # nothing was sent; copied: to the clipboard
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,16 @@ from msgspec.structs import replace
 
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
-from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, StreamEvent, TextChunk, Usage
+from fabula.llm.model import (
+    HANDED_OVER,
+    FinishReason,
+    ModelCall,
+    Provider,
+    StreamEnd,
+    StreamEvent,
+    TextChunk,
+    Usage,
+)
 from fabula.llm.provider_config import DEFAULT_RETRY_POLICY, RetryPolicy
 from fabula.llm.provider_errors import TIMED_OUT, invalid_answer_error, is_retryable, make_error, requested_delay
 from fabula.text.tokens.tokenizer import Tokenizer
@@ -108,7 +117,9 @@ async def _stream_once(
             if isinstance(event, StreamEnd):
                 if surrogate:
                     yield TextChunk("\N{REPLACEMENT CHARACTER}")
-                yield replace(event, usage=_verify_usage(event.usage, call, "".join(chunks), tokenizer))
+                if event.finish_reason not in HANDED_OVER:  # then no model read or wrote anything
+                    event = replace(event, usage=_verify_usage(event.usage, call, "".join(chunks), tokenizer))
+                yield event
                 return
             text, surrogate = _join_surrogates(surrogate + event.text)
             if text:

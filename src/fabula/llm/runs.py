@@ -1,7 +1,7 @@
 """Records of generations: what each prompt contained, what the answer was, cost and became.
 
 A record sums up its prompt as token counts, sources and hashes. It contains the prompt itself only where the setting
-`runs.keepPrompts` is on.
+`runs.keepPrompts` is on. A run is recorded as `begun` before the model is called, so that one that was killed is known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from fabula.llm.pricing import Cost
 from fabula.llm.tables import runs
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-RunOutcome = Literal["open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
+RunOutcome = Literal["begun", "open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
+UNFINISHED_OUTCOMES: tuple[RunOutcome, ...] = ("begun", "stopped", "failed")
 FINAL_OUTCOMES: tuple[RunOutcome, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by a job
 _SAME_NAMES = (
     "id",
@@ -88,7 +89,7 @@ def summarise_assembly(result: Result) -> dict[str, Any]:
 
 
 def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
-    """Store a run; returns its id."""
+    """Store a run, in place of the record of its beginning if there is one; returns its id."""
     run_id, usage = run.id or new_id(), run.usage
     row = {name: getattr(run, name) for name in _SAME_NAMES} | {name: getattr(usage, name) for name in _TOKEN_COLUMNS}
     details = {
@@ -104,7 +105,13 @@ def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
         "trace": {**run.assembly_summary, **details},
         "verdicts": list(run.verdicts),
     }
-    tx.insert(runs, row)
+    begun = tx.row(runs, id=run_id)
+    if begun is None:
+        tx.insert(runs, row)
+    else:  # a person may have rejected it meanwhile
+        row["outcome"] = begun.outcome if begun.outcome in FINAL_OUTCOMES else run.outcome
+        del row["id"], row["at"]
+        tx.update_rows(runs, row, runs.c.id == run_id)
     return run_id
 
 

@@ -45,15 +45,18 @@ def find_matches(
     *,
     id_of: Callable[[Thing], str] = attrgetter("id"),
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
-    number_of: Callable[[Thing], int | None] = lambda thing: None,
+    number_of: Callable[[Thing], int | None] | None = None,
 ) -> list[Thing]:
     """Return all things that a spelling may mean: several where it is ambiguous, none where it means nothing.
 
-    The first of `names_of` counts before the others. `number_of` is the number that a thing is shown with.
+    The first of `names_of` counts before the others. `number_of` is the number that a thing is shown with; by default
+    things are numbered in order, as lists show them.
     """
     known, folded = list(things), fold_name(wanted)
     if not folded:
         return []
+    if number_of is None:
+        number_of = _number_in_order(known)
     number = int(folded) if folded.isdecimal() and len(folded) <= MAX_DIGITS else None
     fits: tuple[Callable[[Thing], bool], ...] = (
         lambda thing: id_of(thing) == wanted,
@@ -77,7 +80,7 @@ def find_by_name(
     what: Sentence,
     id_of: Callable[[Thing], str] = attrgetter("id"),
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
-    number_of: Callable[[Thing], int | None] = lambda thing: None,
+    number_of: Callable[[Thing], int | None] | None = None,
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
     code: Code = Code.STORE_NOT_FOUND,
 ) -> Thing:
@@ -111,6 +114,12 @@ def find_by_name(
         code,
         message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
     )
+
+
+def _number_in_order(things: Sequence[Thing]) -> Callable[[Thing], int]:
+    """Return the function that numbers things as a list shows them, by identity: they need not be hashable."""
+    numbers = {id(thing): number for number, thing in enumerate(things, start=1)}
+    return lambda thing: numbers[id(thing)]
 
 
 def _add_remarks(label: str, ident: str, remark: Sentence | str) -> Sentence:

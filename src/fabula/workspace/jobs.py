@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,9 +11,13 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.jobs import guards, queue
 from fabula.jobs.model import CircuitBreaker, JobState, JobSummary, MonthlySpending
+from fabula.jobs.triggers.documents import INDEX_JOB, SYNOPSIS_JOB
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import Store
 from fabula.workspace.verbs import ProjectVerbs
+
+if TYPE_CHECKING:
+    from fabula.workspace.views import ProjectViews
 
 
 class ProjectJobs(Struct, frozen=True, kw_only=True):
@@ -71,6 +76,38 @@ def list_project_jobs(
                 )
             )
     return answer
+
+
+def run_short_jobs(
+    views: ProjectViews,
+    queued: Collection[tuple[str, str]],
+    *,
+    seconds: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Run those of some queued jobs at once that ask no model, for some seconds; return how many are left."""
+    from fabula.jobs.worker import Worker
+    from fabula.workspace.handlers.job_kinds import job_kinds
+    from fabula.workspace.writing_options import choose_background_model
+
+    store, kinds = views.store, {name: job_kinds(views)[name] for name in (SYNOPSIS_JOB, INDEX_JOB)}
+    keys: dict[str, list[str]] = {}
+    for project_id, key in queued:
+        keys.setdefault(project_id, []).append(key)
+    chosen = 0
+    for project_id, wanted in keys.items():
+        with_model = choose_background_model(store, project_id) is not None
+        short = [name for name in kinds if name == INDEX_JOB or not with_model]
+        with store.write(project=project_id) as tx:
+            chosen += queue.make_due(tx, wanted, short)
+    if chosen:
+        worker = Worker(store, kinds, threads=1)
+        worker.drain(seconds=seconds, progress=None if progress is None else lambda done: progress(done, chosen))
+    left = 0
+    for project_id, wanted in keys.items():
+        with store.read(project=project_id) as reading:
+            left += sum(job.key in wanted for job in queue.list_jobs(reading, states=(JobState.QUEUED,)))
+    return left
 
 
 def _read_states(names: Sequence[str]) -> tuple[JobState, ...]:

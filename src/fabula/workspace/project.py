@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from fabula.workspace.runs import RunVerbs
     from fabula.workspace.skills import SkillVerbs
     from fabula.workspace.synopses import SynopsisVerbs
+    from fabula.workspace.timeline import TimelineVerbs
     from fabula.workspace.writing import WritingEvent
     from fabula.workspace.writing_options import ModelChoice, ModelWish
 
@@ -109,6 +110,7 @@ class ProjectHandle:
     outline: LazyVerbs[OutlineVerbs] = LazyVerbs("OutlineVerbs")
     jobs: LazyVerbs[JobVerbs] = LazyVerbs("JobVerbs")
     synopses: LazyVerbs[SynopsisVerbs] = LazyVerbs("SynopsisVerbs")
+    timeline: LazyVerbs[TimelineVerbs] = LazyVerbs("TimelineVerbs")
     runs: LazyVerbs[RunVerbs] = LazyVerbs("RunVerbs")
     presets: LazyVerbs[PresetVerbs] = LazyVerbs("PresetVerbs")
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
@@ -190,6 +192,13 @@ class ProjectHandle:
             exclude=exclude,
         )
 
+    def place_cursor(self, request: Request, place: str) -> Request:
+        """Return a request with the cursor where a person says: an offset, or after or before words of its document."""
+        from fabula.workspace.cursor import read_cursor
+
+        document = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
+        return replace(request, cursor=read_cursor(place, document.text if document is not None else ""))
+
     def read_request(self, data: bytes) -> Request:
         """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's."""
         view = self.view
@@ -255,7 +264,7 @@ class ProjectHandle:
 
         return write_answers(self, request, choice or self.choose_model(), variants=variants)
 
-    def describe_skill_problems(self, skill_id: str) -> list[str]:
+    def describe_skill_problems(self, skill_id: str) -> list[Sentence]:
         """Say where a skill may not be the one that is meant: the project replaced it, or a file of it is wrong."""
         view = self.view
         skills = view.snapshot(Skills)
@@ -266,7 +275,7 @@ class ProjectHandle:
         if skill.origin == "project" and skill.id in load_built_in().skills:
             own = message("The skill {name!r} is this project's own, not the built-in one.", name=skill.id)
             problems.insert(0, own)
-        return [problem.render(view.project.language) for problem in problems]
+        return problems
 
     def search(self, words: str, **options: Unpack[SearchOptions]) -> list[FoundPassage]:
         """Find passages that answer a few words: of what lies before a chapter, or of all there is.

@@ -53,7 +53,7 @@ class RunVerbs(ProjectVerbs):
         codex = self._view.snapshot(Codex)
         known_names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
         with self._write(message("answer accepted")) as tx:
-            return accepting.accept(tx, _find_id(tx, run), known_names, text=text, beat=beat)
+            return accepting.accept(tx, _find_answer_id(tx, run), known_names, text=text, beat=beat)
 
     def check_acceptable(self, *, variants: int) -> None:
         """Refuse, before anything is sent, what could not be accepted at once when it comes."""
@@ -67,7 +67,7 @@ class RunVerbs(ProjectVerbs):
     def reject(self, run: str) -> GenerationRun:
         """Reject an answer; return its run."""
         with self._write(message("answer rejected")) as tx:
-            return accepting.reject(tx, _find_id(tx, run))
+            return accepting.reject(tx, _find_answer_id(tx, run))
 
     def request_again(self, run: str, new: Request | None = None) -> Request:
         """Return the request of a run, to be made once more at the same place; its answer is rejected.
@@ -107,6 +107,18 @@ class RunVerbs(ProjectVerbs):
             )
         with self._read() as reading:
             return runs.sum_spending(reading, month=month, by="model" if by == "model" else "skill")
+
+
+def _find_answer_id(reading: ReadTransaction, run: str) -> str:
+    """Return the id of a run to decide on; the `last` one is not a run that ended before it wrote anything."""
+    if run != LAST:
+        return _find_id(reading, run)
+    for latest in runs.list_runs(reading, limit=SEARCHED_RUNS):
+        if latest.answer.strip() or latest.outcome not in runs.UNFINISHED_OUTCOMES:
+            return latest.id
+    raise FabulaError(
+        Code.STORE_NOT_FOUND, message("No model has written anything here yet. Write: fabula write PROJECT")
+    )
 
 
 def _find_id(reading: ReadTransaction, run: str) -> str:

@@ -54,8 +54,9 @@ class Workspace:
         self, store: Store, *, settings: EngineSettings | None = None, meaning: SemanticSearch | None = None
     ) -> None:
         """Take over an open store. `meaning` compares passages by meaning, whatever the settings say."""
-        store.hooks.on_first_write(lambda: _connect_triggers(store))
+        store.hooks.on_first_write(self._connect_triggers)
         self.store = store
+        self._queued_jobs: set[tuple[str, str]] = set()  # by this process: project and key
         self._settings = settings
         self._meaning = meaning
         self._worker: Worker | None = None
@@ -281,7 +282,9 @@ class Workspace:
         found = self.projects() if project is None else [projects.find_project(self.store, project)]
         return list_project_jobs(self.store, found, states=states, limit=limit)
 
-    def run_jobs(self, *, threads: int = 2, until: Event | None = None) -> Counter[JobState]:
+    def run_jobs(
+        self, *, threads: int = 2, until: Event | None = None, progress: Progress | None = None
+    ) -> Counter[JobState]:
         """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
         from collections import Counter
 
@@ -291,7 +294,8 @@ class Workspace:
 
         worker = Worker(self.store, job_kinds(self.views), threads=threads)
         if until is None:
-            worker.drain()
+            due = sum(len(one.jobs) for one in self.list_jobs(states=("queued",)))
+            worker.drain(progress=None if progress is None else lambda done: progress(done, max(done, due)))
         else:
             with worker:
                 until.wait()
@@ -300,6 +304,27 @@ class Workspace:
             with self.store.read(project=project_id) as reading:
                 counts.update(queue.count_jobs(reading))
         return counts
+
+    def run_short_jobs(self, *, seconds: float, progress: Progress | None = None) -> int:
+        """Run the short jobs that changes of this process have queued, for some seconds; return how many are left.
+
+        Jobs that ask a model are not short.
+        """
+        if not self._queued_jobs:
+            return 0
+        from fabula.workspace.jobs import run_short_jobs
+
+        queued, self._queued_jobs = self._queued_jobs, set()
+        return run_short_jobs(self.views, queued, seconds=seconds, progress=progress)
+
+    def _connect_triggers(self) -> None:
+        from fabula.jobs.tables import jobs
+        from fabula.jobs.triggers.connect import connect_triggers
+
+        connect_triggers(self.store)
+        self.store.hooks.add_before_commit(
+            jobs, lambda tx, keys: self._queued_jobs.update((tx.owner_id("project"), key) for key in keys)
+        )
 
     async def call(
         self, verb: Callable[Parameters, Answer], /, *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -334,9 +359,3 @@ class Workspace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _connect_triggers(store: Store) -> None:
-    from fabula.jobs.triggers.connect import connect_triggers
-
-    connect_triggers(store)

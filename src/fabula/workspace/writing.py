@@ -5,7 +5,8 @@ answer. If the project's settings ask for it, an answer that breaks a rule is wr
 in the prompt, a limited number of times. If a retry fails, the answer before it is the result.
 
 Every variant is recorded as a run: a summary of its prompt, its cost, and the text and verdict of each attempt. If
-the caller stops iterating, the requests are cancelled, and the text received so far is recorded.
+the caller stops iterating, the requests are cancelled, and the text received so far is recorded. That a run has begun
+is recorded before the model is called.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -27,7 +28,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.core.view import View
-from fabula.llm.model import FinishReason, ModelCall, Provider, StreamEnd, Usage
+from fabula.llm.model import HANDED_OVER, FinishReason, ModelCall, Provider, StreamEnd, Usage
 from fabula.llm.pricing import Cost, Price, compute_cost, find_price
 from fabula.llm.retry import estimate_usage, stream_answer
 from fabula.llm.runs import GenerationRun, RunOutcome, record_run, summarise_assembly
@@ -204,12 +205,14 @@ class _Variant:
         self._outcome: RunOutcome = "stopped"
         self._end_reason = "stopped"  # a finish reason, or the code of an error
         self._record_lock = threading.Lock()
-        self._run_id: str | None = None
+        self._run_id = ""  # of the record of the beginning, and of the whole run
+        self._is_recorded = False
         self._recording = False
 
     async def stream(self) -> None:
         """Write the variant and put its events into the queue."""
         try:
+            await asyncio.to_thread(self._record_beginning)
             end = await self._run()
             self._queue.put_nowait(await asyncio.to_thread(self._record_end, end))
         finally:
@@ -358,12 +361,19 @@ class _Variant:
             return replace(end, record_error=recorded)
         return replace(end, run_id=recorded)
 
+    def _record_beginning(self) -> None:
+        """Record that the run has begun, so that a record is left where the program is killed; failing is no harm."""
+        with self._record_lock, suppress(FabulaError):
+            if not self._is_recorded:  # stopped before it began
+                self._run_id = self._writer.record_run(self._request, replace(self._make_run(), outcome="begun"))
+
     def _record(self) -> str | FabulaError:
         """Record the run once; return its id, or the error that prevented it."""
         with self._record_lock:
             try:
-                if self._run_id is None:
+                if not self._is_recorded:
                     self._run_id = self._writer.record_run(self._request, self._make_run())
+                    self._is_recorded = True
                 return self._run_id
             except FabulaError as error:
                 log.warning("a run of project %s is not on record: %s", self._request.project_id, error.code.value)
@@ -371,10 +381,11 @@ class _Variant:
 
     def _make_run(self) -> GenerationRun:
         request, result = self._request, self._result
-        handed_over = self._end_reason == "handed_over"  # then the text is the prompt, stored only with `keep_prompts`
+        handed_over = self._end_reason in HANDED_OVER  # then the text is the prompt, stored only with `keep_prompts`
         answer = "" if handed_over else self._text or (self._attempts[-1].text if self._attempts else "")
         place = make_insertion_point(request, self._skill, self._view, result.vantage.position)
         return GenerationRun(
+            id=self._run_id,
             model=f"{self._writer.provider.name}/{request.model}",
             skill_id=request.skill_id,
             document_id=request.document_id,

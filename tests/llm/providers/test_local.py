@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fabula.context.render import PromptMessage
 from fabula.core.errors import Code, FabulaError
-from fabula.llm.model import ModelCall, Provider, StreamEnd, StreamEvent, TextChunk
+from fabula.llm.model import HANDED_OVER, ModelCall, Provider, StreamEnd, StreamEvent, TextChunk
 from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.llm.providers.local import MODEL_FILE_VARIABLE, WINDOW_VARIABLE, LocalProvider, find_model_file
 from fabula.llm.retry import stream_answer
@@ -74,6 +76,31 @@ def test_the_model_and_its_prompt_cache_stay_loaded(local: LocalProvider) -> Non
     asyncio.run(run())
 
 
+_STOPPED = """
+import asyncio, sys
+from fabula.context.render import PromptMessage
+from fabula.llm.model import ModelCall
+from fabula.llm.providers.local import LocalProvider
+
+async def run():
+    call = ModelCall(model="smollm2", messages=(PromptMessage("user", "Tell me of the sea."),), max_tokens=2000)
+    async for event in LocalProvider(window=2048).stream(call):
+        if event.text:
+            raise KeyboardInterrupt
+
+try:
+    asyncio.run(run())
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_control_c_while_the_local_model_streams_ends_the_process_cleanly(attempt: int) -> None:
+    done = subprocess.run([sys.executable, "-c", _STOPPED], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, "FATAL" in done.stderr) == (130, False)
+
+
 @pytest.mark.parametrize("wrong", ["many", "-5", "3"])
 def test_an_invalid_window_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(WINDOW_VARIABLE, wrong)
@@ -108,4 +135,4 @@ def test_the_clipboard_provider_answers_with_the_prompt() -> None:
     events = answered(ClipboardProvider(), ModelCall(model="any", messages=messages))
     assert events[0] == TextChunk("Rules.\n\nWrite.")
     assert isinstance(events[1], StreamEnd)
-    assert events[1].finish_reason == "handed_over"
+    assert events[1].finish_reason in HANDED_OVER

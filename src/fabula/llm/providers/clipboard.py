@@ -1,11 +1,26 @@
-"""Provider without a model: answers with the assembled prompt, for the clipboard (ppl-3)."""
+"""Provider without a model: answers with the prompt, and copies it to the clipboard if there is one (ppl-3)."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
+import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
+
+# Programs that copy their standard input, and the environment variable without which there is no such clipboard.
+_COPY_COMMANDS = (
+    (("pbcopy",), ""),
+    (("wl-copy",), "WAYLAND_DISPLAY"),
+    (("xclip", "-selection", "clipboard"), "DISPLAY"),
+    (("xsel", "--clipboard", "--input"), "DISPLAY"),
+    (("termux-clipboard-set",), ""),
+    (("clip.exe",), ""),
+)
+_COPY_SECONDS = 5.0
 
 
 class ClipboardProvider:
@@ -15,11 +30,37 @@ class ClipboardProvider:
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
         """The prompt as one chunk, then the end. Nothing was sent, so the usage is zero."""
-        yield TextChunk(join_messages(call))
-        yield StreamEnd(finish_reason="handed_over", usage=Usage())
+        prompt = join_messages(call)
+        yield TextChunk(prompt)
+        is_copied = await asyncio.to_thread(copy_text, prompt)
+        yield StreamEnd(finish_reason="copied" if is_copied else "handed_over", usage=Usage())
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def copy_text(text: str) -> bool:
+    """Copy a text to the clipboard of this machine; return whether there is one that took it."""
+    for command, variable in _COPY_COMMANDS:
+        program = shutil.which(command[0])
+        if program is None or (variable and not os.environ.get(variable)):
+            continue
+        data = text.encode("utf-16" if command[0] == "clip.exe" else "utf-8", errors="replace")
+        try:
+            done = subprocess.run(
+                [program, *command[1:]],
+                input=data,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_COPY_SECONDS,
+                check=False,
+                env={**os.environ, "LC_CTYPE": "UTF-8"},  # pbcopy reads its input in the encoding of the locale
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if done.returncode == 0:
+            return True
+    return False
 
 
 def join_messages(call: ModelCall) -> str:

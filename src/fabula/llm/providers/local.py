@@ -75,7 +75,8 @@ class LocalProvider:
                 failure = error
             receive(failure)
 
-        threading.Thread(target=generate, name="local-model", daemon=True).start()
+        # No daemon: the interpreter must not end while llama.cpp calls back into it, so it waits for the next token.
+        threading.Thread(target=generate, name="local-model").start()
         usage, finish_reason = Usage(reported_by_provider=False), None
         try:
             while isinstance(chunk := await chunks.get(), dict | list):

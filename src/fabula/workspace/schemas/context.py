@@ -167,7 +167,7 @@ def describe_verdict(verdict: Verdict, language: str = ENGLISH) -> FragmentVerdi
         verdict,
         language,
         layer=verdict.layer if verdict.layer is not None else "preset",
-        why=verdict.sentence,
+        why=verdict.message,
         token_count=verdict.tokens,
         score=round(verdict.score, 4),
     )

@@ -1,0 +1,135 @@
+"""Words for values that are stored in English: kinds, states, levels and origins, in the language of this run.
+
+What a person types (`--type character`) stays as it is; what the command line prints goes through `name_value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fabula.core.messages import Sentence, join_names, message
+
+_NAMES = (
+    # codex entries
+    message("character"),
+    message("location"),
+    message("event"),
+    message("item"),
+    message("faction"),
+    message("lore"),
+    message("other"),
+    message("always"),
+    message("when_detected"),
+    message("manual"),
+    message("never"),
+    # constraints
+    message("narrative"),
+    message("world"),
+    message("style"),
+    message("plot"),
+    message("user"),
+    message("project"),
+    message("learned"),
+    message("graph"),
+    # jobs
+    message("queued"),
+    message("running"),
+    message("done"),
+    message("failed"),
+    message("cancelled"),
+    message("synopsis"),
+    message("index"),
+    message("recap"),
+    message("proposals"),
+    # runs, and why they ended
+    message("begun"),
+    message("open"),
+    message("stopped"),
+    message("accepted"),
+    message("edited"),
+    message("rejected"),
+    message("retried"),
+    message("used"),
+    message("stop"),
+    message("length"),
+    message("filtered"),
+    message("handed_over"),
+    message("copied"),
+    # layers
+    message("identity"),
+    message("preset"),
+    message("rules"),
+    message("settings"),
+    message("retrieved"),
+    message("immediate"),
+    # memory
+    message("preference"),
+    message("episode"),
+    message("style_sample"),
+    message("style sample"),
+    message("working"),
+    message("conversation"),
+    message("confirmed"),
+    message("proposed"),
+    message("dismissed"),
+    message("rewritten"),
+    # synopses and recaps
+    message("fresh"),
+    message("stale"),
+    message("missing"),
+    message("hand"),
+    message("model"),
+    message("extract"),
+    message("summary"),
+    # skills
+    message("cursor"),
+    message("selection"),
+    message("document"),
+    message("built in"),
+    message("folder"),
+    message("insert"),
+    message("replace"),
+    message("entries"),
+    message("show"),
+    # lorebooks
+    message("exact"),
+    # settings
+    message("person"),
+    message("machine"),
+    message("default"),
+    # areas of a rename
+    message("manuscript"),
+    message("codex"),
+    message("constraints"),
+    message("memory"),
+    message("lorebook"),
+    message("outcomes"),
+    message("presets"),
+    message("profile"),
+    message("recaps"),
+    message("runs"),
+    # checks of the store
+    message("engine"),
+    message("tables"),
+    message("integrity"),
+    message("versions"),
+    message("disk"),
+    message("copies"),
+    # languages
+    message("en"),
+    message("zh"),
+    # roles
+    message("system"),
+    message("assistant"),
+)
+_BY_VALUE = {name.template: name for name in _NAMES}
+
+
+def name_value(value: str) -> Sentence | str:
+    """Return the word for a value; a value that people made up as it is."""
+    return _BY_VALUE.get(value, value)
+
+
+def name_values(values: Iterable[str]) -> Sentence:
+    """Return the words for several values, with commas between them."""
+    return join_names([name_value(value) for value in values])

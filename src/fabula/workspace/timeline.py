@@ -1,0 +1,181 @@
+"""The timeline of a story: who appears where, what becomes true when, and who learns it when (man-8).
+
+Columns are the documents in reading order. A row of an entry counts how often its names occur in each of them. A fact
+is an entry or a progression that begins somewhere in the story, or that only some may know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.codex import Codex, Entry
+from fabula.codex.entry import Level
+from fabula.codex.name_index import NameIndex
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
+from fabula.core.story import Position
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.text.names.disambiguation import resolve_mentions
+from fabula.workspace.names import find_by_name
+from fabula.workspace.verbs import ProjectVerbs
+
+PEOPLE = "character"
+
+
+class StoryDocument(Struct, frozen=True, kw_only=True):
+    """One document of the story: its number, title, and whose point of view it has."""
+
+    document_id: str
+    number: int  # the chapter that it belongs to
+    title: str
+    pov: str = ""
+
+
+class Appearance(Struct, frozen=True, kw_only=True):
+    """How often an entry is named in each document."""
+
+    entry_id: str
+    name: str
+    type: str
+    counts: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """How often it is named in all."""
+        return sum(self.counts)
+
+
+class FactKnower(Struct, frozen=True, kw_only=True):
+    """Somebody who knows a fact, and from which document on; None from the start."""
+
+    knower_id: str
+    name: str
+    since: Position | None = None
+    index: int | None = None  # of the document in the timeline
+
+
+class StoryFact(Struct, frozen=True, kw_only=True):
+    """Something that becomes true in the story, or that only some know."""
+
+    entry_id: str
+    name: str
+    text: str
+    progression: int = 0  # its number; 0 for the entry itself
+    since: Position | None = None
+    index: int | None = None  # of the document in the timeline
+    is_secret: bool = False  # only `knowers` know it
+    knowers: tuple[FactKnower, ...] = ()
+
+
+class StoryTimeline(Struct, frozen=True, kw_only=True):
+    """The documents of a story, who appears in each, what becomes true, and who knows it."""
+
+    documents: tuple[StoryDocument, ...]
+    appearances: tuple[Appearance, ...]
+    facts: tuple[StoryFact, ...]
+
+
+class TimelineVerbs(ProjectVerbs):
+    """The timeline of an open project."""
+
+    def read(self, names: Sequence[str] = (), *, kind: str | None = None) -> StoryTimeline:
+        """Read the timeline of some entries, of all entries of a kind, or of all people and all facts."""
+        view = self._view
+        codex = view.snapshot(Codex)
+        entries = list(codex.entries) if codex is not None else []
+        if kind is not None and kind not in (known := sorted({entry.type for entry in entries})):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("No entry is of the type {kind!r}. There are: {known}.", kind=kind, known=join_names(known)),
+            )
+        if names:
+            chosen = shown = [
+                find_by_name(entries, name, what=message("entry"), names_of=lambda entry: entry.names)
+                for name in dict.fromkeys(names)
+            ]
+        else:
+            chosen = [entry for entry in entries if entry.type == (kind or PEOPLE)]
+            shown = entries if kind is None else chosen
+        documents = [_describe_document(view, number, entries) for number in range(len(view.timeline.entries))]
+        return StoryTimeline(
+            documents=tuple(documents),
+            appearances=tuple(_count_appearances(view, entries, chosen)),
+            facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
+        )
+
+
+def _describe_document(view: View, index: int, entries: Sequence[Entry]) -> StoryDocument:
+    one = view.timeline.entries[index]
+    names = {entry.id: entry.name for entry in entries}
+    return StoryDocument(
+        document_id=one.document,
+        number=view.timeline.chapter_number(one.document) or index + 1,
+        title=one.title,
+        pov=names.get(one.pov, one.pov) if one.pov else "",
+    )
+
+
+def _count_appearances(view: View, entries: Sequence[Entry], chosen: Sequence[Entry]) -> list[Appearance]:
+    """Count the names of the chosen entries in each document, the most frequent entry first.
+
+    All entries take part in the search, because a name may be part of another entry's longer name.
+    """
+    texts = {one.id: one.text for one in (view.snapshot(Manuscript) or Manuscript()).documents}
+    matcher = NameIndex(replace(entry, level=Level.ALWAYS) for entry in entries).matcher
+    counts = []
+    for one in view.timeline.entries:
+        mentions = resolve_mentions(matcher.find(texts.get(one.document, "")))
+        counts.append(Counter(mention.owners[0] for mention in mentions))
+    found = [
+        Appearance(entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(one[entry.id] for one in counts))
+        for entry in chosen
+    ]
+    return sorted(found, key=attrgetter("total"), reverse=True)
+
+
+def _collect_facts(view: View, codex: Codex, entries: Sequence[Entry]) -> list[StoryFact]:
+    """Collect what becomes true or is secret, in the order of the story; what holds from the start comes first."""
+    columns = {one.document: index for index, one in enumerate(view.timeline.entries)}
+    facts = [fact for entry in entries for fact in _facts_of(codex, entry, columns)]
+    return sorted(
+        facts,
+        key=lambda fact: (-1 if fact.index is None else fact.index, 0 if fact.since is None else fact.since.offset),
+    )
+
+
+def _facts_of(codex: Codex, entry: Entry, columns: Mapping[str, int]) -> Iterator[StoryFact]:
+    steps = [(0, entry.description, entry.since, entry.known_to)]
+    steps += [(number, one.text, one.since, one.known_to) for number, one in enumerate(entry.progressions, start=1)]
+    for number, text, since, known_to in steps:
+        learned = codex.knowledge.get(f"{entry.source}#{number}" if number else entry.source, {})
+        if since is None and known_to is None and not learned:
+            continue
+        ids = sorted({*(known_to or ()), *learned})
+        yield StoryFact(
+            entry_id=entry.id,
+            name=entry.name,
+            text=text,
+            progression=number,
+            since=since,
+            index=_find_column(since, columns),
+            is_secret=known_to is not None,
+            knowers=tuple(
+                FactKnower(
+                    knower_id=one,
+                    name=codex.by_id[one].name if one in codex.by_id else one,
+                    since=learned.get(one),
+                    index=_find_column(learned.get(one), columns),
+                )
+                for one in ids
+            ),
+        )
+
+
+def _find_column(since: Position | None, columns: Mapping[str, int]) -> int | None:
+    return None if since is None else columns.get(since.document)
