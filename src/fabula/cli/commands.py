@@ -24,7 +24,7 @@ HEADINGS = (
         message("Write"),
         ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "undo", "redo", "cost", "skills"),
     ),
-    (message("Story"), ("search", "synopsis", "outline", "constraint", "memory")),
+    (message("Story"), ("chapter", "revision", "search", "synopsis", "outline", "constraint", "memory")),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("recaps", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),

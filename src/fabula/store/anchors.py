@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Table, case, func
 
 from fabula.store.schema import TableInfo, all_tables, key_columns, match_keys
 from fabula.store.transaction import WriteTransaction
@@ -39,6 +39,16 @@ def move_positions(tx: WriteTransaction, document_id: str, edits: Sequence[TextE
             for start in range(0, len(keys), _BATCH):
                 batch = match_keys(table, keys[start : start + _BATCH])
                 tx.update_rows(table, {offset.name: offset + shift}, *batch)
+
+
+def transfer_positions(tx: WriteTransaction, source: str, target: str, *, first: int = 0, shift: int = 0) -> None:
+    """Move the positions of one document from an offset on to another document; the end of a span may stay at it."""
+    for table, prefix in _position_columns():
+        document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
+        at = func.coalesce(offset, 0)
+        matching = at > first if prefix == "until" and first else at >= first
+        moved = case((at + shift < 0, 0), else_=at + shift)
+        tx.update_rows(table, {document.name: target, offset.name: moved}, document == source, matching)
 
 
 def _position_columns() -> Iterator[tuple[Table, str]]:
