@@ -85,7 +85,7 @@ def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_ser
     room.run("write", "Coast", *at(model_server))
     assert "Rejected." in room.run("reject", "Coast", "last")
     room.run("write", "Coast", *at(model_server), "--accept")
-    assert "Accepted; the document is at revision" in room.aside
+    assert "Accepted into Lantern Night, after “…gone, and came round. Less.”" in room.aside
 
 
 def test_another_answer_takes_the_place_of_the_one_before(room: Room, model_server: ModelServer) -> None:

@@ -44,6 +44,20 @@ def test_line_ends_of_another_machine_do_not_cost_the_mark(sample: StoredSample)
     assert sample.runs()[0].outcome == "accepted"
 
 
+def test_accept_says_where_the_text_went_and_undo_takes_it_back(sample: StoredSample) -> None:
+    document = put(sample, "She lit the lamp.\n")
+    sample.server.script = openai_answer("The gulls came.")
+    accepted = sample.handle.runs.accept(finished(sample.write()).run_id)
+    assert accepted.title == sample.handle.chapters.read(document).record.title
+    assert accepted.words_before == "She lit the lamp."
+    sample.handle.changes.undo()
+    assert sample.text(document) == "She lit the lamp.\n"
+    assert marked(sample) == []
+    assert sample.runs()[0].outcome == "open"
+    sample.handle.changes.redo()
+    assert marked(sample) == ["The gulls came."]
+
+
 def test_the_same_text_with_other_line_ends_is_not_edited(sample: StoredSample) -> None:
     put(sample, "One.\n")
     sample.server.script = openai_answer("Two.\nThree.")

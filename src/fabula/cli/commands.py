@@ -24,7 +24,10 @@ HEADINGS = (
         message("Write"),
         ("assemble", "inspect", "why", "write", "runs", "accept", "reject", "undo", "redo", "cost", "skills"),
     ),
-    (message("Story"), ("search", "timeline", "synopsis", "outline", "constraint", "memory")),
+    (
+        message("Story"),
+        ("chapter", "revision", "search", "timeline", "synopsis", "outline", "constraint", "memory"),
+    ),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("recaps", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),

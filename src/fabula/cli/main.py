@@ -24,6 +24,8 @@ COMMANDS = {  # by module
     "search": ("search",),
     "synopsis": ("synopsis",),
     "outline": ("outline",),
+    "chapter": ("chapter",),
+    "revision": ("revision",),
     "timeline": ("timeline",),
     "constraint": ("constraint",),
     "memory": ("memory",),

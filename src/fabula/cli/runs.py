@@ -134,6 +134,19 @@ def describe_accepted(answer: AcceptedAnswer) -> Sentence:
     sentence = message("Accepted.")
     if answer.entries:
         sentence = message("Accepted: {names}.", names=join_names([entry.name for entry in answer.entries]))
+    elif answer.title and answer.words_before:
+        sentence = message(
+            "Accepted into {title}, after “…{words}”; it is at revision {revision}.",
+            title=answer.title,
+            words=answer.words_before,
+            revision=answer.revision,
+        )
+    elif answer.title:
+        sentence = message(
+            "Accepted at the beginning of {title}; it is at revision {revision}.",
+            title=answer.title,
+            revision=answer.revision,
+        )
     elif answer.revision is not None:
         sentence = message("Accepted; the document is at revision {revision}.", revision=answer.revision)
     return message("{sentence} Done: {beat}", sentence=sentence, beat=answer.beat) if answer.beat else sentence

@@ -32,7 +32,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     revision: int
     title: str
     label: str
-    cause: str  # why it was replaced: typed, accepted, restored, imported, renamed
+    cause: str  # why it was replaced: typed, replaced, accepted, restored, merged, split, renamed
     recorded_at: str = field(name="at")
     length: int
 

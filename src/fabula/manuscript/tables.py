@@ -55,7 +55,7 @@ revisions = project_table(
     text_column("title"),
     text_column("text"),
     text_column("label"),
-    text_column("cause"),  # typed, restored, accepted, imported, renamed
+    text_column("cause"),  # typed, replaced, accepted, restored, merged, split, renamed
     text_column("at"),
     project_foreign_key(["document_id"], "documents"),
     key=("document_id", "revision"),

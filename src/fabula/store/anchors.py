@@ -13,13 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Table, case, func
 
-from fabula.store.schema import TableInfo, all_tables, key_columns, match_keys
+from fabula.store.schema import TableInfo, all_tables, key_columns
 from fabula.store.transaction import WriteTransaction
 from fabula.text.diff import TextEdit, map_offset
-
-_BATCH = 500  # rows in one statement
 
 
 def move_positions(tx: WriteTransaction, document_id: str, edits: Sequence[TextEdit]) -> None:
@@ -31,14 +29,22 @@ def move_positions(tx: WriteTransaction, document_id: str, edits: Sequence[TextE
     for table, prefix in compress(columns, affected):
         document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
         names = [*(column.name for column in key_columns(table)), offset.name]
-        by_shift: dict[int, list[tuple[Any, ...]]] = {}
+        moved: dict[tuple[Any, ...], dict[str, int]] = {}
         for row in tx.rows(table, document == document_id, offset > edits[0].start, only=names):
-            if shift := map_offset(edits, row[-1], forward=prefix != "until") - row[-1]:
-                by_shift.setdefault(shift, []).append(tuple(row[:-1]))
-        for shift, keys in by_shift.items():  # by key: no row is moved twice
-            for start in range(0, len(keys), _BATCH):
-                batch = match_keys(table, keys[start : start + _BATCH])
-                tx.update_rows(table, {offset.name: offset + shift}, *batch)
+            new = map_offset(edits, row[-1], forward=prefix != "until")
+            if new != row[-1]:
+                moved[tuple(row[:-1])] = {offset.name: new}
+        tx.update_each(table, moved)  # by key: no row is moved twice
+
+
+def transfer_positions(tx: WriteTransaction, source: str, target: str, *, first: int = 0, shift: int = 0) -> None:
+    """Move the positions of one document from an offset on to another document; the end of a span may stay at it."""
+    for table, prefix in _position_columns():
+        document, offset = table.c[f"{prefix}_document"], table.c[f"{prefix}_offset"]
+        at = func.coalesce(offset, 0)
+        matching = at > first if prefix == "until" and first else at >= first
+        moved = case((at + shift < 0, 0), else_=at + shift)
+        tx.update_rows(table, {document.name: target, offset.name: moved}, document == source, matching)
 
 
 def _position_columns() -> Iterator[tuple[Table, str]]:

@@ -15,7 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, exists, func, insert, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
@@ -24,7 +38,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
-from fabula.store.schema import OwnerKind, table_info
+from fabula.store.schema import OwnerKind, key_columns, match_keys, table_info
 from fabula.store.tables import changes, owner_versions
 
 if TYPE_CHECKING:
@@ -32,6 +46,7 @@ if TYPE_CHECKING:
 
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
+_BATCH = 500  # rows changed in one statement
 Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
@@ -222,6 +237,35 @@ class WriteTransaction(ReadTransaction):
             self.recorder.before_update(self, table, where)
         query = update(table).where(self._owned(table), *check_clauses(table, where)).values(**values)
         return self._execute_recording(table, query)
+
+    def update_each(
+        self, table: Table, values_by_key: Mapping[tuple[Any, ...], Mapping[str, Any]], *, raise_version: bool = False
+    ) -> None:
+        """Change rows by their keys, each to values of its own; all change the same columns."""
+        keys = list(values_by_key)
+        if not keys:
+            return
+        columns = key_columns(table)
+        query = update(table).where(
+            self._owned(table), *(column == bindparam(f"key_{column.name}") for column in columns)
+        )
+        query = query.values({name: bindparam(f"new_{name}") for name in values_by_key[keys[0]]})
+        if raise_version:
+            query = query.values(version=table.c.version + 1)
+        info = table_info(table)
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            matching = match_keys(table, batch)
+            if self.recorder is not None:
+                self.recorder.before_update(self, table, matching)
+            rows: list[dict[str, Any]] = []
+            for key in batch:
+                self._check_values(table, values_by_key[key])
+                by_column = {f"key_{column.name}": value for column, value in zip(columns, key, strict=True)}
+                rows.append(by_column | {f"new_{name}": value for name, value in values_by_key[key].items()})
+            self._connection.execute(query, rows)
+            for (item,) in self.rows(table, *matching, only=[info.item or info.owner_column]):
+                self._record_row_change(table, item if info.item is not None else "")
 
     def delete_rows(self, table: Table, *where: ColumnElement[bool]) -> int:
         """Delete all matching rows; return how many."""

@@ -194,10 +194,12 @@ def _restore(tx: WriteTransaction, row_changes: Sequence[RowChange]) -> None:
         for old in _sort_parents_first(table, missing):
             tx.insert(table, old if "version" not in table.c else {**old, "version": old["version"] + 1})
     for table, own in groups:
-        raised = {"version": table.c.version + 1} if "version" in table.c else {}
+        by_columns: dict[tuple[str, ...], dict[Key, Values]] = {}
         for change in own:
             if change.old is not None and change.new_hash is not None:
-                tx.update_rows(table, {**change.old, **raised}, *match_keys(table, [change.key]))
+                by_columns.setdefault(tuple(change.old), {})[change.key] = change.old
+        for changed in by_columns.values():
+            tx.update_each(table, changed, raise_version="version" in table.c)
     for table, own in reversed(groups):
         added = [change.key for change in own if change.old is None]
         for start in range(0, len(added), _BATCH):

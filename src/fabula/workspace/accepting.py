@@ -35,11 +35,16 @@ from fabula.store.transaction import WriteTransaction
 from fabula.text.diff import find_edits, map_range
 from fabula.text.offsets import normalise
 
+_WORDS_BEFORE = 5  # that say where a text was put
+_CHARACTERS_BEFORE = 60
+
 
 class AcceptedAnswer(Struct, frozen=True, kw_only=True):
     """The result of accepting an answer: the document's new revision, or the new codex entries."""
 
     revision: int | None = None
+    title: str = ""  # of the document
+    words_before: str = ""  # the last words before the text, where it was put into the document
     entries: tuple[Entry, ...] = ()
     beat: str = ""  # the text of the beat that was marked as done
 
@@ -110,7 +115,7 @@ def _store_answer(
             _require_same_text(tx, run, place)
             return AcceptedAnswer(revision=synopses.write_synopsis(tx, run.document_id, text, origin="model"))
         case AnswerAction.INSERT | AnswerAction.REPLACE:
-            return AcceptedAnswer(revision=_insert_text(tx, run, place, text))
+            return _insert_text(tx, run, place, text)
         case AnswerAction.ENTRIES:
             return AcceptedAnswer(entries=_create_entries(tx, run, text, known_names))
         case _:
@@ -132,8 +137,8 @@ def _require_same_text(tx: WriteTransaction, run: GenerationRun, place: Insertio
     return str(row.text)
 
 
-def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str) -> int:
-    """Insert the text into the document, mark it as the model's, and return the document's new revision."""
+def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str) -> AcceptedAnswer:
+    """Insert the text into the document, mark it as the model's, and return where it is."""
     document_text = _require_same_text(tx, run, place)
     replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
     start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
@@ -149,7 +154,9 @@ def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint
     first, last = map_range(find_edits(answer, text), 0, len(answer))  # without what the writer added around it
     if text[first:last].strip():
         documents.mark_accepted(tx, run.document_id, len(head) + first, len(head) + last, run_id=run.id)
-    return revision
+    words_before = " ".join(head.split()[-_WORDS_BEFORE:])[-_CHARACTERS_BEFORE:]
+    title = tx.require(document_rows, id=run.document_id).title
+    return AcceptedAnswer(revision=revision, title=title, words_before=words_before)
 
 
 def _complete_beat(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint) -> str:

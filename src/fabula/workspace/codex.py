@@ -188,7 +188,7 @@ class CodexVerbs(ProjectVerbs):
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
         """Undo a rename, by default the last one."""
-        with self._write() as tx:
+        with self._write(message("rename taken back")) as tx:
             return undo_rename(tx, rename_id)
 
     def _entries(self) -> Sequence[Entry]:

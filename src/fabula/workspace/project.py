@@ -48,6 +48,7 @@ from fabula.workspace.working_memory import load_working_memory
 if TYPE_CHECKING:
     from fabula.store.store import Store
     from fabula.workspace.changes import ChangeVerbs
+    from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.extraction import ExtractionVerbs
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.recaps import RecapVerbs
+    from fabula.workspace.revisions import RevisionVerbs
     from fabula.workspace.runs import RunVerbs
     from fabula.workspace.skills import SkillVerbs
     from fabula.workspace.synopses import SynopsisVerbs
@@ -104,6 +106,7 @@ class ProjectHandle:
     """An open project. Threads may share it."""
 
     changes: LazyVerbs[ChangeVerbs] = LazyVerbs("ChangeVerbs")
+    chapters: LazyVerbs[ChapterVerbs] = LazyVerbs("ChapterVerbs")
     codex: LazyVerbs[CodexVerbs] = LazyVerbs("CodexVerbs")
     constraints: LazyVerbs[ConstraintVerbs] = LazyVerbs("ConstraintVerbs")
     extraction: LazyVerbs[ExtractionVerbs] = LazyVerbs("ExtractionVerbs")
@@ -117,6 +120,7 @@ class ProjectHandle:
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
+    revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 
     def __init__(
         self,

@@ -1,0 +1,219 @@
+"""What a person can do with chapters: list, read, add, write, replace words, move, merge, split, rename, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
+
+from fabula.codex.tables import pins
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_names, message
+from fabula.manuscript import documents, merging
+from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.snapshot import sort_in_reading_order
+from fabula.manuscript.tables import documents as rows
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.workspace.names import find_by_name
+from fabula.workspace.story_places import read_place
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
+
+
+class ChapterRecord(Struct, frozen=True, kw_only=True):
+    """A document of the manuscript, as lists show it; only chapters have a number."""
+
+    id: str
+    number: int | None
+    title: str
+    kind: str
+    depth: int
+    revision: int
+    length: int
+    pov: str | None = None
+
+
+class ChapterText(Struct, frozen=True):
+    """A chapter with its text."""
+
+    record: ChapterRecord
+    text: str
+
+
+class ChapterVerbs(ProjectVerbs):
+    """The documents of an open project; each is named by its id, its title or its chapter number."""
+
+    def list_chapters(self) -> list[ChapterRecord]:
+        """List all documents in reading order."""
+        with self._read() as reading:
+            return list(load_records(reading).values())
+
+    def read(self, chapter: str) -> ChapterText:
+        """Read the text of a chapter."""
+        with self._read() as reading:
+            return _load(reading, find_chapter(reading, chapter).id)
+
+    def add(
+        self, title: str, text: str = "", *, kind: str = "chapter", into: str | None = None, after: str | None = None
+    ) -> ChapterRecord:
+        """Add a chapter: at the end, at the end of a part (`into`), or after another one."""
+        _check_kind(kind)
+        with self._write(label_addition(message("chapter"), title)) as tx:
+            parent, index = _find_place(tx, into=into, after=after)
+            made = documents.add(tx, title, text=text, kind=DocumentKind(kind), parent=parent, index=index)
+            return load_records(tx)[made]
+
+    def write(self, chapter: str, text: str, *, expected_revision: int | None = None) -> ChapterRecord:
+        """Replace the text of a chapter; refused if it has another revision than the expected one by now."""
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = _label(found.title or found.id)
+            documents.write(tx, found.id, text, expected=expected_revision, cause="replaced")
+            return load_records(tx)[found.id]
+
+    def replace_words(self, words: str, replacement: str, *, chapter: str | None = None) -> dict[str, int]:
+        """Replace words in a chapter or in the whole manuscript; return how often, by title."""
+        if not words:
+            raise FabulaError(Code.TEXT_INVALID, message("Say which words to replace. Nothing was changed."))
+        label = message("{old!r} replaced by {new!r}", old=words, new=replacement)
+        with self._write(label) as tx:
+            chosen = [find_chapter(tx, chapter).id] if chapter is not None else [*load_records(tx)]
+            counts: dict[str, int] = {}
+            for document_id in chosen:
+                row = tx.require(rows, id=document_id)
+                if count := row.text.count(words):
+                    documents.write(tx, row.id, row.text.replace(words, replacement), cause="replaced")
+                    counts[row.title or row.id] = count
+            if not counts:
+                raise FabulaError(
+                    Code.TEXT_INVALID, message("{words!r} is not in the text. Nothing was changed.", words=words)
+                )
+            return counts
+
+    def rename(self, chapter: str, title: str) -> ChapterRecord:
+        """Give a chapter another title."""
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = message("{old} renamed to {new}", old=found.title or found.id, new=title)
+            documents.update(tx, found.id, {"title": title.strip()})
+            return load_records(tx)[found.id]
+
+    def move(
+        self, chapter: str, *, before: str | None = None, after: str | None = None, into: str | None = None
+    ) -> ChapterRecord:
+        """Move a chapter before or after another one, or to the end of a part (`into`)."""
+        if [before, after, into].count(None) != 2:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("Say where to: before or after a chapter, or into a part. Nothing was changed."),
+            )
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = message("{title} moved", title=found.title or found.id)
+            parent, index = _find_place(tx, before=before, after=after, into=into, moving=found.id)
+            documents.move(tx, found.id, parent=parent, index=index)
+            return load_records(tx)[found.id]
+
+    def merge(self, chapter: str, other: str) -> ChapterRecord:
+        """Append another chapter to this one; positions, marks, beats and pins go along."""
+        with self._write(_label(chapter)) as tx:
+            first, second = find_chapter(tx, chapter), find_chapter(tx, other)
+            tx.undo_label = message("{second} merged into {first}", first=first.title, second=second.title)
+            merging.merge(tx, first.id, second.id)
+            _move_pins(tx, second.id, first.id)
+            return load_records(tx)[first.id]
+
+    def split(self, place: str, title: str) -> tuple[ChapterRecord, ChapterRecord]:
+        """Split a chapter at CHAPTER@OFFSET, or right after CHAPTER:WORDS; return both parts."""
+        with self._write(_label(place)) as tx:
+            position = read_place(tx, place)
+            tx.undo_label = message("{title} split in two", title=load_records(tx)[position.document].title)
+            made = merging.split(tx, position.document, position.offset, title)
+            records = load_records(tx)
+            return records[position.document], records[made]
+
+    def remove(self, chapter: str) -> tuple[ChapterRecord, int]:
+        """Remove a chapter with everything below it; return what it was, and how many documents were removed."""
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = label_removal(message("chapter"), found.title or found.id)
+            return found, documents.remove(tx, found.id)
+
+
+def find_chapter(reading: ReadTransaction, name: str) -> ChapterRecord:
+    """Return the document of that id, title or chapter number."""
+    return find_by_name(
+        load_records(reading).values(),
+        name,
+        what=message("chapter"),
+        names_of=lambda one: tuple(filter(None, (one.title, None if one.number is None else str(one.number)))),
+        code=Code.DOCUMENT_UNKNOWN,
+    )
+
+
+def load_records(reading: ReadTransaction) -> dict[str, ChapterRecord]:
+    """Load all documents as lists show them, in reading order, by id."""
+    found: dict[str, ChapterRecord] = {}
+    number = 0
+    for row in sort_in_reading_order(reading.rows(rows)):
+        number += row.kind == DocumentKind.CHAPTER
+        above = found.get(row.parent_id)
+        found[row.id] = ChapterRecord(
+            id=row.id,
+            number=number if row.kind == DocumentKind.CHAPTER else None,
+            title=row.title,
+            kind=row.kind,
+            depth=0 if above is None else above.depth + 1,
+            revision=row.version,
+            length=len(row.text),
+            pov=row.pov,
+        )
+    return found
+
+
+def _load(reading: ReadTransaction, document_id: str) -> ChapterText:
+    return ChapterText(load_records(reading)[document_id], reading.require(rows, id=document_id).text)
+
+
+def _label(name: str) -> Sentence:
+    return label_change(message("chapter"), name)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in set(DocumentKind):
+        raise FabulaError(
+            Code.TREE_INVALID,
+            message("A document is one of these: {kinds}. Nothing was changed.", kinds=join_names(list(DocumentKind))),
+        )
+
+
+def _find_place(
+    tx: WriteTransaction,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    into: str | None = None,
+    moving: str | None = None,
+) -> tuple[str | None, int | None]:
+    """Return the parent, and the index among its children, that a wish means."""
+    if into is not None:
+        return find_chapter(tx, into).id, None
+    beside = before if before is not None else after
+    if beside is None:
+        return None, None
+    found = find_chapter(tx, beside)
+    parent: str | None = tx.require(rows, id=found.id).parent_id
+    siblings = rows.c.parent_id.is_(None) if parent is None else rows.c.parent_id == parent
+    order: list[Row[Any]] = [*tx.rows(rows, siblings, order=(rows.c.place, rows.c.id), only=("id",))]
+    ids = [row.id for row in order if row.id != moving or row.id == found.id]
+    return parent, ids.index(found.id) + (before is None)
+
+
+def _move_pins(tx: WriteTransaction, source: str, target: str) -> None:
+    """Move the pins of one document to another that has none for the same entry."""
+    taken = [row.entry_id for row in tx.rows(pins, pins.c.where_id == target)]
+    for row in tx.rows(pins, pins.c.where_id == source):
+        tx.delete_rows(pins, pins.c.where_id == source, pins.c.entry_id == row.entry_id)
+        if row.entry_id not in taken:
+            values = {name: value for name, value in row._mapping.items() if name != "project_id"}
+            tx.insert(pins, {**values, "where_id": target})

@@ -1,0 +1,57 @@
+"""Schemas of chapters and their revisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabula.workspace.schemas.schema import Schema, describe
+
+if TYPE_CHECKING:
+    from fabula.manuscript.revisions import Revision
+    from fabula.workspace.chapters import ChapterRecord, ChapterText
+
+
+class ChapterInfo(Schema):
+    """A document of the manuscript; only chapters have a number, and lengths count characters."""
+
+    id: str
+    number: int | None
+    title: str
+    kind: str
+    depth: int
+    revision: int
+    length: int
+    pov: str | None
+
+
+class ChapterContents(ChapterInfo):
+    """A document with its text."""
+
+    text: str
+
+
+class RevisionInfo(Schema):
+    """An earlier text of a document; the time is in UTC."""
+
+    document_id: str
+    revision: int
+    title: str
+    label: str
+    cause: str
+    recorded_at: str
+    length: int
+
+
+def describe_chapter(record: ChapterRecord) -> ChapterInfo:
+    """Describe a chapter."""
+    return describe(ChapterInfo, record)
+
+
+def describe_text(chapter: ChapterText) -> ChapterContents:
+    """Describe a chapter with its text."""
+    return describe(ChapterContents, chapter.record, text=chapter.text)
+
+
+def describe_revision(revision: Revision) -> RevisionInfo:
+    """Describe a revision."""
+    return describe(RevisionInfo, revision)
