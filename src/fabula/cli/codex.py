@@ -87,7 +87,8 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
     with open_project(project, store) as opened:
         found = opened.codex.find(entry)
         names = {one.id: one.name for one in opened.codex.list_entries()}
-        titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
+        timeline = opened.view.timeline
+        titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
     if as_json:
         print_json(describe_entry(found))
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -11,6 +12,9 @@ from fabula.cli.opening import open_workspace
 from fabula.cli.options import JSON, STORE
 from fabula.cli.output import print_list, say, use_project_language
 from fabula.core.messages import message
+
+if TYPE_CHECKING:
+    from fabula.manuscript.series import SeriesBook
 
 BOOK = Annotated[str, Argument(help="A project of the store, by its id or title.")]
 SERIES = Annotated[str, Argument(help="A series, by its id or title.")]
@@ -35,14 +39,17 @@ def new(
 
 @commands.command()
 def join(book: BOOK, series: SERIES, store: STORE = None) -> None:
-    """Let a book share the codex of a series, in place of the one it shared before.
+    """Let a book share the codex of a series, as its last book; it leaves the series it was in before.
 
     Example: fabula series join "The Lantern Coast" "The Coast"
     """
     with open_workspace(store) as workspace:
-        joined, shared = workspace.join_series(book, series)
+        joined, shared, books = workspace.join_series(book, series)
     use_project_language(joined.language)
-    say("{title} belongs to {series}.", title=joined.title, series=shared.title)
+    number = next(one.number for one in books if one.id == joined.id)
+    say("{title} belongs to {series}, as book {number}.", title=joined.title, series=shared.title, number=number)
+    if number != 1:
+        say("It knows what the books before it tell. Change their order with: fabula series order")
 
 
 @commands.command()
@@ -59,13 +66,35 @@ def leave(book: BOOK, store: STORE = None) -> None:
 
 @commands.command()
 def books(series: SERIES, store: STORE = None, as_json: JSON = False) -> None:
-    """List the books of a series.
+    """List the books of a series in their order.
 
     Example: fabula series books "The Coast"
     """
-    from fabula.workspace.schemas.projects import describe_book
-
     with open_workspace(store) as workspace:
         found = workspace.list_books(series)
+    _print_books(found, as_json)
+
+
+@commands.command()
+def order(
+    series: SERIES,
+    books: Annotated[list[str], Argument(help="All its books, the first one first.")],
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Set the order of the books: what becomes true in one is known in those after it, never before it.
+
+    Example: fabula series order "The Coast" "The Lantern Coast" "The Drowned Bell"
+    """
+    with open_workspace(store) as workspace:
+        found = workspace.order_books(series, books)
+    _print_books(found, as_json)
+
+
+def _print_books(books: Sequence[SeriesBook], as_json: bool) -> None:
+    from fabula.workspace.schemas.projects import describe_book
+
     empty = message("No books yet. Add one: fabula series join BOOK SERIES")
-    print_list(found, describe_book, lambda one: f"{one.id:<36} {one.title}", empty, as_json)
+    print_list(books, describe_book, lambda one: f"{one.number or '-':>3} {one.id:<36} {one.title}", empty, as_json)
+    if not as_json and any(one.number is None for one in books):
+        say("Books without a number have no place in the order yet. Set it with: fabula series order")

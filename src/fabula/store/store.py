@@ -84,10 +84,10 @@ class Store:
         self._version_reader.close()
         self.engine.dispose()
 
-    def versions(self, *, project: str, user: str = LOCAL_USER, series: str | None = None) -> tuple[int, ...]:
-        """The versions of a project, a user and perhaps a series: the only query of a warm request."""
-        owners = [f"project:{project}", f"user:{user}"]
-        return tuple(self._version_reader.read(owners if series is None else [*owners, f"project:{series}"]))
+    def versions(self, *, project: str, user: str = LOCAL_USER, others: Sequence[str] = ()) -> tuple[int, ...]:
+        """The versions of a project, a user and other projects: the only query of a warm request."""
+        owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
+        return tuple(self._version_reader.read(owners))
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""
@@ -114,9 +114,12 @@ class Store:
         with translate_errors(), self._transaction({"writing": True}, owners, lock=True) as connection:
             tx = WriteTransaction(connection, owners)
             yield tx
-            self.hooks.run_before_commit(tx)
-            tx.write_feed()
-        self.hooks.run_after_commit(tx)
+            all_transactions = (tx, *tx.series_transactions.values())
+            for one in all_transactions:
+                self.hooks.run_before_commit(one)
+                one.write_feed()
+        for one in all_transactions:
+            self.hooks.run_after_commit(one)
 
     @contextmanager
     def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:

@@ -25,7 +25,7 @@ from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import message
 from fabula.store.schema import OwnerKind, table_info
-from fabula.store.tables import changes, owner_versions
+from fabula.store.tables import changes, owner_versions, projects
 
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
@@ -94,6 +94,19 @@ class ReadTransaction:
         query = query.where(self._owned(table), *check_clauses(table, where))
         return int(self._connection.execute(query).scalar_one())
 
+    def series(self) -> ReadTransaction | None:
+        """The series of the transaction's project, at the same moment; None where it belongs to none."""
+        series_id = self._series_id()
+        return None if series_id is None else ReadTransaction(self._connection, {"project": series_id})
+
+    def _series_id(self) -> str | None:
+        """The id in the project's own row, if it is that of a series: nothing else gives access to another project."""
+        own = self.row(projects)
+        if own is None or own.series_id is None:
+            return None
+        other = ReadTransaction(self._connection, {"project": own.series_id}).row(projects)
+        return str(own.series_id) if other is not None and other.kind == "series" else None
+
     def current_time(self) -> str:
         """The current time by the clock that all processes on the store share: the server's, or this machine's."""
         if self._connection.dialect.name == "postgresql":
@@ -151,6 +164,21 @@ class WriteTransaction(ReadTransaction):
         self._changes: dict[OwnerKind, dict[tuple[str, str], None]] = {}
         self._items: dict[str, dict[str, None]] = {}
         self.versions: dict[OwnerKind, int] = {}
+        self.series_transactions: dict[str, WriteTransaction] = {}  # by series: committed with this one
+
+    def series(self) -> WriteTransaction | None:
+        """The series of the transaction's project, changed in the same commit; None where it belongs to none.
+
+        A book is locked before its series, so that two writers never wait for each other.
+        """
+        series_id = self._series_id()
+        if series_id is None:
+            return None
+        tx = self.series_transactions.get(series_id)
+        if tx is None:
+            tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
+            tx.lock_owners()
+        return tx
 
     def lock_owners(self) -> None:
         """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps."""

@@ -201,5 +201,5 @@ def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> Stored
         return own[number - shared - 1]
     have = plural(count, "{name} has {count} progression.", "{name} has {count} progressions.", name=entry.name)
     if shared:
-        have = message("{have} The first {shared} belong to its series.", have=have, shared=shared)
+        have = message("{have} The first {shared} belong to its series or to earlier books.", have=have, shared=shared)
     raise FabulaError(Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=have))

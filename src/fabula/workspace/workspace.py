@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fabula.core.view import View
     from fabula.jobs.model import JobState
     from fabula.jobs.worker import Worker
+    from fabula.manuscript.series import SeriesBook
     from fabula.memory.model import WriterProfile
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
@@ -178,11 +179,11 @@ class Workspace:
         """Make a series without books; return its id (man-3)."""
         return series.create(self.store, title, language=language)
 
-    def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary]:
-        """Let a book share the codex of a series; return both."""
+    def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary, list[SeriesBook]]:
+        """Let a book share the codex of a series, as its last book; return both, and all books in order."""
         joined, shared = projects.find_project(self.store, book), projects.find_project(self.store, name)
         series.add_book(self.store, joined.id, shared.id)
-        return joined, shared
+        return joined, shared, series.list_books(self.store, shared.id)
 
     def leave_series(self, book: str) -> ProjectSummary:
         """Take a book out of its series; return it."""
@@ -190,9 +191,15 @@ class Workspace:
         series.remove_book(self.store, left.id)
         return left
 
-    def list_books(self, name: str) -> list[ProjectSummary]:
-        """List the books of a series, by title."""
+    def list_books(self, name: str) -> list[SeriesBook]:
+        """List the books of a series in their order."""
         return series.list_books(self.store, projects.find_project(self.store, name).id)
+
+    def order_books(self, name: str, books: Sequence[str]) -> list[SeriesBook]:
+        """Set the order of the books of a series: what an earlier one tells is known in the later ones."""
+        found = projects.find_project(self.store, name)
+        series.set_order(self.store, found.id, [projects.find_project(self.store, book).id for book in books])
+        return series.list_books(self.store, found.id)
 
     def start_worker(self, *, threads: int = 2) -> Worker:
         """Run background jobs of all projects in this process until the workspace is closed."""

@@ -13,6 +13,7 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 if TYPE_CHECKING:
     from fabula.manuscript.projects import ProjectSummary
+    from fabula.manuscript.series import SeriesBook
     from fabula.store.doctor import HealthFinding
     from fabula.store.save.checking import SaveReport
 
@@ -74,12 +75,13 @@ def describe_health(location: str, findings: Iterable[HealthFinding], language: 
 
 
 class BookInfo(Schema):
-    """One book of a series."""
+    """One book of a series, and its number in the order of the books; none where it has no place yet."""
 
     id: str
     title: str
+    number: int | None
 
 
-def describe_book(summary: ProjectSummary) -> BookInfo:
+def describe_book(book: SeriesBook) -> BookInfo:
     """Describe a book of a series."""
-    return describe(BookInfo, summary)
+    return describe(BookInfo, book)
