@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -14,6 +14,9 @@ from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import print_json, print_line, print_warnings, render, say, show_progress
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message, plural
+
+if TYPE_CHECKING:
+    from fabula.store.save.loading import LoadedSeries
 
 LANGUAGE = Annotated[str, Option("--language", "-l", help="en or zh; found out from the text if left out.")]
 WITHOUT_PERSON = Annotated[bool, Option("--without-person", help="Leave out your own profile, memories and settings.")]
@@ -120,15 +123,16 @@ def save(
     project: PROJECT,
     path: Annotated[Path | None, Argument(help="The file; by default the title, here.")] = None,
     without_person: WITHOUT_PERSON = False,
+    overwrite: OVERWRITE = False,
     store: STORE = None,
 ) -> None:
-    """Save a project as one file, with your own profile, memories and settings.
+    """Save a project as one file, with your own profile, memories and settings, and with what its series shares.
 
     Example: fabula save "The Lantern Coast" coast.fabula
     """
     with open_workspace(store) as workspace, show_progress(message("Saving {title}", title=project)) as progress:
         opened = find_project(workspace, project)
-        saved = opened.save(path, with_person=not without_person, progress=progress)
+        saved = opened.save(path, with_person=not without_person, overwrite=overwrite, progress=progress)
         title = opened.view.project.title
     size = saved.path.stat().st_size
     say(
@@ -138,12 +142,21 @@ def save(
         rows=saved.rows,
         size=size,
     )
+    if saved.series:
+        say(
+            "The codex of its series {series} is in it ({count}). What other books of the series add is not.",
+            series=saved.series,
+            count=plural(saved.shared_entries, "{count} entry", "{count} entries"),
+        )
 
 
 @commands.command()
 def load(
     path: Annotated[Path, Argument(help="A .fabula file.")],
     replace: Annotated[str | None, Option("--replace", help="Replace this project, after a backup.")] = None,
+    join_series: Annotated[
+        str | None, Option("--join-series", help="Let the book join this series; otherwise it brings its own.")
+    ] = None,
     without_person: WITHOUT_PERSON = False,
     store: STORE = None,
 ) -> None:
@@ -152,12 +165,43 @@ def load(
     Example: fabula load coast.fabula
     """
     with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
-        loaded = workspace.load_save(path, replace=replace, with_person=not without_person, progress=progress)
+        loaded = workspace.load_save(
+            path, replace=replace, join_series=join_series, with_person=not without_person, progress=progress
+        )
         find_project(workspace, loaded.project_id)
     say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
     if loaded.backup is not None:
         say("What was there before is in {path}.", path=loaded.backup)
+    if loaded.series is not None:
+        _print_series(loaded.series, loaded.project_id)
     print_warnings(loaded.warnings)
+
+
+def _print_series(series: LoadedSeries, book_id: str) -> None:
+    """Say which series a loaded book belongs to, and what became of the entries it shares."""
+    added = plural(series.added_entries, "{count} entry", "{count} entries")
+    present = plural(series.present_entries, "{count} entry", "{count} entries")
+    if series.is_new:
+        say(
+            "It belongs to the new series {series}, with the codex they share: {added}.",
+            series=series.title,
+            added=added,
+        )
+    elif series.has_joined:
+        say(
+            "It has joined {series}. New in the codex of the series: {added}. Unchanged there: {present}.",
+            series=series.title,
+            added=added,
+            present=present,
+        )
+    else:
+        say("It stays in the series {series}, whose codex was not changed.", series=series.title)
+    if series.similar:
+        say(
+            "There was a series {series} here already, which was not changed. To share its codex instead: {command}",
+            series=series.similar,
+            command=f'fabula series join {book_id} "{series.similar}"',
+        )
 
 
 @commands.command()

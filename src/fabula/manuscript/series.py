@@ -17,9 +17,10 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
 from fabula.manuscript import projects
+from fabula.store.book_order import put_last, remove_from_order, write_order
 from fabula.store.store import Store
 from fabula.store.tables import projects as rows
-from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.transaction import ReadTransaction
 
 
 class SeriesMembership(Struct, frozen=True):
@@ -59,18 +60,9 @@ def add_book(store: Store, book_id: str, series_id: str) -> None:
                 message("A series cannot belong to another series. Name a book. Nothing was changed."),
             )
         if tx.require(rows).series_id != series_id:
-            _remove_from_order(tx, book_id)
+            remove_from_order(tx, book_id)
             tx.update_row(rows, {}, {"series_id": series_id, "changed": current_timestamp()})
         put_last(tx, book_id)
-
-
-def put_last(tx: WriteTransaction, book_id: str) -> None:
-    """Give a book the last place in the order of its series, unless it has one."""
-    series_tx = tx.series()
-    if series_tx is not None:
-        order = read_order(series_tx)
-        if book_id not in order:
-            series_tx.update_row(rows, {}, {"book_order": [*order, book_id]})
 
 
 def remove_book(store: Store, book_id: str) -> None:
@@ -80,7 +72,7 @@ def remove_book(store: Store, book_id: str) -> None:
             raise FabulaError(
                 Code.PROJECT_INVALID, message("This book does not belong to a series. Nothing was changed.")
             )
-        _remove_from_order(tx, book_id)
+        remove_from_order(tx, book_id)
         tx.update_row(rows, {}, {"series_id": None, "changed": current_timestamp()})
 
 
@@ -98,7 +90,7 @@ def set_order(store: Store, series_id: str, book_ids: Sequence[str]) -> None:
             ),
         )
     with store.write(project=series_id) as tx:
-        tx.update_row(rows, {}, {"book_order": list(book_ids), "changed": current_timestamp()})
+        write_order(tx, book_ids)
 
 
 def list_books(store: Store, series_id: str) -> list[SeriesBook]:
@@ -121,19 +113,7 @@ def list_earlier_books(store: Store, series_id: str, book_id: str) -> list[Serie
     return [book for book in books if number is not None and book.number is not None and book.number < number]
 
 
-def read_order(reading: ReadTransaction) -> list[str]:
-    """The ids of the books of a series in their order, also of books that are gone."""
-    return list(reading.require(rows).book_order)
-
-
 def is_series(reading: ReadTransaction) -> bool:
     """Whether the transaction's project exists and is a series."""
     row = reading.row(rows)
     return row is not None and row.kind == "series"
-
-
-def _remove_from_order(tx: WriteTransaction, book_id: str) -> None:
-    series_tx = tx.series()
-    if series_tx is not None:
-        order = [one for one in read_order(series_tx) if one != book_id]
-        series_tx.update_row(rows, {}, {"book_order": order})

@@ -189,6 +189,14 @@ class WriteTransaction(ReadTransaction):
                 self._connection.execute(_insert_version(self._connection, owner))
                 self._connection.execute(query)
 
+    def create_series(self, series_id: str, row: Mapping[str, Any]) -> WriteTransaction:
+        """Create a series in the same commit, and let the transaction's project belong to it."""
+        tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
+        tx.lock_owners()
+        tx.insert(projects, {**row, "kind": "series", "series_id": None, "book_order": []})
+        self.update_rows(projects, {"series_id": series_id})
+        return tx
+
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
         """Insert rows; a missing column gets its default."""
         info = table_info(table)

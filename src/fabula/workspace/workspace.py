@@ -159,15 +159,31 @@ class Workspace:
         return import_file(self.store, path, into=into, title=title, language=language, progress=progress)
 
     def load_save(
-        self, path: Path, *, replace: str | None = None, with_person: bool = False, progress: Progress | None = None
+        self,
+        path: Path,
+        *,
+        replace: str | None = None,
+        join_series: str | None = None,
+        with_person: bool = False,
+        progress: Progress | None = None,
     ) -> LoadResult:
-        """Load a save as a new project, or in place of one that is backed up first (sav-2)."""
+        """Load a save as a new project, or in place of one that is backed up first (sav-2).
+
+        What the series of a book shares is loaded as a new series, or into the one named by `join_series`.
+        """
         from fabula.store.save.loading import load_save
 
         target = None if replace is None else projects.find_project(self.store, replace).id
-        user = LOCAL_USER if with_person else None
-        replaces = target is not None
-        return load_save(self.store, path, project_id=target, replace=replaces, user=user, progress=progress)
+        series_id = None if join_series is None else projects.find_project(self.store, join_series).id
+        return load_save(
+            self.store,
+            path,
+            project_id=target,
+            replace=target is not None,
+            user=LOCAL_USER if with_person else None,
+            join_series=series_id,
+            progress=progress,
+        )
 
     def settings(self, project: str | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""
