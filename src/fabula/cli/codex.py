@@ -241,24 +241,33 @@ def rename(
     new: Annotated[str, Argument(help="What it shall be.")],
     apply: Annotated[bool, Option("--apply", help="Rename; without this, the places are only shown.")] = False,
     history: Annotated[bool, Option("--history", help="In conversations too.")] = False,
+    also: Annotated[
+        list[str] | None, Option("--also", help="Rename this as well: a name that is offered, or NAME=OTHER.")
+    ] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first.
+    """Rename everywhere: manuscript, codex and that of the series, constraints, memory. Shows every place first.
 
     Example: fabula codex rename "The Lantern Coast" Mara Maren --apply
     """
     from fabula.workspace.schemas.codex import describe_rename
 
     with open_project(project, store) as opened:
-        places = opened.codex.preview_rename(old, new, history=history)
-        rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
+        places = opened.codex.preview_rename(old, new, history=history, also=also or ())
+        chosen = {text.partition("=")[0] for text in also or ()}
+        offers = [one for one in opened.codex.offer_renames(old, new, history=history) if one.words not in chosen]
+        rename_id = opened.codex.rename(old, new, history=history, also=also or ()) if apply and places else ""
     if as_json:
-        print_json(describe_rename(places, rename_id))
+        print_json(describe_rename(places, rename_id, offers))
         return
     for one in places:
         change = f"{one.before}[{one.words} → {one.replacement}]{one.after}"
         print_line(f"{one.area:<12} {render(one.label)}: {change}")
+    if offers:
+        say("Left as they are; add --also NAME to rename them too:")
+    for offer in offers:
+        print_line(f"  [ ] {offer.words} → {offer.replacement} ({offer.count})")
     count = plural(len(places), "{count} place", "{count} places")
     if rename_id:
         undo = f"fabula codex undo-rename {project} {rename_id}"

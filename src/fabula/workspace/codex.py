@@ -15,8 +15,9 @@ from fabula.codex.tables import entries as entry_rows
 from fabula.codex.validation import apply_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.names import find_by_name
+from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
 from fabula.workspace.story_places import START, read_knowers, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, select_given
@@ -133,15 +134,26 @@ class CodexVerbs(ProjectVerbs):
                 edits.pin_entry(tx, where, found.id, PinMode(mode))
         return found
 
-    def preview_rename(self, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
-        """List every place that a rename would change (man-4)."""
-        with self._read() as reading:
-            return preview_rename(reading, old, new, history=history)
+    def preview_rename(
+        self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()
+    ) -> list[RenamePlace]:
+        """List every place that a rename would change, in the book and in the codex of its series (man-4).
 
-    def rename(self, old: str, new: str, *, history: bool = False) -> str:
+        `also` names what else is renamed: `NAME=BECOMES`, or a name that `offer_renames` lists.
+        """
+        with self._read() as reading:
+            further = _read_further(reading, old, new, also)
+            return preview_rename(reading, old, new, history=history, also=further)
+
+    def offer_renames(self, old: str, new: str, *, history: bool = False) -> list[RenameOffer]:
+        """List names that belong to the renamed one and are left as they are, unless they are asked for."""
+        with self._read() as reading:
+            return find_offers(reading, old, new, history=history)
+
+    def rename(self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()) -> str:
         """Rename everywhere; return the id by which the rename can be undone."""
         with self._write() as tx:
-            return apply_rename(tx, old, new, history=history)
+            return apply_rename(tx, old, new, history=history, also=_read_further(tx, old, new, also))
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
         """Undo a rename, by default the last one."""
@@ -164,6 +176,10 @@ class CodexVerbs(ProjectVerbs):
             if tx.row(entry_rows, id=found.id) is None:
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named
+
+
+def _read_further(reading: ReadTransaction, old: str, new: str, also: Sequence[str]) -> dict[str, str]:
+    return read_further_names(also, find_offers(reading, old, new)) if also else {}
 
 
 def _values(tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
