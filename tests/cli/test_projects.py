@@ -263,3 +263,14 @@ def test_the_doctor_says_in_one_line_that_a_server_does_not_answer(shelf: Desk) 
 def test_an_unknown_project_is_named_with_those_that_exist(desk: Desk) -> None:
     desk.run("new", "Coast")
     assert "There are: Coast" in desk.run("assemble", "Toast", code=3)
+
+
+def test_copies_are_listed_and_restored_from_the_command_line(shelf: Desk) -> None:
+    assert "No copies yet" in shelf.run("backup", "list")
+    shelf.run("projects")  # using a store with a project makes a copy, once a day
+    assert "1 project" in shelf.run("backup", "list")
+    (copy,) = json.loads(shelf.run("backup", "list", "--json"))
+    assert [project["title"] for project in copy["projects"]] == ["Coast"]
+    assert "Coast is back" in shelf.run("backup", "restore", "1", "Coast")
+    assert "STORE_NOT_FOUND" in shelf.run("backup", "restore", "99", code=2)
+    assert "1 project" in shelf.run("backup", "restore", copy["path"], "--whole-store")

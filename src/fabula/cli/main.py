@@ -33,6 +33,7 @@ COMMANDS = {  # by module
     "recaps": ("recaps",),
     "preset": ("preset",),
     "projects": ("new", "projects", "import", "export", "save", "load", "verify", "doctor"),
+    "backup": ("backup",),
     "setting": ("setting",),
     "jobs": ("jobs",),
 }

@@ -14,7 +14,9 @@ from fabula.workspace.schemas.schema import Schema, describe
 if TYPE_CHECKING:
     from fabula.manuscript.projects import ProjectSummary
     from fabula.manuscript.series import SeriesBook
+    from fabula.store.copies import StoreCopy
     from fabula.store.doctor import HealthFinding
+    from fabula.store.restoring import RestoreResult
     from fabula.store.save.checking import SaveReport
 
 
@@ -72,6 +74,44 @@ def describe_health(location: str, findings: Iterable[HealthFinding], language: 
     """Describe the health of a store."""
     checks = tuple(describe(HealthCheck, one, language) for one in findings)
     return HealthReport(store=location, findings=checks)
+
+
+class CopiedProjectInfo(Schema):
+    """One project in a copy of a store, and when it was last changed there, in UTC."""
+
+    id: str
+    title: str
+    kind: str
+    changed: str
+
+
+class CopyInfo(Schema):
+    """A copy of a store, or of one project: what it holds, and why it cannot be read."""
+
+    path: str
+    state: str
+    reason: str
+    problem: str
+    projects: tuple[CopiedProjectInfo, ...]
+
+
+class RestoreInfo(Schema):
+    """What was brought back from a copy, and where the state before is kept; none where there was nothing."""
+
+    projects: tuple[CopiedProjectInfo, ...]
+    backup: str | None
+
+
+def describe_copy(copy: StoreCopy) -> CopyInfo:
+    """Describe a copy of a store."""
+    found = tuple(describe(CopiedProjectInfo, one) for one in copy.projects)
+    return describe(CopyInfo, copy, path=str(copy.path), projects=found)
+
+
+def describe_restore(restored: RestoreResult) -> RestoreInfo:
+    """Describe what was restored."""
+    found = tuple(describe(CopiedProjectInfo, one) for one in restored.projects)
+    return RestoreInfo(projects=found, backup=None if restored.backup is None else str(restored.backup))
 
 
 class BookInfo(Schema):
