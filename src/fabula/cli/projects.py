@@ -11,7 +11,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, OVERWRITE, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, print_warnings, render, say, show_progress
+from fabula.cli.output import invalid_request, print_json, print_line, print_warnings, render, say, show_progress
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message, plural
 
@@ -41,14 +41,14 @@ def create_project(
         if start is None:
             project = workspace.create_project(title, language=language)
         else:
-            from fabula.workspace.read_only import is_read_only, read_view
+            from fabula.workspace.read_only import is_read_only, read_view_to_copy
 
             if not is_read_only(start):
                 raise FabulaError(
                     Code.PROJECT_NOT_FOUND, message("There is nothing at {path}. Nothing was made.", path=start)
                 )
             with show_progress(message("Reading {title}", title=start)):
-                project = workspace.copy_project(read_view(start), title=title)
+                project = workspace.copy_project(read_view_to_copy(start), title=title)
         say("{title} is project {id}.\nLook at it with: fabula assemble {id}", title=title, id=project.id)
 
 
@@ -76,12 +76,26 @@ def import_manuscript(
     into: Annotated[str | None, Option("--into", help="Add to this project instead of making one.")] = None,
     title: Annotated[str, Option(help="The new project's title.")] = "",
     language: LANGUAGE = "",
+    update: Annotated[
+        bool, Option("--update", help="With --into: change the chapters that differ, and add none twice.")
+    ] = False,
+    preview: Annotated[bool, Option("--preview", help="With --update: only show what would change.")] = False,
+    remove_missing: Annotated[
+        bool, Option("--remove-missing", help="With --update: remove chapters that the file does not have.")
+    ] = False,
     store: STORE = None,
 ) -> None:
-    """Import a manuscript.
+    """Import a manuscript, or update a project from a newer version of it.
 
     Example: fabula import novel.epub
     """
+    if (preview or remove_missing) and not update:
+        raise invalid_request("--preview and --remove-missing go with --update. Nothing was changed.")
+    if update:
+        if into is None:
+            raise invalid_request("Say which project to update: --into PROJECT. Nothing was changed.")
+        _update_manuscript(path, into, preview=preview, remove_missing=remove_missing, store=store)
+        return
     with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
         report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
@@ -97,6 +111,35 @@ def import_manuscript(
         title=imported.title,
         id=imported.id,
     )
+    print_warnings(report.warnings)
+
+
+_UPDATE_WORDS = {
+    "new": message("new"),
+    "changed": message("changed"),
+    "moved": message("moved"),
+    "missing": message("not in the file"),
+}
+
+
+def _update_manuscript(path: Path, into: str, *, preview: bool, remove_missing: bool, store: str | None) -> None:
+    """Update a project, and print what changed."""
+    with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)):
+        title = find_project(workspace, into).view.project.title
+        report = workspace.update_manuscript(path, into, remove_missing=remove_missing, preview=preview)
+    for one in report.update.updates:
+        name = f"{one.old_title} → {one.title}" if one.old_title else one.title
+        lengths = f"{one.old_length:,} → {one.new_length:,}" if one.old_length != one.new_length else ""
+        print_line(f"  {render(_UPDATE_WORDS[one.kind]):<16} {name}  {lengths}")
+    unchanged = plural(report.update.unchanged, "{count} chapter is unchanged.", "{count} chapters are unchanged.")
+    say(unchanged)
+    if report.entries:
+        say(plural(report.entries, "{count} new codex entry.", "{count} new codex entries."))
+    has_missing = any(one.kind == "missing" for one in report.update.updates)
+    if preview:
+        say("Nothing was changed in {title} yet.", title=title)
+    elif has_missing and not remove_missing:
+        say("What the file does not have stays in {title}. Remove it with --remove-missing.", title=title)
     print_warnings(report.warnings)
 
 

@@ -55,7 +55,7 @@ from fabula.settings import snapshot as setting_rows
 from fabula.settings.tables import settings
 from fabula.settings.values import read_values
 from fabula.skills.files import Skills
-from fabula.skills.project_skills import load_project_skills
+from fabula.skills.project_skills import FolderSkills, load_project_skills, save_project_skill
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
@@ -408,4 +408,7 @@ def copy_view(store: Store, view: View, *, title: str = "", project_id: str | No
             conversation_service.save_conversations(tx, conversations)
         if (preset := view.snapshot(Preset)) is not None:
             preset_service.put(tx, project.title or ident, preset, active=True)
+        if (folder_skills := view.snapshot(FolderSkills)) is not None:
+            for name, text in folder_skills.texts.items():
+                save_project_skill(tx, name, text)
     return ident

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.schemas.projects import ProjectInfo
     from fabula.workspace.settings import SettingVerbs
-    from fabula.workspace.transfer import ImportReport, Progress
+    from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
 
 THREADS = 16  # verbs that run beside an event loop at once
@@ -157,6 +157,14 @@ class Workspace:
         from fabula.workspace.transfer import import_file
 
         return import_file(self.store, path, into=into, title=title, language=language, progress=progress)
+
+    def update_manuscript(
+        self, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
+    ) -> UpdateReport:
+        """Update a project from a newer file of its manuscript: what matches is changed, nothing is added twice."""
+        from fabula.workspace.transfer import update_from_file
+
+        return update_from_file(self.store, path, into, remove_missing=remove_missing, preview=preview)
 
     def load_save(
         self,
