@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,52 @@ def test_the_doctor_says_in_one_line_that_a_server_does_not_answer(shelf: Desk) 
 def test_an_unknown_project_is_named_with_those_that_exist(desk: Desk) -> None:
     desk.run("new", "Coast")
     assert "Did you mean Coast?" in desk.run("assemble", "Toast", code=3)
+
+
+def test_copies_are_listed_and_restored_from_the_command_line(shelf: Desk) -> None:
+    assert "No copies yet" in shelf.run("backup", "list")
+    shelf.run("projects")  # using a store with a project makes a copy, once a day
+    assert "1 project" in shelf.run("backup", "list")
+    (copy,) = json.loads(shelf.run("backup", "list", "--json"))
+    assert [project["title"] for project in copy["projects"]] == ["Coast"]
+    assert "Coast is back" in shelf.run("backup", "restore", "1", "Coast")
+    assert "STORE_NOT_FOUND" in shelf.run("backup", "restore", "99", code=2)
+    assert "1 project" in shelf.run("backup", "restore", copy["path"], "--whole-store")
+
+
+def test_an_import_updates_a_project_and_duplicates_nothing(desk: Desk) -> None:
+    (desk.folder / "book.md").write_text("# One\n\nMara came.\n\n# Two\n\nShe left.\n")
+    desk.run("import", "book.md", "--title", "Book")
+    (desk.folder / "book.md").write_text("# One\n\nMara came late.\n\n# Three\n\nThe end of it all.\n")
+    assert "Nothing was changed in Book yet." in desk.run(
+        "import", "book.md", "--into", "Book", "--update", "--preview"
+    )
+    told = desk.run("import", "book.md", "--into", "Book", "--update")
+    assert all(word in told for word in ("changed", "new", "not in the file", "--remove-missing"))
+    (found,) = json.loads(desk.run("projects", "--json"))
+    assert found["documents"] == 3
+    desk.run("import", "book.md", "--into", "Book", "--update", "--remove-missing")
+    (found,) = json.loads(desk.run("projects", "--json"))
+    assert found["documents"] == 2
+    assert "REQUEST_INVALID" in desk.run("import", "book.md", "--update", code=2)
+    (desk.folder / "other.md").write_text("# Elsewhere\n\nNothing of the kind.\n")
+    assert "REQUEST_INVALID" in desk.run("import", "other.md", "--into", "Book", "--update", code=2)
+
+
+def test_a_new_project_keeps_the_skills_of_its_folder(desk: Desk) -> None:
+    folder = desk.folder / "coast"
+    (folder / "skills").mkdir(parents=True)
+    (folder / "project.toml").write_text('title = "Coast"\n[[chapters]]\nid = "a"\nfile = "a.md"\n')
+    (folder / "a.md").write_text("She came.")
+    built_in = files("fabula") / "skills" / "builtin" / "continue.toml"
+    (folder / "skills" / "carry-on.toml").write_text(built_in.read_text("utf-8"), encoding="utf-8")
+    (folder / "skills" / "broken.toml").write_text("no skill at all")
+    desk.run("new", "Mine", "--from", str(folder))
+    assert "carry-on" in desk.run("skills", "Mine")
+
+
+def test_an_empty_file_makes_no_project(desk: Desk) -> None:
+    (desk.folder / "empty.txt").write_text("")
+    assert "IMPORT_UNREADABLE" in desk.run("new", "Mine", "--from", "empty.txt", code=2)
+    assert "IMPORT_UNREADABLE" in desk.run("import", "empty.txt", code=2)
+    assert "No projects yet" in desk.run("projects")

@@ -14,7 +14,7 @@ def shared(room: Room) -> Room:
     """A series with Old Tom in it, and the Coast as its first book."""
     room.run("series", "new", "All Coasts")
     room.run("codex", "add", "All Coasts", "Old Tom", "--id", "tom", "--type", "character", "-D", "A piper.")
-    assert room.run("series", "join", "Coast", "All Coasts") == "Coast belongs to All Coasts.\n"
+    assert room.run("series", "join", "Coast", "All Coasts") == "Coast belongs to All Coasts, as book 1.\n"
     return room
 
 

@@ -73,15 +73,51 @@ def test_an_entry_of_the_series_is_an_entry_of_its_books_and_of_no_other(workspa
     assert [card.id for card in series.list_books(workspace.store, "coast")] == ["one", "two"]
 
 
-def test_a_book_adds_progressions_that_other_books_do_not_see(workspace: Workspace) -> None:
-    with workspace.store.write(project="one") as tx:
+def test_a_book_adds_progressions_that_earlier_books_do_not_see(workspace: Workspace) -> None:
+    with workspace.store.write(project="two") as tx:
         edits.put(tx, OWN)
-    visible = [["She lost the light." in prompt(workspace, book, n) for n in (1, 2)] for book in ("one", "two")]
+    visible = [["She lost the light." in prompt(workspace, book, n) for n in (1, 2)] for book in ("two", "one")]
     assert visible == [[False, True], [False, False]]
     assert "Mara (character; also Keeper, Captain): Keeps the light. Age: 52. Eyes: grey." in prompt(
-        workspace, "one", 1
+        workspace, "two", 1
     )
-    assert "Age: 41." in prompt(workspace, "two", 1)
+    assert "Age: 41." in prompt(workspace, "one", 1)
+
+
+def test_the_sequel_knows_what_became_true_in_book_one(workspace: Workspace) -> None:
+    with workspace.store.write(project="one") as tx:
+        edits.put(tx, OWN)
+    assert [" She lost the light." in prompt(workspace, "two", n) for n in (1, 2, 3)] == [True] * 3
+    assert "Age: 41." in prompt(workspace, "two", 1)  # what has no position stays with its book
+    with workspace.store.write(project="one") as tx:
+        edits.put(tx, replace(OWN, progressions=()))
+    assert "She lost the light." not in prompt(workspace, "two", 3)
+
+
+def test_changing_the_order_of_the_books_changes_who_knows_what(workspace: Workspace) -> None:
+    with workspace.store.write(project="one") as tx:
+        edits.put(tx, OWN)
+    assert "She lost the light." in prompt(workspace, "two", 1)
+    assert [one.title for one in workspace.order_books("coast", ["Two", "One"])] == ["Two", "One"]
+    assert "She lost the light." not in prompt(workspace, "two", 3)
+    for wrong in (["Two"], ["Two", "Two"], ["Two", "One", "Stranger"]):
+        with pytest.raises(FabulaError) as refused:
+            workspace.order_books("coast", wrong)
+        assert refused.value.code is Code.PROJECT_INVALID
+    series.add_book(workspace.store, "stranger", "coast")
+    assert [one.id for one in series.list_earlier_books(workspace.store, "coast", "stranger")] == ["two", "one"]
+    assert "She lost the light." in prompt(workspace, "stranger", 1)
+    series.remove_book(workspace.store, "one")
+    assert "She lost the light." not in prompt(workspace, "stranger", 1)
+
+
+def test_books_without_a_place_in_the_order_tell_each_other_nothing(workspace: Workspace) -> None:
+    with workspace.store.write(project="one") as tx:
+        edits.put(tx, OWN)
+    with workspace.store.write(project="coast") as tx:  # as an older version left it
+        projects.update(tx, {"book_order": []})
+    assert "She lost the light." not in prompt(workspace, "two", 3)
+    assert [one.number for one in series.list_books(workspace.store, "coast")] == [None, None]
 
 
 def test_fields_set_by_the_book_replace_those_of_the_series() -> None:

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,9 @@ def test_once_a_day_is_enough(store: Store) -> None:
     first = back_up_daily(_file(store))
     assert first is not None
     assert back_up_daily(_file(store)) is None
-    yesterday = time.time() - DAY - 60
-    os.utime(first, (yesterday, yesterday))
+    yesterday = datetime.now(UTC) - timedelta(seconds=DAY + 60)
+    first = first.rename(first.with_name(f"fabula-{yesterday:%Y-%m-%dT%H%M%S%f}-daily.db"))
+    os.utime(first)  # a copied file looks new, and that does not count
     second = back_up_daily(_file(store))
     assert second is not None
     assert list_backups(_file(store)) == [first, second]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from sqlalchemy import text
 
 from fabula.manuscript import projects
@@ -39,4 +41,40 @@ def test_what_would_be_lost_is_counted_from_the_newest_copy(store: Store) -> Non
     projects.create(store, "One")
     if store.file is not None:
         back_up(store.file)
-        assert states(store)["copies"] is HealthState.HEALTHY
+        assert "1 copy in backups/ with 1 of 1 projects" in sentence(store)
+        projects.create(store, "Two", project_id="two")
+        assert "1 copy in backups/ with 1 of 2 projects" in sentence(store)
+        assert "In no copy: 'Two'." in sentence(store)
+
+
+def test_copies_on_the_same_disk_are_not_called_safe_without_saying_so(store: Store) -> None:
+    projects.create(store, "One")
+    if store.file is not None:
+        back_up(store.file)
+        assert states(store)["copies"] is HealthState.WARNING
+        assert "on the same disk" in sentence(store)
+
+
+def test_a_copied_folder_does_not_look_safe_by_its_file_times(store: Store) -> None:
+    if store.file is None:
+        return
+    projects.create(store, "Book 0")
+    copy = back_up(store.file)
+    for number in range(1, 25):
+        projects.create(store, f"Book {number}")
+    os.utime(copy)  # as a copied folder has it
+    assert "with 1 of 25 projects" in sentence(store)
+    assert "In no copy: 24 projects" in sentence(store)
+
+
+def test_a_copy_that_cannot_be_read_is_not_counted(store: Store) -> None:
+    if store.file is not None:
+        projects.create(store, "One")
+        back_up(store.file).write_bytes(b"nonsense")
+        assert "There is no backup" in sentence(store)
+        back_up(store.file)
+        assert "1 copy cannot be read." in sentence(store)
+
+
+def sentence(store: Store) -> str:
+    return next(str(found.sentence) for found in examine(store) if found.name == "copies")

@@ -15,6 +15,13 @@ SAMPLE = "sample:lantern_coast"
 
 
 @pytest.fixture
+def workspace(store: Store) -> Iterator[Workspace]:
+    """An empty workspace, on each engine in turn."""
+    with Workspace(store) as opened:
+        yield opened
+
+
+@pytest.fixture
 def coast(store: Store) -> Iterator[ProjectHandle]:
     """A copy of the sample story in a store, on each engine in turn."""
     workspace = Workspace(store)

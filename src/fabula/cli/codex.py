@@ -104,7 +104,8 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
     with open_project(project, store) as opened:
         found, knowers = opened.codex.find(entry), opened.codex.list_knowers(entry)
         names = {one.id: one.name for one in opened.codex.list_entries()}
-        titles = {one.document: one.title for one in opened.view.timeline.entries if one.title}
+        timeline = opened.view.timeline
+        titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
     if as_json:
         print_json(describe_entry(found, knowers))
     else:
@@ -260,20 +261,25 @@ def rename(
     new: Annotated[str, Argument(help="What it shall be.")],
     apply: Annotated[bool, Option("--apply", help="Rename; without this, the places are only shown.")] = False,
     history: Annotated[bool, Option("--history", help="In conversations too.")] = False,
+    also: Annotated[
+        list[str] | None, Option("--also", help="Rename this as well: a name that is offered, or NAME=OTHER.")
+    ] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Rename everywhere: manuscript, codex, constraints, memory. Shows every place first.
+    """Rename everywhere: manuscript, codex and that of the series, constraints, memory. Shows every place first.
 
     Example: fabula codex rename "The Lantern Coast" Mara Maren --apply
     """
     from fabula.workspace.schemas.codex import describe_rename
 
     with open_project(project, store) as opened:
-        places = opened.codex.preview_rename(old, new, history=history)
-        rename_id = opened.codex.rename(old, new, history=history) if apply and places else ""
+        places = opened.codex.preview_rename(old, new, history=history, also=also or ())
+        chosen = {text.partition("=")[0] for text in also or ()}
+        offers = [one for one in opened.codex.offer_renames(old, new, history=history) if one.words not in chosen]
+        rename_id = opened.codex.rename(old, new, history=history, also=also or ()) if apply and places else ""
     if as_json:
-        print_json(describe_rename(places, rename_id, current_language()))
+        print_json(describe_rename(places, rename_id, offers, current_language()))
         return
     columns: list[Column[RenamePlace]] = [
         Column(message("area"), lambda one: name_value(one.area)),
@@ -282,6 +288,10 @@ def rename(
     ]
     if places:
         print_table(places, columns)
+    if offers:
+        say("Left as they are; add --also NAME to rename them too:")
+    for offer in offers:
+        print_line(f"  [ ] {offer.words} → {offer.replacement} ({offer.count})")
     count = plural(len(places), "{count} place", "{count} places")
     if rename_id:
         undo = f"fabula codex undo-rename {project} {rename_id}"

@@ -38,6 +38,7 @@ COMMANDS = {  # by module
     "projects": ("new", "projects", "import", "export", "save", "load", "verify", "doctor"),
     "project": ("project",),
     "undo": ("undo", "redo"),
+    "backup": ("backup",),
     "setting": ("setting",),
     "jobs": ("jobs",),
 }

@@ -14,9 +14,12 @@ from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import (
     current_language,
     format_time,
+    invalid_request,
     print_json,
+    print_line,
     print_warnings,
     quote_name,
+    render,
     say,
     translate,
     use_project_language,
@@ -30,6 +33,9 @@ from fabula.core.messages import Sentence, join_names, message, plural
 if TYPE_CHECKING:
     from fabula.store.doctor import HealthFinding
     from fabula.workspace.schemas.projects import ProjectInfo
+
+if TYPE_CHECKING:
+    from fabula.store.save.loading import LoadedSeries
 
 LANGUAGE = Annotated[str, Option("--language", "-l", help="en or zh; found out from the text if left out.")]
 WITHOUT_PERSON = Annotated[bool, Option("--without-person", help="Leave out your own profile, memories and settings.")]
@@ -54,14 +60,14 @@ def create_project(
         if start is None:
             project = workspace.create_project(title, language=language)
         else:
-            from fabula.workspace.read_only import is_read_only, read_view
+            from fabula.workspace.read_only import is_read_only, read_view_to_copy
 
             if not is_read_only(start):
                 raise FabulaError(
                     Code.PROJECT_NOT_FOUND, message("There is nothing at {path}. Nothing was made.", path=start)
                 )
             with show_progress(message("Reading {title}", title=start)):
-                project = workspace.copy_project(read_view(start), title=title)
+                project = workspace.copy_project(read_view_to_copy(start), title=title)
         use_project_language(project.view.project.language)
         titles = [one.title for one in workspace.projects()]
         name = quote_name(title if titles.count(title) == 1 else project.id)
@@ -95,12 +101,26 @@ def import_manuscript(
     into: Annotated[str | None, Option("--into", help="Add to this project instead of making one.")] = None,
     title: Annotated[str, Option(help="The new project's title.")] = "",
     language: LANGUAGE = "",
+    update: Annotated[
+        bool, Option("--update", help="With --into: change the chapters that differ, and add none twice.")
+    ] = False,
+    preview: Annotated[bool, Option("--preview", help="With --update: only show what would change.")] = False,
+    remove_missing: Annotated[
+        bool, Option("--remove-missing", help="With --update: remove chapters that the file does not have.")
+    ] = False,
     store: STORE = None,
 ) -> None:
-    """Import a manuscript.
+    """Import a manuscript, or update a project from a newer version of it.
 
     Example: fabula import novel.epub
     """
+    if (preview or remove_missing) and not update:
+        raise invalid_request("--preview and --remove-missing go with --update. Nothing was changed.")
+    if update:
+        if into is None:
+            raise invalid_request("Say which project to update: --into PROJECT. Nothing was changed.")
+        _update_manuscript(path, into, preview=preview, remove_missing=remove_missing, store=store)
+        return
     with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
         report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
@@ -133,6 +153,35 @@ def _print_next_steps(project: str) -> None:
     print_table(steps, columns)
 
 
+_UPDATE_WORDS = {
+    "new": message("new"),
+    "changed": message("changed"),
+    "moved": message("moved"),
+    "missing": message("not in the file"),
+}
+
+
+def _update_manuscript(path: Path, into: str, *, preview: bool, remove_missing: bool, store: str | None) -> None:
+    """Update a project, and print what changed."""
+    with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)):
+        title = find_project(workspace, into).view.project.title
+        report = workspace.update_manuscript(path, into, remove_missing=remove_missing, preview=preview)
+    for one in report.update.updates:
+        name = f"{one.old_title} → {one.title}" if one.old_title else one.title
+        lengths = f"{one.old_length:,} → {one.new_length:,}" if one.old_length != one.new_length else ""
+        print_line(f"  {render(_UPDATE_WORDS[one.kind]):<16} {name}  {lengths}")
+    unchanged = plural(report.update.unchanged, "{count} chapter is unchanged.", "{count} chapters are unchanged.")
+    say(unchanged)
+    if report.entries:
+        say(plural(report.entries, "{count} new codex entry.", "{count} new codex entries."))
+    has_missing = any(one.kind == "missing" for one in report.update.updates)
+    if preview:
+        say("Nothing was changed in {title} yet.", title=title)
+    elif has_missing and not remove_missing:
+        say("What the file does not have stays in {title}. Remove it with --remove-missing.", title=title)
+    print_warnings(report.warnings)
+
+
 @commands.command("export")
 def export_manuscript(
     project: PROJECT,
@@ -157,16 +206,17 @@ def save(
     project: PROJECT,
     path: Annotated[Path | None, Argument(help="The file; by default the title, here.")] = None,
     without_person: WITHOUT_PERSON = False,
+    overwrite: OVERWRITE = False,
     store: STORE = None,
 ) -> None:
-    """Save a project as one file, with your own profile, memories and settings.
+    """Save a project as one file, with your own profile, memories and settings, and with what its series shares.
 
     Example: fabula save "The Lantern Coast" coast.fabula
     """
     with open_workspace(store) as workspace:
         opened = find_project(workspace, project)
         with show_progress(message("Saving {title}", title=project)) as progress:
-            saved = opened.save(path, with_person=not without_person, progress=progress)
+            saved = opened.save(path, with_person=not without_person, overwrite=overwrite, progress=progress)
         title = opened.view.project.title
     size = saved.path.stat().st_size
     say(
@@ -176,12 +226,21 @@ def save(
         rows=plural(saved.rows, "{count:,} row", "{count:,} rows"),
         size=size,
     )
+    if saved.series:
+        say(
+            "The codex of its series {series} is in it ({count}). What other books of the series add is not.",
+            series=saved.series,
+            count=plural(saved.shared_entries, "{count} entry", "{count} entries"),
+        )
 
 
 @commands.command()
 def load(
     path: Annotated[Path, Argument(help="A .fabula file.")],
     replace: Annotated[str | None, Option("--replace", help="Replace this project, after a backup.")] = None,
+    join_series: Annotated[
+        str | None, Option("--join-series", help="Let the book join this series; otherwise it brings its own.")
+    ] = None,
     without_person: WITHOUT_PERSON = False,
     store: STORE = None,
 ) -> None:
@@ -190,12 +249,43 @@ def load(
     Example: fabula load coast.fabula
     """
     with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
-        loaded = workspace.load_save(path, replace=replace, with_person=not without_person, progress=progress)
+        loaded = workspace.load_save(
+            path, replace=replace, join_series=join_series, with_person=not without_person, progress=progress
+        )
         find_project(workspace, loaded.project_id)
     say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
     if loaded.backup is not None:
         say("What was there before is in {path}.", path=loaded.backup)
+    if loaded.series is not None:
+        _print_series(loaded.series, loaded.project_id)
     print_warnings(loaded.warnings)
+
+
+def _print_series(series: LoadedSeries, book_id: str) -> None:
+    """Say which series a loaded book belongs to, and what became of the entries it shares."""
+    added = plural(series.added_entries, "{count} entry", "{count} entries")
+    present = plural(series.present_entries, "{count} entry", "{count} entries")
+    if series.is_new:
+        say(
+            "It belongs to the new series {series}, with the codex they share: {added}.",
+            series=series.title,
+            added=added,
+        )
+    elif series.has_joined:
+        say(
+            "It has joined {series}. New in the codex of the series: {added}. Unchanged there: {present}.",
+            series=series.title,
+            added=added,
+            present=present,
+        )
+    else:
+        say("It stays in the series {series}, whose codex was not changed.", series=series.title)
+    if series.similar:
+        say(
+            "There was a series {series} here already, which was not changed. To share its codex instead: {command}",
+            series=series.similar,
+            command=f'fabula series join {book_id} "{series.similar}"',
+        )
 
 
 @commands.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
@@ -14,7 +15,7 @@ from fabula.cli.tables import Column, print_list
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
-    from fabula.manuscript.projects import ProjectSummary
+    from fabula.manuscript.series import SeriesBook
 
 BOOK = Annotated[str, Argument(help="A project of the store, by its title, number or id.")]
 SERIES = Annotated[str, Argument(help="A series, by its title, number or id.")]
@@ -39,14 +40,17 @@ def new(
 
 @commands.command()
 def join(book: BOOK, series: SERIES, store: STORE = None) -> None:
-    """Let a book share the codex of a series, in place of the one it shared before.
+    """Let a book share the codex of a series, as its last book; it leaves the series it was in before.
 
     Example: fabula series join "The Lantern Coast" "The Coast"
     """
     with open_workspace(store) as workspace:
-        joined, shared = workspace.join_series(book, series)
+        joined, shared, books = workspace.join_series(book, series)
     use_project_language(joined.language)
-    say("{title} belongs to {series}.", title=joined.title, series=shared.title)
+    number = next(one.number for one in books if one.id == joined.id)
+    say("{title} belongs to {series}, as book {number}.", title=joined.title, series=shared.title, number=number)
+    if number != 1:
+        say("It knows what the books before it tell. Change their order with: fabula series order")
 
 
 @commands.command()
@@ -63,14 +67,37 @@ def leave(book: BOOK, store: STORE = None) -> None:
 
 @commands.command()
 def books(series: SERIES, with_ids: IDS = False, store: STORE = None, as_json: JSON = False) -> None:
-    """List the books of a series.
+    """List the books of a series in their order.
 
     Example: fabula series books "The Coast"
     """
-    from fabula.workspace.schemas.projects import describe_book
-
     with open_workspace(store) as workspace:
         found = workspace.list_books(series)
+    _print_books(found, as_json, with_ids=with_ids)
+
+
+@commands.command()
+def order(
+    series: SERIES,
+    books: Annotated[list[str], Argument(help="All its books, the first one first.")],
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Set the order of the books: what becomes true in one is known in those after it, never before it.
+
+    Example: fabula series order "The Coast" "The Lantern Coast" "The Drowned Bell"
+    """
+    with open_workspace(store) as workspace:
+        found = workspace.order_books(series, books)
+    _print_books(found, as_json)
+
+
+def _print_books(books: Sequence[SeriesBook], as_json: bool, *, with_ids: bool = False) -> None:
+    from fabula.workspace.schemas.projects import describe_book
+
     empty = message("No books yet. Add one: fabula series join BOOK SERIES")
-    columns: list[Column[ProjectSummary]] = [Column(message("title"), lambda one: one.title, style="bold")]
-    print_list(found, describe_book, columns, empty, as_json, with_ids=with_ids)
+    columns: list[Column[SeriesBook]] = [Column(message("title"), lambda one: one.title, style="bold")]
+    numbers = {one.id: one.number for one in books}
+    print_list(books, describe_book, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
+    if not as_json and any(one.number is None for one in books):
+        say("Books without a number have no place in the order yet. Set it with: fabula series order")

@@ -4,26 +4,39 @@ A book shares all entries of its series. It can extend a shared entry with an en
 aliases, tags, relations, details and progressions are added to those of the series, and every other field that the
 book sets replaces the one of the series. Progressions of the series are numbered first, so stored knowledge of the
 book's own progressions is renumbered.
+
+Books of a series have an order. What became true of a shared entry in an earlier book, and who learned it there, holds
+in every later one: its positions are those of the earlier book. What an earlier book says without a position, and
+entries that only it has, stay with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
 from msgspec.structs import replace
 
-from fabula.codex.entry import Entry, Knowledge
+from fabula.codex.entry import Entry, Knowledge, Progression
 from fabula.codex.model import Codex
+from fabula.core.story import Perspective, Position, name_earlier_document
 
 _OVERRIDABLE = ("level", "description", "notes", "known_to", "since", "rules")
 _DEFAULTS = Entry(id="-", type="-", name="-")
 
 
-def merge_codexes(series: Codex, book: Codex) -> Codex:
-    """Return the codex of a book with the entries its series shares."""
-    merged = dict(series.by_id)
+def merge_codexes(series: Codex, book: Codex, earlier: Sequence[tuple[str, Codex]] = ()) -> Codex:
+    """Return the codex of a book with the entries its series shares, and with what became of them in earlier books.
+
+    `earlier` has the id and the own codex of each book that comes before, the first one first.
+    """
+    shared = series
+    for book_id, codex in earlier:
+        shared = _add_earlier_book(shared, book_id, codex)
+    merged = dict(shared.by_id)
     for entry in book.entries:
-        shared = series.by_id.get(entry.id)
-        merged[entry.id] = entry if shared is None else merge_entry(shared, entry)
-    return book.with_entries([*merged.values()], knowledge=_merge_knowledge(series, book))
+        found = shared.by_id.get(entry.id)
+        merged[entry.id] = entry if found is None else merge_entry(found, entry)
+    return book.with_entries([*merged.values()], knowledge=_merge_knowledge(shared, book.knowledge))
 
 
 def merge_entry(shared: Entry, own: Entry) -> Entry:
@@ -43,13 +56,48 @@ def merge_entry(shared: Entry, own: Entry) -> Entry:
     )
 
 
-def _merge_knowledge(series: Codex, book: Codex) -> Knowledge:
+def _merge_knowledge(shared: Codex, own: Knowledge) -> Knowledge:
     """Merge who knows what; where both speak of the same character and fact, the book takes precedence."""
-    merged = {fact: dict(knowers) for fact, knowers in series.knowledge.items()}
-    for fact, knowers in book.knowledge.items():
+    merged = {fact: dict(knowers) for fact, knowers in shared.knowledge.items()}
+    for fact, knowers in own.items():
         source, mark, number = fact.partition("#")
-        shared = series.by_id.get(source.removeprefix("codex:entity:")) if mark else None
-        if shared is not None:
-            fact = f"{source}#{int(number) + len(shared.progressions)}"
+        found = shared.by_id.get(source.removeprefix("codex:entity:")) if mark else None
+        if found is not None:
+            fact = f"{source}#{int(number) + len(found.progressions)}"
         merged[fact] = {**merged.get(fact, {}), **knowers}
     return merged
+
+
+def _add_earlier_book(shared: Codex, book_id: str, book: Codex) -> Codex:
+    """Add the progressions of shared entries that an earlier book has, and who learned of them there."""
+    people = shared.by_id.keys() | {Perspective.READER.value}  # nobody else is the same person in both books
+    entries: list[Entry] = []
+    knowledge: dict[str, dict[str, Position | None]] = {}
+
+    def add_knowledge(fact: str, knowers: Set[str]) -> None:
+        for knower, since in book.knowledge.get(fact, {}).items():
+            if knower in knowers:
+                knowledge.setdefault(fact, {})[knower] = None if since is None else _as_earlier(book_id, since)
+
+    for found in shared.entries:
+        own = book.by_id.get(found.id)
+        add_knowledge(found.source, people)
+        allowed = None if own is None else _find_knowers(book, own.source, own.known_to)
+        steps: list[Progression] = []
+        for number, step in enumerate(() if own is None else own.progressions, start=1):
+            fact = f"{found.source}#{number}"
+            limits = [one for one in (allowed, _find_knowers(book, fact, step.known_to)) if one is not None]
+            known_to = frozenset.intersection(*limits) & people if limits else None
+            steps.append(replace(step, since=_as_earlier(book_id, step.since), known_to=known_to))
+            add_knowledge(fact, people if known_to is None else known_to)
+        entries.append(replace(found, progressions=(*found.progressions, *steps)) if steps else found)
+    return shared.with_entries(entries, knowledge=_merge_knowledge(shared, knowledge))
+
+
+def _find_knowers(book: Codex, fact: str, known_to: frozenset[str] | None) -> frozenset[str] | None:
+    """Everybody who knows a fact at the end of a book; None for all."""
+    return None if known_to is None else known_to.union(book.knowledge.get(fact, ()))
+
+
+def _as_earlier(book_id: str, position: Position) -> Position:
+    return Position(name_earlier_document(book_id, position.document), position.offset)

@@ -4,11 +4,14 @@ A story has two orders: the order in which it is read and the order in which it 
 flashback makes them differ. Something may be known at a position only when it lies behind that
 position in *both* orders: a secret revealed in a flashback of chapter 7 is neither known in
 chapter 3 nor true in a scene that happens before the flashback.
+
+Books of a series have an order. What an earlier book told has been read and has happened in every later one, except in
+a chapter that happens before its own book begins. A later book is not part of an earlier one's timeline at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -60,23 +63,36 @@ class TimelineEntry(Struct, frozen=True):
     known_to: frozenset[str] | None = None  # who knows what happens in it; None for everybody
 
 
+def name_earlier_document(book: str, document: str) -> str:
+    """The name of a document of an earlier book in the timeline of a later one; ids have no slashes."""
+    return f"{book}/{document}"
+
+
 class Timeline:
     """The documents of a story in reading order, each with the time at which it happens."""
 
-    def __init__(self, entries: Sequence[TimelineEntry] = ()) -> None:
+    def __init__(
+        self, entries: Sequence[TimelineEntry] = (), *, earlier: Mapping[str, TimelineEntry] | None = None
+    ) -> None:
+        """`earlier` has the documents of the books that come before, by `name_earlier_document`."""
         self.entries = tuple(entries)
+        self.earlier: Mapping[str, TimelineEntry] = earlier or {}
         self._places: dict[str, tuple[int, float]] = {
             entry.document: (number, float(number) if entry.when is None else entry.when)
             for number, entry in enumerate(self.entries, start=1)
         }
+        in_order = [number for number, entry in enumerate(self.entries, start=1) if entry.when is None]
+        first = self.entries[0].when if self.entries else None
+        # When the book begins: with its first chapter that happens where it is read, else with its first chapter.
+        self._beginning = float(in_order[0]) if in_order else first or 0.0
 
     def __contains__(self, document: object) -> bool:
         return document in self._places
 
     def entry(self, document: str) -> TimelineEntry | None:
-        """The entry of a document; None when it is not part of the story."""
+        """The entry of a document, also of an earlier book; None when it is not part of the story."""
         place = self._places.get(document)
-        return None if place is None else self.entries[place[0] - 1]
+        return self.earlier.get(document) if place is None else self.entries[place[0] - 1]
 
     @cached_property
     def divisions(self) -> tuple[tuple[Division, ...], ...]:
@@ -122,8 +138,10 @@ class Timeline:
         if mark.document == here.document:
             return mark.offset <= here.offset
         there, now = self._places.get(mark.document), self._places.get(here.document)
-        if there is None or now is None:
+        if now is None:
             return False
+        if there is None:
+            return mark.document in self.earlier and now[1] >= self._beginning
         return there[0] < now[0] and there[1] <= now[1]
 
 

@@ -39,6 +39,12 @@ def load_synopsis_rows(reading: ReadTransaction, document_ids: list[str] | None 
     return {row.document_id: row for row in reading.rows(synopses, *where)}
 
 
+def list_story_documents(reading: ReadTransaction) -> list[Row[Any]]:
+    """The ids and titles of the documents of the story in reading order, without texts and notes."""
+    rows = reading.rows(documents, only=("id", "parent_id", "place", "kind", "title"))
+    return [row for row in sort_in_reading_order(rows) if row.kind != DocumentKind.NOTE]
+
+
 def sort_in_reading_order(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
     """Rows of documents in reading order: each one before its children."""
     by_parent = group_by_parent(rows)

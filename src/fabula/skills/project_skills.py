@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from platformdirs import user_config_path
 
 from fabula.settings import edits as settings_of
@@ -19,6 +20,12 @@ from fabula.store.transaction import WriteTransaction
 
 FOLDER_VARIABLE = "FABULA_SKILLS"  # the environment variable that names another folder
 SETTING_PREFIX = "skill."
+
+
+class FolderSkills(Struct, frozen=True):
+    """The texts of the skills that a project folder brings along, by id: what a copy in the store keeps."""
+
+    texts: Mapping[str, str]
 
 
 def find_user_skills_folder() -> Path:
@@ -47,6 +54,13 @@ def load_folder_skills(folder: Path) -> Skills:
     """Load the skills for a project folder, which may have a sub-folder `skills`."""
     own = read_folder(folder / "skills")
     return load_user_skills().with_files(own, "project") if own else load_user_skills()
+
+
+def read_folder_skills(folder: Path) -> FolderSkills:
+    """Read the texts of the valid skills in the sub-folder `skills` of a project folder."""
+    own = Skills({}).with_files(files := read_folder(folder / "skills"), "project")
+    texts = {name.removesuffix(".toml"): text for name, text in files}
+    return FolderSkills({name: text for name, text in texts.items() if name in own.skills})
 
 
 def save_project_skill(tx: WriteTransaction, name: str, text: str) -> None:

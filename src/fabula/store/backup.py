@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +17,13 @@ from fabula.store.database_errors import translate_errors
 BACKUP_FOLDER = "backups"
 MAX_BACKUPS = 10
 DAY = 24 * 3600.0
+STAMP = "%Y-%m-%dT%H%M%S%f"  # in the name of a copy
 
 
 def back_up(file: Path, *, reason: str = "daily", keep: int = MAX_BACKUPS) -> Path:
-    """Copy the store as it is now, and delete the oldest copies beyond `keep`."""
+    """Copy the store as it is now, and delete the oldest copies beyond `keep`; 0 keeps all."""
     folder = file.parent / BACKUP_FOLDER
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S%f")
+    stamp = datetime.now(UTC).strftime(STAMP)
     target = folder / f"{file.stem}-{stamp}-{reason}.db"
     partial = target.with_suffix(".partial")
     with translate_errors():
@@ -33,7 +33,7 @@ def back_up(file: Path, *, reason: str = "daily", keep: int = MAX_BACKUPS) -> Pa
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
-        for old in list_backups(file)[:-keep]:
+        for old in list_backups(file)[:-keep] if keep else ():
             old.unlink(missing_ok=True)
     return target
 
@@ -45,10 +45,17 @@ def list_backups(file: Path) -> list[Path]:
 
 
 def back_up_daily(file: Path) -> Path | None:
-    """Copy the store unless the newest copy is less than a day old."""
+    """Copy the store unless a copy was made less than a day ago, by the time in its name: file times change."""
+    now = datetime.now(UTC)
     with translate_errors():
-        newest = max((copy.stat().st_mtime for copy in list_backups(file)), default=0.0)
-    return back_up(file) if time.time() - newest > DAY else None
+        ages = [(now - _time_of(file, copy)).total_seconds() for copy in list_backups(file)]
+    return None if any(0 <= age <= DAY for age in ages) else back_up(file)
+
+
+def _time_of(file: Path, copy: Path) -> datetime:
+    """The time in the name of a copy."""
+    stamp = copy.name.removeprefix(f"{file.stem}-")[:23]
+    return datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
 
 
 def _copy(file: Path, target: Path) -> None:

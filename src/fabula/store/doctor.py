@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import func, select, text
+from sqlalchemy import Select, func, select, text
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.store.backup import BACKUP_FOLDER, list_backups
+from fabula.store.copies import list_copies
 from fabula.store.database_errors import translate_errors
 from fabula.store.store import Store
-from fabula.store.tables import changes, owner_versions
+from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.upgrade import LATEST_VERSION, find_schema_version
 
 LOW_DISK_SPACE = 1 << 30  # bytes
+MANY_CHANGES = 1000  # after the newest copy
 
 
 class HealthState(StrEnum):
@@ -157,37 +159,67 @@ def _check_disk(store: Store) -> CheckResult:
 
 
 def _check_backups(store: Store) -> CheckResult:
-    """Say what would be lost with the disk: everything that changed since the newest backup."""
-    copies = (
-        list_backups(store.file) if store.file is not None else sorted((store.folder / BACKUP_FOLDER).glob("*.fabula"))
-    )
-    if not copies:
+    """Say what the copies hold, what would be lost without them, and whether one disk holds both."""
+    copies = list_copies(store.folder, store.file)
+    readable = [copy for copy in copies if not copy.problem]
+    if not readable:
         return HealthState.WARNING, message(
             "There is no backup: if this disk fails, everything is lost. Make one with `fabula save`."
         )
-    newest = max(copies, key=lambda copy: copy.stat().st_mtime)
-    made = datetime.fromtimestamp(newest.stat().st_mtime, UTC)
-    summary = message(
-        "{copies} in {folder}/, the newest is {name} of {time} UTC",
-        copies=len(copies),
-        folder=newest.parent.name,
-        name=newest.name,
-        time=f"{made:%Y-%m-%d %H:%M}",
-    )
-    query = select(func.count()).select_from(changes).where(changes.c.at > made.strftime("%Y-%m-%dT%H:%M:%S"))
+    newest: dict[str, str] = {}  # the newest state of each project in any copy
+    for copy in readable:
+        for project in copy.projects:
+            newest[project.id] = max(project.changed, newest.get(project.id, ""))
     try:
         with translate_errors(), store.engine.connect() as connection:
-            since = int(connection.execute(query).scalar_one())
+            titles = {row.project_id: str(row.title) for row in connection.execute(select(projects))}
+            later = [
+                int(connection.execute(_count_later(project_id, newest[project_id])).scalar_one())
+                for project_id in titles
+                if project_id in newest
+            ]
     except FabulaError:
-        return HealthState.WARNING, message("{summary}; later changes cannot be read.", summary=summary)
-    if not since:
-        return HealthState.HEALTHY, message("{summary}; nothing changed since then.", summary=summary)
-    return HealthState.HEALTHY if since < 1000 else HealthState.WARNING, plural(
-        since,
-        "{summary}; if this disk fails, {count} later change is lost.",
-        "{summary}; if this disk fails, {count} later changes are lost.",
-        summary=summary,
-    )
+        return HealthState.WARNING, message("What the copies hold cannot be compared: the store cannot be read.")
+    missing = [title for project_id, title in titles.items() if project_id not in newest]
+    sentences = [
+        message(
+            "{copies} in {folder}/ with {held} of {all} projects; their newest state is of {time} UTC.",
+            copies=plural(len(readable), "{count} copy", "{count} copies"),
+            folder=readable[0].path.parent.name,
+            held=len(titles) - len(missing),
+            all=len(titles),
+            time=readable[0].state[:16].replace("T", " "),
+        )
+    ]
+    if missing:
+        shown = join_names([repr(title) for title in missing[:3]])
+        sentences.append(
+            plural(len(missing), "In no copy: {names}.", "In no copy: {count} projects, such as {names}.", names=shown)
+        )
+    if sum(later):
+        sentences.append(
+            plural(sum(later), "{count} later change is in no copy.", "{count} later changes are in no copy.")
+        )
+    if len(readable) < len(copies):
+        count = len(copies) - len(readable)
+        sentences.append(plural(count, "{count} copy cannot be read.", "{count} copies cannot be read."))
+    same_disk = store.file is not None and store.file.stat().st_dev == readable[0].path.stat().st_dev
+    if same_disk:
+        sentences.append(
+            message("They are on the same disk as the store, and fail with it: keep saves elsewhere (`fabula save`).")
+        )
+    is_safe = not missing and not same_disk and len(readable) == len(copies) and sum(later) < MANY_CHANGES
+    return HealthState.HEALTHY if is_safe else HealthState.WARNING, reduce(_join, sentences)
+
+
+def _join(first: Sentence, following: Sentence) -> Sentence:
+    return message("{first} {following}", first=first, following=following)
+
+
+def _count_later(project_id: str, state: str) -> Select[Any]:
+    """The query for the number of changes of a project after a state."""
+    owned = changes.c.owner == f"project:{project_id}"
+    return select(func.count()).select_from(changes).where(owned, changes.c.at > state)
 
 
 CHECKS: dict[str, Callable[[Store], CheckResult]] = {

@@ -85,10 +85,10 @@ class Store:
         self._version_reader.close()
         self.engine.dispose()
 
-    def versions(self, *, project: str, user: str = LOCAL_USER, series: str | None = None) -> tuple[int, ...]:
-        """The versions of a project, a user and perhaps a series: the only query of a warm request."""
-        owners = [f"project:{project}", f"user:{user}"]
-        return tuple(self._version_reader.read(owners if series is None else [*owners, f"project:{series}"]))
+    def versions(self, *, project: str, user: str = LOCAL_USER, others: Sequence[str] = ()) -> tuple[int, ...]:
+        """The versions of a project, a user and other projects: the only query of a warm request."""
+        owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
+        return tuple(self._version_reader.read(owners))
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""
@@ -123,11 +123,16 @@ class Store:
             recorder = tx.recorder = ChangeRecorder() if undo_label is not None else None
             yield tx
             tx.recorder = None
-            self.hooks.run_before_commit(tx)
-            if recorder is not None and tx.undo_label is not None:
+            all_transactions = (tx, *tx.series_transactions.values())
+            for one in all_transactions:
+                self.hooks.run_before_commit(one)
+            # A change of a series as well has an undo of its own (a rename), since one step holds rows of one project.
+            if recorder is not None and tx.undo_label is not None and not tx.series_transactions:
                 record_step(tx, recorder, tx.undo_label)
-            tx.write_feed()
-        self.hooks.run_after_commit(tx)
+            for one in all_transactions:
+                one.write_feed()
+        for one in all_transactions:
+            self.hooks.run_after_commit(one)
 
     @contextmanager
     def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:

@@ -25,6 +25,7 @@ projects = Table(
     Column("project_id", String, primary_key=True),
     text_column("kind", "book", info={"type": Literal["book", "series"]}),  # the books of a series share its codex
     text_column("series_id", None),
+    json_column("book_order", info={"type": list[str]}),  # of a series: the ids of its books, the first one first
     text_column("title"),
     text_column("language", "en", info={"type": Language}),
     text_column("identity"),

@@ -39,7 +39,7 @@ from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.store.schema import OwnerKind, key_columns, match_keys, table_info
-from fabula.store.tables import changes, owner_versions
+from fabula.store.tables import changes, owner_versions, projects
 
 if TYPE_CHECKING:
     from fabula.store.undo import ChangeRecorder
@@ -112,6 +112,19 @@ class ReadTransaction:
         query = query.where(self._owned(table), *check_clauses(table, where))
         return int(self._connection.execute(query).scalar_one())
 
+    def series(self) -> ReadTransaction | None:
+        """The series of the transaction's project, at the same moment; None where it belongs to none."""
+        series_id = self._series_id()
+        return None if series_id is None else ReadTransaction(self._connection, {"project": series_id})
+
+    def _series_id(self) -> str | None:
+        """The id in the project's own row, if it is that of a series: nothing else gives access to another project."""
+        own = self.row(projects)
+        if own is None or own.series_id is None:
+            return None
+        other = ReadTransaction(self._connection, {"project": own.series_id}).row(projects)
+        return str(own.series_id) if other is not None and other.kind == "series" else None
+
     def current_time(self) -> str:
         """The current time by the clock that all processes on the store share: the server's, or this machine's."""
         if self._connection.dialect.name == "postgresql":
@@ -175,6 +188,21 @@ class WriteTransaction(ReadTransaction):
         self.versions: dict[OwnerKind, int] = {}
         self.recorder: ChangeRecorder | None = None  # of rows as they were, so that the change can be undone
         self.undo_label: Sentence | None = None  # what was done, where the change can be undone
+        self.series_transactions: dict[str, WriteTransaction] = {}  # by series: committed with this one
+
+    def series(self) -> WriteTransaction | None:
+        """The series of the transaction's project, changed in the same commit; None where it belongs to none.
+
+        A book is locked before its series, so that two writers never wait for each other.
+        """
+        series_id = self._series_id()
+        if series_id is None:
+            return None
+        tx = self.series_transactions.get(series_id)
+        if tx is None:
+            tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
+            tx.lock_owners()
+        return tx
 
     def lock_owners(self) -> None:
         """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps."""
@@ -184,6 +212,14 @@ class WriteTransaction(ReadTransaction):
             if self._connection.execute(query).first() is None:
                 self._connection.execute(_insert_version(self._connection, owner))
                 self._connection.execute(query)
+
+    def create_series(self, series_id: str, row: Mapping[str, Any]) -> WriteTransaction:
+        """Create a series in the same commit, and let the transaction's project belong to it."""
+        tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
+        tx.lock_owners()
+        tx.insert(projects, {**row, "kind": "series", "series_id": None, "book_order": []})
+        self.update_rows(projects, {"series_id": series_id})
+        return tx
 
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
         """Insert rows; a missing column gets its default."""

@@ -17,8 +17,9 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
 from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
+from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
 from fabula.workspace.story_places import START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
@@ -176,15 +177,26 @@ class CodexVerbs(ProjectVerbs):
                 edits.pin_entry(tx, place.id, found.id, PinMode(mode))
         return found, place
 
-    def preview_rename(self, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
-        """List every place that a rename would change (man-4)."""
-        with self._read() as reading:
-            return preview_rename(reading, old, new, history=history)
+    def preview_rename(
+        self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()
+    ) -> list[RenamePlace]:
+        """List every place that a rename would change, in the book and in the codex of its series (man-4).
 
-    def rename(self, old: str, new: str, *, history: bool = False) -> str:
+        `also` names what else is renamed: `NAME=BECOMES`, or a name that `offer_renames` lists.
+        """
+        with self._read() as reading:
+            further = _read_further(reading, old, new, also)
+            return preview_rename(reading, old, new, history=history, also=further)
+
+    def offer_renames(self, old: str, new: str, *, history: bool = False) -> list[RenameOffer]:
+        """List names that belong to the renamed one and are left as they are, unless they are asked for."""
+        with self._read() as reading:
+            return find_offers(reading, old, new, history=history)
+
+    def rename(self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()) -> str:
         """Rename everywhere; return the id by which the rename can be undone."""
         with self._write(message("{old} renamed to {new}", old=old, new=new)) as tx:
-            return apply_rename(tx, old, new, history=history)
+            return apply_rename(tx, old, new, history=history, also=_read_further(tx, old, new, also))
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
         """Undo a rename, by default the last one."""
@@ -207,6 +219,10 @@ class CodexVerbs(ProjectVerbs):
             if tx.row(entry_rows, id=found.id) is None:
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named
+
+
+def _read_further(reading: ReadTransaction, old: str, new: str, also: Sequence[str]) -> dict[str, str]:
+    return read_further_names(also, find_offers(reading, old, new)) if also else {}
 
 
 def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
@@ -235,5 +251,5 @@ def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> Stored
         return own[number - shared - 1]
     have = plural(count, "{name} has {count} progression.", "{name} has {count} progressions.", name=entry.name)
     if shared:
-        have = message("{have} The first {shared} belong to its series.", have=have, shared=shared)
+        have = message("{have} The first {shared} belong to its series or to earlier books.", have=have, shared=shared)
     raise FabulaError(Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=have))

@@ -70,10 +70,12 @@ OWNER_PRINCIPAL = Principal()
 
 
 class SaveResult(Struct, frozen=True):
-    """Where a project was saved, and how many rows the save has."""
+    """Where a project was saved, how many rows the save has, and what it has of the book's series."""
 
     path: Path
     rows: int
+    series: str = ""  # the title
+    shared_entries: int = 0
 
 
 class RequestFields(TypedDict, total=False):
@@ -306,7 +308,12 @@ class ProjectHandle:
         write_manuscript(book, path, overwrite=overwrite)
 
     def save(
-        self, path: Path | None = None, *, with_person: bool = True, progress: Callable[[int, int], None] | None = None
+        self,
+        path: Path | None = None,
+        *,
+        with_person: bool = True,
+        overwrite: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> SaveResult:
         """Save the project as one file, by default named by its title (sav-2).
 
@@ -315,9 +322,22 @@ class ProjectHandle:
         from fabula.store.save.saving import make_slug, save_project
 
         target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
+        if target.exists() and not overwrite:
+            raise FabulaError(
+                Code.EXPORT_REFUSED,
+                message(
+                    "There is a file {path} already. Nothing was written. "
+                    "Name another one, or add --overwrite to replace it.",
+                    path=target,
+                ),
+            )
         user = self.principal.user if with_person else None
         manifest = save_project(require_store(self), self.id, target, user=user, progress=progress)
-        return SaveResult(target, manifest.rows)
+        shared = sum(
+            member.rows or 0 for name, member in manifest.members.items() if name.startswith("series/codex_entries")
+        )
+        title = manifest.series.title if manifest.series is not None else ""
+        return SaveResult(target, manifest.rows, title, shared)
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept."""

@@ -10,15 +10,17 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 from os.path import exists
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.core.view import View
+from fabula.formats.safe.import_errors import refuse_unreadable
+from fabula.manuscript.model import Manuscript
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.skills.files import Skills
-from fabula.skills.project_skills import load_folder_skills
+from fabula.skills.project_skills import FolderSkills, load_folder_skills, read_folder_skills
 from fabula.workspace.continuity import ProcessContinuity
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.project_folder import read_project
@@ -60,6 +62,15 @@ def read_view(path: str | Path) -> View:
         return _read_with_skills(folder)
 
 
+def read_view_to_copy(path: str | Path) -> View:
+    """Read what a new project begins with, as `read_view` does; a text file without text is refused."""
+    view = read_view(path)
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    if Path(path).is_file() and not any(document.text.strip() for document in manuscript.documents):
+        refuse_unreadable(Path(path).name, message("it has no text"), message("Name a file with a story in it."))
+    return view
+
+
 def sample_names() -> list[str]:
     """List the sample stories that come with Fabula."""
     return sorted(entry.name for entry in (files("fabula") / "samples").iterdir() if entry.is_dir())
@@ -67,7 +78,8 @@ def sample_names() -> list[str]:
 
 def _read_with_skills(path: Path) -> View:
     view = read_project(path)
-    return View(view.project, view.timeline, {**view.snapshots, Skills: load_folder_skills(path)})
+    skills: dict[type, Any] = {Skills: load_folder_skills(path), FolderSkills: read_folder_skills(path)}
+    return View(view.project, view.timeline, {**view.snapshots, **skills})
 
 
 def open_view(

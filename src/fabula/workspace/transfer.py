@@ -9,11 +9,14 @@ from typing import get_args
 from msgspec import Struct
 
 from fabula.codex import edits as codex
+from fabula.codex.snapshot import read_entries
+from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
 from fabula.formats.manuscripts.files import read_manuscript
 from fabula.manuscript import documents, projects
+from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
 from fabula.workspace.read_only import read_view
 from fabula.workspace.views import copy_view
@@ -30,6 +33,43 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     characters: int
     entries: int = 0
     warnings: tuple[str | Sentence, ...] = ()
+
+
+class UpdateReport(Struct, frozen=True, kw_only=True):
+    """What an update from a newer file did, or would do."""
+
+    project_id: str
+    update: ManuscriptUpdate
+    entries: int = 0  # new codex entries
+    warnings: tuple[str | Sentence, ...] = ()
+
+
+def update_from_file(
+    store: Store, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
+) -> UpdateReport:
+    """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
+    imported = read_manuscript(path)
+    project_id = projects.find_project(store, into).id
+    with store.write(project=project_id) as tx:
+        known = read_entries(tx).values()
+        names = {name for entry in known for name in (entry.id, entry.name)}
+        new_entries = [entry for entry in imported.entries if not {entry.id, entry.name} & names]
+        update = preview_update(tx, imported.book)
+        if not update.matched:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "None of the chapters in {name} is in this project, so it is no newer version of it. "
+                    "To add them, import without --update. Nothing was changed.",
+                    name=path.name,
+                ),
+            )
+        if not preview:
+            update = apply_update(tx, imported.book, remove_missing=remove_missing)
+            codex.put_all(tx, new_entries)
+    return UpdateReport(
+        project_id=project_id, update=update, entries=len(new_entries), warnings=tuple(imported.warnings)
+    )
 
 
 def import_file(

@@ -11,6 +11,7 @@ A view holds the messages of at most `MAX_CONVERSATIONS` conversations, those th
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -34,15 +35,15 @@ from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
-from fabula.core.story import Timeline
-from fabula.core.view import Project, View
+from fabula.core.story import Timeline, TimelineEntry, name_earlier_document
+from fabula.core.view import Language, Project, View
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.lorebook import snapshot as lorebook_rows
 from fabula.lorebook.snapshot import Lorebooks
 from fabula.manuscript import documents, projects
 from fabula.manuscript import snapshot as manuscript_rows
 from fabula.manuscript.model import Direction, Manuscript
-from fabula.manuscript.series import SeriesMembership, is_series
+from fabula.manuscript.series import SeriesBook, SeriesMembership, is_series, list_earlier_books
 from fabula.memory import edits as memory_service
 from fabula.memory import snapshot as memory_rows
 from fabula.memory.model import Memory
@@ -54,7 +55,7 @@ from fabula.settings import snapshot as setting_rows
 from fabula.settings.tables import settings
 from fabula.settings.values import read_values
 from fabula.skills.files import Skills
-from fabula.skills.project_skills import load_project_skills
+from fabula.skills.project_skills import FolderSkills, load_project_skills, save_project_skill
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
@@ -63,12 +64,32 @@ MAX_CHARACTERS = 200_000_000  # of all cached texts; with everything computed fr
 MAX_CONVERSATIONS = 16  # of one project, whose messages a view holds
 
 
+class EarlierBook(Struct, frozen=True):
+    """A book that comes before in the order of a series: its own codex, and its documents without their texts."""
+
+    book_id: str
+    version: int
+    codex: Codex
+    documents: tuple[TimelineEntry, ...]
+
+
 class SeriesCodex(Struct, frozen=True):
-    """The codex that a series shares with its books, and the version at which it was read."""
+    """The codex that a series shares with a book, with the earlier books, and the versions at which they were read."""
 
     series_id: str
     version: int
     codex: Codex | None
+    earlier: tuple[EarlierBook, ...] = ()
+
+    @property
+    def project_ids(self) -> tuple[str, ...]:
+        """The projects whose versions decide whether this is current."""
+        return self.series_id, *(book.book_id for book in self.earlier)
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The versions of these projects."""
+        return self.version, *(book.version for book in self.earlier)
 
 
 class CachedView(Struct):
@@ -102,8 +123,8 @@ class ProjectViews:
         key = (project_id, user)
         cached = self._find(key)
         series = cached.series if cached is not None else None
-        series_id = series.series_id if series is not None else None
-        versions = self.store.versions(project=project_id, user=user, series=series_id)
+        others = series.project_ids if series is not None else ()
+        versions = self.store.versions(project=project_id, user=user, others=others)
         if cached is not None and cached.is_current(versions, conversation):
             return cached.view
         with self._lock:
@@ -151,7 +172,7 @@ class ProjectViews:
         if series is None:
             return CachedView(versions, own_view, conversations, _count_characters(own_view), own_view)
         view = _with_series_codex(own_view, series, cached)
-        return CachedView((*versions, series.version), view, conversations, _count_characters(view), own_view, series)
+        return CachedView((*versions, *series.versions), view, conversations, _count_characters(view), own_view, series)
 
     def _with_corpus(self, reading: ReadTransaction, changes: _ChangedItems, view: View, old_view: View | None) -> View:
         """Add the search corpus to a view; the view shares the old corpus if none of its texts changed."""
@@ -171,7 +192,7 @@ class ProjectViews:
         return View(view.project, view.timeline, {**view.snapshots, Corpus: corpus, StoredConversations: stored})
 
     def _load_series_codex(self, own_view: View, old: SeriesCodex | None) -> SeriesCodex | None:
-        """Load the codex of the series that a book belongs to, and nothing else of the series."""
+        """Load the codex of the series that a book belongs to, and those of its earlier books; nothing else of them."""
         membership = own_view.snapshot(SeriesMembership)
         if membership is None:
             return None
@@ -179,15 +200,30 @@ class ProjectViews:
         old = old if old is not None and old.series_id == series_id else None
         with self.store.read(project=series_id) as reading:
             version = reading.version("project")
-            if old is not None and old.version == version:
-                return old
             if not is_series(reading):
                 return SeriesCodex(series_id, version, None)
-            changes = reading.changes("project", old.version) if old is not None else None
-            items = None if changes is None else frozenset(change.item for change in changes if change.area == "codex")
-            old_codex = old.codex if old is not None else None
-            codex = codex_rows.load(reading, series_id, own_view.project.language, Timeline(), old_codex, items)
-        return SeriesCodex(series_id, version, codex)
+            codex = _load_other_codex(reading, series_id, own_view.project.language, old)
+        known = {book.book_id: book for book in old.earlier} if old is not None else {}
+        earlier = tuple(
+            self._load_earlier_book(own_view, book, known.get(book.id))
+            for book in list_earlier_books(self.store, series_id, own_view.project.id)
+        )
+        loaded = SeriesCodex(series_id, version, codex, earlier)
+        return old if old is not None and old == loaded else loaded
+
+    def _load_earlier_book(self, own_view: View, book: SeriesBook, old: EarlierBook | None) -> EarlierBook:
+        """Load what a later book knows of an earlier one: its own codex, and which documents it has."""
+        with self.store.read(project=book.id) as reading:
+            version = reading.version("project")
+            if old is not None and old.version == version:
+                return old
+            codex = _load_other_codex(reading, book.id, own_view.project.language, old)
+            documents = tuple(
+                TimelineEntry(name_earlier_document(book.id, row.id), title=f"{book.title}: {row.title}")
+                for row in manuscript_rows.list_story_documents(reading)
+            )
+        same = old is not None and old.documents == documents
+        return EarlierBook(book.id, version, codex, old.documents if old is not None and same else documents)
 
     def _insert(self, key: tuple[str, str], cached: CachedView) -> None:
         """Put a view into the cache, and drop the least recently used ones while the texts are over the limit."""
@@ -201,16 +237,43 @@ class ProjectViews:
 
 
 def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:
-    """Merge the codex of the series into a book's view; the merged codex is reused if neither codex changed."""
+    """Merge what the series shares into a book's view; codex and timeline are reused if nothing of theirs changed."""
     own_codex = own_view.snapshot(Codex)
     merged = cached.view.snapshot(Codex) if cached is not None else None
     if own_codex is None or series.codex is None:
         return own_view
-    same_series = cached is not None and cached.series is not None and cached.series.codex is series.codex
-    if cached is None or merged is None or not same_series or cached.own_view.snapshot(Codex) is not own_codex:
-        fresh = merge_codexes(series.codex, own_codex)
+    old = cached.series if cached is not None else None
+    old_parts = None if old is None else (old.codex, *(book.codex for book in old.earlier))
+    parts = (series.codex, *(book.codex for book in series.earlier))
+    is_same = old_parts is not None and len(old_parts) == len(parts) and all(map(operator.is_, old_parts, parts))
+    if cached is None or merged is None or not is_same or cached.own_view.snapshot(Codex) is not own_codex:
+        fresh = merge_codexes(series.codex, own_codex, [(book.book_id, book.codex) for book in series.earlier])
         merged = fresh if merged is None else fresh.reuse_matcher(merged)
-    return View(own_view.project, own_view.timeline, {**own_view.snapshots, Codex: merged})
+    return View(own_view.project, _with_earlier(own_view, series, cached), {**own_view.snapshots, Codex: merged})
+
+
+def _with_earlier(own_view: View, series: SeriesCodex, cached: CachedView | None) -> Timeline:
+    """Return the timeline of a book after the documents of the earlier ones."""
+    if not series.earlier:
+        return own_view.timeline
+    old = cached.series if cached is not None else None
+    same_books = old is not None and [one.documents for one in old.earlier] == [one.documents for one in series.earlier]
+    if cached is not None and same_books and cached.own_view.timeline is own_view.timeline:
+        return cached.view.timeline
+    documents = {one.document: one for book in series.earlier for one in book.documents}
+    return Timeline(own_view.timeline.entries, earlier=documents)
+
+
+def _load_other_codex(
+    reading: ReadTransaction, project_id: str, language: Language, old: SeriesCodex | EarlierBook | None
+) -> Codex:
+    """Load the codex of another project of a series; without the timeline, whose positions are not the book's."""
+    old_codex = old.codex if old is not None else None
+    changes = reading.changes("project", old.version) if old is not None else None
+    items = None if changes is None else frozenset(change.item for change in changes if change.area == "codex")
+    if old_codex is not None and items is not None and not items:
+        return old_codex
+    return codex_rows.load(reading, project_id, language, Timeline(), old_codex, items)
 
 
 def _count_characters(view: View) -> int:
@@ -345,4 +408,7 @@ def copy_view(store: Store, view: View, *, title: str = "", project_id: str | No
             conversation_service.save_conversations(tx, conversations)
         if (preset := view.snapshot(Preset)) is not None:
             preset_service.put(tx, project.title or ident, preset, active=True)
+        if (folder_skills := view.snapshot(FolderSkills)) is not None:
+            for name, text in folder_skills.texts.items():
+                save_project_skill(tx, name, text)
     return ident

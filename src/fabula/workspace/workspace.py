@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.core.view import View
     from fabula.jobs.model import JobState
     from fabula.jobs.worker import Worker
+    from fabula.manuscript.series import SeriesBook
     from fabula.memory.model import WriterProfile
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.settings import SettingVerbs
-    from fabula.workspace.transfer import ImportReport, Progress
+    from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
 
 THREADS = 16  # verbs that run beside an event loop at once
@@ -160,16 +161,40 @@ class Workspace:
 
         return import_file(self.store, path, into=into, title=title, language=language, progress=progress)
 
+    def update_manuscript(
+        self, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
+    ) -> UpdateReport:
+        """Update a project from a newer file of its manuscript: what matches is changed, nothing is added twice."""
+        from fabula.workspace.transfer import update_from_file
+
+        return update_from_file(self.store, path, into, remove_missing=remove_missing, preview=preview)
+
     def load_save(
-        self, path: Path, *, replace: str | None = None, with_person: bool = False, progress: Progress | None = None
+        self,
+        path: Path,
+        *,
+        replace: str | None = None,
+        join_series: str | None = None,
+        with_person: bool = False,
+        progress: Progress | None = None,
     ) -> LoadResult:
-        """Load a save as a new project, or in place of one that is backed up first (sav-2)."""
+        """Load a save as a new project, or in place of one that is backed up first (sav-2).
+
+        What the series of a book shares is loaded as a new series, or into the one named by `join_series`.
+        """
         from fabula.store.save.loading import load_save
 
         target = None if replace is None else projects.find_project(self.store, replace).id
-        user = LOCAL_USER if with_person else None
-        replaces = target is not None
-        return load_save(self.store, path, project_id=target, replace=replaces, user=user, progress=progress)
+        series_id = None if join_series is None else projects.find_project(self.store, join_series).id
+        return load_save(
+            self.store,
+            path,
+            project_id=target,
+            replace=target is not None,
+            user=LOCAL_USER if with_person else None,
+            join_series=series_id,
+            progress=progress,
+        )
 
     def rename_project(self, name: str, title: str) -> ProjectSummary:
         """Give a project another title."""
@@ -230,11 +255,11 @@ class Workspace:
         """Make a series without books; return its id (man-3)."""
         return series.create(self.store, title, language=language)
 
-    def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary]:
-        """Let a book share the codex of a series; return both."""
+    def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary, list[SeriesBook]]:
+        """Let a book share the codex of a series, as its last book; return both, and all books in order."""
         joined, shared = projects.find_project(self.store, book), projects.find_project(self.store, name)
         series.add_book(self.store, joined.id, shared.id)
-        return joined, shared
+        return joined, shared, series.list_books(self.store, shared.id)
 
     def leave_series(self, book: str) -> ProjectSummary:
         """Take a book out of its series; return it."""
@@ -242,9 +267,15 @@ class Workspace:
         series.remove_book(self.store, left.id)
         return left
 
-    def list_books(self, name: str) -> list[ProjectSummary]:
-        """List the books of a series, by title."""
+    def list_books(self, name: str) -> list[SeriesBook]:
+        """List the books of a series in their order."""
         return series.list_books(self.store, projects.find_project(self.store, name).id)
+
+    def order_books(self, name: str, books: Sequence[str]) -> list[SeriesBook]:
+        """Set the order of the books of a series: what an earlier one tells is known in the later ones."""
+        found = projects.find_project(self.store, name)
+        series.set_order(self.store, found.id, [projects.find_project(self.store, book).id for book in books])
+        return series.list_books(self.store, found.id)
 
     def start_worker(self, *, threads: int = 2) -> Worker:
         """Run background jobs of all projects in this process until the workspace is closed."""

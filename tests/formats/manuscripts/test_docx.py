@@ -134,3 +134,24 @@ def test_hostile_documents_are_refused(document: str, code: Code) -> None:
 def test_control_characters_do_not_break_a_document(tmp_path: Path) -> None:
     book = ManuscriptDraft(title="a\x00b", drafts=(DocumentDraft(title="c\x01", text="d\x02e"),))
     assert read(write_docx(book)).drafts == (DocumentDraft(title="c", text="de"),)
+
+
+def b(text: str) -> str:
+    return f'<w:p><w:r><w:rPr><w:b/></w:rPr><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [("Chapter 1", "Chapter 2"), ("第一章 雾", "第二章 灯"), ("The Lamp", "The Fog")],
+)
+def test_bold_chapter_lines_become_chapters(titles: tuple[str, str]) -> None:
+    book = read(raw(b(titles[0]) + p("She came.") + p("He left.") + b(titles[1]) + p("The end.")))
+    assert [draft.title for draft in book.drafts] == list(titles)
+    assert [draft.text for draft in book.drafts] == ["She came.\n\nHe left.", "The end."]
+
+
+def test_bold_words_in_prose_are_no_chapters() -> None:
+    book = read(raw(p("She came.") + b("He left at once.") + p("The end.")))
+    assert len(book.drafts) == 1
+    book = read(raw(b("Chapter 1") + p("She came.") + b("A sign on the door") + p("The end.")))
+    assert [draft.title for draft in book.drafts] == ["Chapter 1"]

@@ -61,11 +61,38 @@ def test_a_book_without_a_title_is_called_like_its_file(tmp_path: Path) -> None:
     assert (book.title, book.language) == ("The Lamp", "zh")
 
 
-def test_an_empty_file_is_a_book_without_text(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("")
-    imported = read_manuscript(tmp_path / "a.txt")
-    assert imported.book.drafts == ()
-    assert "no text" in str(imported.warnings[0])
+@pytest.mark.parametrize("text", ["", " \n\n", "\ufeff"])
+def test_an_empty_file_makes_no_empty_project(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(FabulaError) as refused:
+        read_manuscript(tmp_path / "a.txt")
+    assert refused.value.code is Code.IMPORT_UNREADABLE
+
+
+def test_a_text_without_headings_is_one_document_with_the_title_of_the_file(tmp_path: Path) -> None:
+    write_manuscript(ManuscriptDraft(drafts=(DocumentDraft(title="", text="She came."),)), tmp_path / "Lamp.docx")
+    assert [draft.title for draft in read_manuscript(tmp_path / "Lamp.docx").book.drafts] == ["Lamp"]
+
+
+@pytest.mark.parametrize(
+    ("line", "title", "author"),
+    [
+        ("《西游记》吴承恩（明）", "西游记", "吴承恩"),
+        ("《西游记》（明）吴承恩 著", "西游记", "吴承恩"),
+        ("《红楼梦》[清]曹雪芹", "红楼梦", "曹雪芹"),
+        ("《西游记》作者：吴承恩", "西游记", "吴承恩"),
+        ("《基督山伯爵》〔法〕大仲马", "基督山伯爵", "大仲马"),
+        ("《雾港来信》", "雾港来信", None),
+    ],
+)
+def test_a_title_with_its_author_and_his_time_is_read(
+    tmp_path: Path, line: str, title: str, author: str | None
+) -> None:
+    story = "\n\n第一回 灵根育孕源流出\n\n诗曰：混沌未分天地乱。\n\n第二回 悟彻菩提真妙理\n\n话表美猴王得了姓名。\n"
+    (tmp_path / "a.txt").write_text(line + story, encoding="utf-8")
+    book = read_manuscript(tmp_path / "a.txt").book
+    assert (book.title, book.authors) == (title, (author,) if author else ())
+    assert len(book.drafts) == 2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from fabula.store.transaction import ReadTransaction
 
 OLDEST = Path(__file__).parent / "format-1.fabula"
 FORMAT_2 = Path(__file__).parent / "format-2.fabula"
-GOLDEN = Path(__file__).parent / "format-3.fabula"
+FORMAT_3 = Path(__file__).parent / "format-3.fabula"
+GOLDEN = Path(__file__).parent / "format-4.fabula"  # of a book of a series
 PROJECT = "harbour"
 MADE = "2026-01-01T00:00:00.000000Z"
 HARD = (

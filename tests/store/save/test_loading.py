@@ -38,6 +38,7 @@ from fabula.workspace.views import ProjectViews
 from tests.blank import lay
 from tests.store.save.rows import (
     FORMAT_2,
+    FORMAT_3,
     GOLDEN,
     MADE,
     OLDEST,
@@ -55,7 +56,8 @@ from tests.store.save.rows import (
 GOLDENS = [
     (OLDEST, "3e4bc7651b455d1dd231b2b4457f6582c5379ea40ef2480f49b3392565dc073e", 38),
     (FORMAT_2, "840dddaba5532a6e4ced3ac4d5cf40c01e43b25083a4771656a7b988e1965f18", 42),
-    (GOLDEN, "8851f01a13456d2d09f65c464cfda81d5e561f39cde987418cd3a8dd6ce8b05f", 43),
+    (FORMAT_3, "8851f01a13456d2d09f65c464cfda81d5e561f39cde987418cd3a8dd6ce8b05f", 43),
+    (GOLDEN, "c3be1c336706f934f0d29fd055e6a9b8463c252c9040d28b7d55c70543c0c228", 43),
 ]
 
 
@@ -262,21 +264,21 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
     expected = contents(full)
     save_project(full, PROJECT, tmp_path / "a.fabula")
 
-    def to_four(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_five(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         return (
             (table, ({**row, "title": row["title"] + "!"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    def to_five(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_six(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         if table == "fixed_prompts":
             return "biographies", ({**row, "id": f"was-{row['id']}"} for row in rows)
         return (
             (table, ({**row, "title": row["title"] + "?"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    monkeypatch.setattr(manifests, "FORMAT_VERSION", 5)
-    monkeypatch.setattr(manifests, "UPGRADES", {3: to_four, 4: to_five})
-    assert "older format 3" in str(verify_save(tmp_path / "a.fabula").warnings[0])
+    monkeypatch.setattr(manifests, "FORMAT_VERSION", 6)
+    monkeypatch.setattr(manifests, "UPGRADES", {4: to_five, 5: to_six})
+    assert "older format 4" in str(verify_save(tmp_path / "a.fabula").warnings[0])
     loaded = load_save(full, tmp_path / "a.fabula", project_id="newer")
     found = contents(full, loaded.project_id)
     assert {row["title"] for row in found["documents"]} == {f"{row['title']}!?" for row in expected["documents"]}
@@ -347,7 +349,7 @@ def test_whatever_loads_can_be_opened(store: Store, tmp_path: Path) -> None:
     fill(store, "made")
     save_project(store, "made", tmp_path / "a.fabula")
     library = ProjectViews(store)
-    for path in (OLDEST, FORMAT_2, GOLDEN, tmp_path / "a.fabula"):
+    for path in (OLDEST, FORMAT_2, FORMAT_3, GOLDEN, tmp_path / "a.fabula"):
         loaded = load_save(store, path, project_id=path.stem)
         view = library.view(loaded.project_id, conversation="desk")
         assert view.snapshot(Manuscript) is not None
@@ -369,7 +371,7 @@ MENDED: dict[str, Record] = {
 }
 
 
-@pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=["format 1", "format 2", "format 3"])
+@pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=["format 1", "format 2", "format 3", "format 4"])
 def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: int, store: Store) -> None:
     assert sha256(path.read_bytes()).hexdigest() == digest, "this file is never made again"
     assert load_save(store, path).project_id == PROJECT
@@ -387,7 +389,7 @@ def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: in
             if shape.name == "documents":
                 old["text"] = inside[old["text"]["file"]].decode()
             row = here[tuple(old[name] for name in shape.key)]
-            if shape.name == "presets" and path != GOLDEN:
+            if shape.name == "presets" and path not in (FORMAT_3, GOLDEN):
                 old["nodes"] = remove_unknown_fields(old["nodes"])
             if path == OLDEST:
                 old |= {name: value for name, value in MENDED.get(shape.name, {}).items() if old[name]}

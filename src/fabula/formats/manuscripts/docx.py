@@ -14,7 +14,7 @@ prose are paragraphs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from typing import NamedTuple
@@ -32,6 +32,7 @@ from fabula.core.messages import message
 from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds, join_sections
 from fabula.formats.manuscripts.markdown import parse_text
 from fabula.formats.manuscripts.model import ImportedManuscript, Section
+from fabula.formats.manuscripts.plain_text import HeadingType, classify_title
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks
 from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.files import FileCollection
@@ -55,6 +56,8 @@ _NOT_STORY_STYLE = re.compile(r"(?:sub)?title|toc (?:\d|heading)|table of (?:fig
 _QUOTE_STYLES = load_words("docx", "quote_styles")
 _SKIPPED = load_words("docx", "skipped_elements")
 _MAX_BASE_STYLES = 20
+_MAX_BOLD_HEADING = 80  # characters
+_LEVELS_OF_BOLD = {HeadingType.CONTAINER: 1, HeadingType.CHAPTER: 2, HeadingType.SCENE: 3}
 
 
 class _Style(NamedTuple):
@@ -79,7 +82,8 @@ def read_docx(files: FileCollection) -> ImportedManuscript:
     paragraphs = [_read_paragraph(element, styles) for element in _find_paragraphs(body)]
     property_title, authors, language = _read_properties(files)
     title = next((part.text for name, part in paragraphs if name == "title" and isinstance(part, Block)), "")
-    sections = join_sections(part for name, part in paragraphs if part and not _NOT_STORY_STYLE.fullmatch(name))
+    parts = [part for name, part in paragraphs if part and not _NOT_STORY_STYLE.fullmatch(name)]
+    sections = join_sections(_find_bold_headings(parts))
     if len(sections) == 1:
         parsed = parse_text(sections[0].text)
         title, authors, sections = title or parsed.title, authors or parsed.authors, list(parsed.sections)
@@ -89,6 +93,35 @@ def read_docx(files: FileCollection) -> ImportedManuscript:
     return ImportedManuscript(
         book=ManuscriptDraft(title=title or property_title, authors=authors, language=language, drafts=drafts)
     )
+
+
+def _find_bold_headings(parts: Sequence[Section | Block]) -> list[Section | Block]:
+    """Turn bold lines into headings in a document without heading styles.
+
+    Those that are numbered or named as chapters count, else all short ones, if there are several with text below.
+    """
+    bold = [at for at, part in enumerate(parts) if isinstance(part, Block) and _is_bold_line(part)]
+    if not bold or any(isinstance(part, Section) for part in parts):
+        return list(parts)
+    types = {at: classify_title(part.text) for at in bold if isinstance(part := parts[at], Block)}
+    if any(types.values()):
+        chosen = {at: _LEVELS_OF_BOLD[kind] for at, kind in types.items() if kind is not None}
+    else:
+        above_text = [at for at in bold if at + 1 < len(parts) and at + 1 not in types]
+        chosen = dict.fromkeys(above_text, 2) if len(above_text) > 1 else {}
+    return [
+        Section(level=chosen[at], title=part.text.replace("\n", " "))
+        if at in chosen and isinstance(part, Block)
+        else part
+        for at, part in enumerate(parts)
+    ]
+
+
+def _is_bold_line(block: Block) -> bool:
+    """Is every word of a short paragraph bold, and does it not end like a sentence?"""
+    text = block.text.strip()
+    is_short = 0 < len(text) <= _MAX_BOLD_HEADING and not block.scene_break and not block.quote_depth
+    return is_short and text[-1] not in ".,;。，；" and all(run.bold for run in block.runs if run.text.strip())
 
 
 def write_docx(book: ManuscriptDraft) -> bytes:

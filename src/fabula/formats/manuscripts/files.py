@@ -60,9 +60,10 @@ def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     )
     book = manuscript.book
     if not book.drafts and not manuscript.entries:
-        warnings = (message("{name} has no text.", name=path.name), *manuscript.warnings)
-        manuscript = replace(manuscript, warnings=warnings)
+        refuse_unreadable(path.name, message("it has no text"), message("Name a file with a story in it."))
     title = book.title or path.resolve().name.removesuffix(path.suffix)
+    if len(book.drafts) == 1 and not book.drafts[0].title.strip():
+        book = replace(book, drafts=(replace(book.drafts[0], title=title),))  # else lists would show its id
     return replace(manuscript, book=replace(book, title=title, language=book.language or _detect_language(book)))
 
 

@@ -86,6 +86,13 @@ _LEVELS = {HeadingType.CHAPTER: 10, HeadingType.SCENE: 11}  # containers have le
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _BY = re.compile(r"(?:by[ ]+|作者[ 　]*[:：][ 　]*|著者[:：])(.{1,60})", re.IGNORECASE)
+_TITLE_AND_AUTHOR = re.compile(  # 《西游记》吴承恩（明）, 《红楼梦》 [清] 曹雪芹 著
+    r"《(?P<title>[^《》]{1,40})》[ 　]*(?:作者[ 　]*[:：]?|[-—·/])?[ 　]*"
+    r"(?:[（(\[〔【][^（）()\[\]〔〕【】]{1,8}[）)\]〕】][ 　]*)?"
+    r"(?P<author>[^ 　《》（）()\[\]〔〕【】，。：:!！?？]{2,12}(?:[ 　·][^ 　《》（）()，。：:]{1,12})?)"
+    r"[ 　]*(?:[（(\[〔【][^（）()\[\]〔〕【】]{1,8}[）)\]〕】])?[ 　]*"
+)
+_WRITTEN_BY = re.compile(r"[ 　]*(?:著|撰|编著|編著|作)$")
 _TITLE = re.compile(r"(?:书名|書名|title)[ ]*[:：][ 　]*(.{1,60})", re.IGNORECASE)
 
 
@@ -159,6 +166,8 @@ def parse_title_page(text: str) -> tuple[str, tuple[str, ...], str]:
     for line in lines:
         if match := _BY.fullmatch(line):
             authors = (match[1].strip(),)
+        elif not title and (match := _TITLE_AND_AUTHOR.fullmatch(line)):
+            title, authors = match["title"].strip(), (_WRITTEN_BY.sub("", match["author"]),)
         elif not title and (match := _TITLE.fullmatch(line)):
             title = match[1].strip("《》 ")
         elif not title and len(line) <= 60 and line[-1] not in ".。，,":

@@ -22,7 +22,7 @@ from fabula.store.save.manifest import Record, SaveManifest, save_damaged, save_
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveLine, SaveReader
 from fabula.store.save.secrets import contains_secret, is_secret
-from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.save.tables import SERIES_FOLDER, TableFormat, series_formats, table_formats
 from fabula.store.schema import table_info
 
 MAX_TREE_DEPTH = 100
@@ -86,7 +86,8 @@ def list_warnings(manifest: SaveManifest) -> list[Sentence]:
 
 def check_save(save: SaveReader, counter: ProgressCounter) -> dict[str, int]:
     """Refuse a save that would not load completely; return the number of rows of each table."""
-    unknown = sorted(set(save.tables) - {table_format.name for table_format in table_formats()})
+    known = (*table_formats(), *series_formats())
+    unknown = sorted(set(save.tables) - {table_format.name for table_format in known})
     if unknown:
         raise _unknown_content(save, message("this program has no table {table!r}", table=unknown[0]))
     checker = _Checker(save, counter)
@@ -94,6 +95,12 @@ def check_save(save: SaveReader, counter: ProgressCounter) -> dict[str, int]:
     if counts["projects"] != 1:
         problem = message("it holds {number} projects; a save holds one", number=counts["projects"])
         raise save_damaged(save.label, problem)
+    series_checker = _Checker(save, counter)
+    shared = {table_format.name: series_checker.check_table(table_format) for table_format in series_formats()}
+    if any(shared.values()) != (save.manifest.series is not None) or shared[f"{SERIES_FOLDER}projects"] > 1:
+        problem = message("it does not say which one series it holds, or holds nothing of the one it names")
+        raise save_damaged(save.label, problem)
+    counts |= shared
     unused = save.texts - checker.used_texts
     if unused:
         raise save_damaged(save.label, message("{file!r} belongs to no row", file=min(unused)))
@@ -112,9 +119,8 @@ class _Checker:
     def check_table(self, table_format: TableFormat) -> int:
         """Check one table; return the number of its rows."""
         count = 0
-        unique = {
-            columns: self._keys.setdefault((table_format.name, columns), set()) for columns in table_format.unique
-        }
+        table = str(table_format.table.name)
+        unique = {columns: self._keys.setdefault((table, columns), set()) for columns in table_format.unique}
         parents: dict[Any, Any] = {}
         for line in self._save.lines(table_format.name):
             self._check_columns(table_format, line)

@@ -3,6 +3,9 @@
 The file is read twice: first it is checked, then its rows are written. Every member must match its checksum in both
 passes, so what is written is what was checked. A project that is replaced is saved first, in the same transaction, to
 the folder of backups. The user's profile, memory and settings are only added to: rows that exist here stay as they are.
+
+A book never joins a series of this store by what its file claims. What the series shared comes as a new series, unless
+the caller names one to join, or the book replaces one that is in that very series.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,12 +23,13 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id, new_id
 from fabula.core.messages import Sentence, message
 from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS
+from fabula.store.book_order import put_last
 from fabula.store.save.checking import SaveReport, check_save, find_depths, key_and_parent, list_warnings, verify_save
 from fabula.store.save.manifest import Record, SaveManifest, save_damaged
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.saving import make_slug, save_transaction
-from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.save.tables import TableFormat, series_formats, table_formats
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import WriteTransaction
@@ -33,6 +38,26 @@ __all__ = ["LoadResult", "SaveReport", "load_save", "verify_save"]
 
 _BATCH_ROWS = 500
 _BATCH_CHARACTERS = 4_000_000
+_ENTRIES = "codex_entries"
+_FACT = "codex:entity:"  # what a fact about an entry begins with
+_ENTRY_COLUMNS = {  # the column that names the entry, in each table that a series shares
+    _ENTRIES: "id",
+    "codex_relations": "entry_id",
+    "codex_progressions": "entry_id",
+    "knowledge": "fact",
+}
+
+
+class LoadedSeries(Struct, frozen=True, kw_only=True):
+    """The series that a loaded book belongs to now, and what became of the entries that the save shares."""
+
+    id: str
+    title: str
+    is_new: bool = False
+    has_joined: bool = False  # because the caller said so
+    added_entries: int = 0
+    present_entries: int = 0  # which the series had already, and which stay as they are there
+    similar: str = ""  # the title of a series of this store with the same id or title, where this one is new
 
 
 class LoadResult(Struct, frozen=True, kw_only=True):
@@ -40,6 +65,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
 
     project_id: str
     backup: Path | None = None  # a save of the project that was replaced
+    series: LoadedSeries | None = None
     not_loaded: dict[str, int] = {}  # rows of the user that differ from those here, by table
     warnings: tuple[Sentence, ...] = ()
 
@@ -51,11 +77,14 @@ def load_save(
     project_id: str | None = None,
     replace: bool = False,
     user: str | None = LOCAL_USER,
+    join_series: str | None = None,
+    share_entries: bool = True,
     progress: Progress | None = None,
 ) -> LoadResult:
     """Load a save as a new project, or in place of one that is saved first; all of it or nothing.
 
     `user` gets the profile, memory and settings in the save where they have none yet; None for nobody.
+    The book joins the series with the id `join_series`, which gets the shared entries it lacks if `share_entries`.
     """
     with SaveReader(path) as first:
         manifest = first.manifest
@@ -65,11 +94,14 @@ def load_save(
     before, _ = store.versions(project=target)
     backup: Path | None = None
     not_loaded: dict[str, int] = {}
+    claimed_series: str | None = None
     try:
         with SaveReader(path) as second, store.write(project=target, user=user) as tx:
             if second.manifest != manifest:
                 raise save_damaged(second.label, message("it changed while it was being read"))
-            if tx.row(projects) is not None:
+            replaced = tx.row(projects)
+            in_series = replaced is not None and tx.series() is not None
+            if replaced is not None:
                 backup = _back_up_project(tx, store, target, replace)
                 for table_format in reversed(table_formats()):
                     if table_format.owner == "project":
@@ -78,11 +110,20 @@ def load_save(
                 if not tx.has_owner(table_format.owner):
                     continue
                 rows = _read_rows(second, table_format)
+                if table_format.table is projects:
+                    (row,) = rows
+                    claimed_series = row.pop("series_id", None)
+                    rows = iter([row])
                 if table_format.owner == "user":
                     rows = _skip_existing(tx, table_format, rows, not_loaded)
                 for batch in _batches(rows):
                     tx.insert(table_format.table, *batch)
                     counter.advance(len(batch))
+            stays = manifest.series is None or (replaced is not None and manifest.series.id == replaced.series_id)
+            chosen = join_series or (replaced.series_id if replaced is not None and in_series and stays else None)
+            series = _load_series(store, tx, second, chosen, joins=join_series is not None and share_entries)
+            if series is not None:
+                put_last(tx, target)
             counter.finish()  # the last chance to cancel
     except BaseException:
         if backup is not None:
@@ -93,9 +134,81 @@ def load_save(
         message("{count} of {table} differ in the save and were not replaced.", count=count, table=table)
         for table, count in not_loaded.items()
     ]
+    if claimed_series is not None and series is None:
+        differences.append(
+            message("It belonged to a series, whose codex is not in this save. Join one with: fabula series join")
+        )
     return LoadResult(
-        project_id=target, backup=backup, not_loaded=not_loaded, warnings=(*list_warnings(manifest), *differences)
+        project_id=target,
+        backup=backup,
+        series=series,
+        not_loaded=not_loaded,
+        warnings=(*list_warnings(manifest), *differences),
     )
+
+
+def _load_series(
+    store: Store, tx: WriteTransaction, save: SaveReader, chosen: str | None, *, joins: bool
+) -> LoadedSeries | None:
+    """Let the loaded book belong to the chosen series, else to a new one with the entries that the save shares.
+
+    Where the book `joins` a series, the series gets the shared entries that it lacks.
+    """
+    if chosen is not None:
+        if tx.require(projects).kind == "series":
+            raise FabulaError(
+                Code.PROJECT_INVALID,
+                message("A series cannot belong to another series. Name a book. Nothing was changed."),
+            )
+        tx.update_rows(projects, {"series_id": chosen})
+        series = tx.series()
+        if series is None:
+            raise FabulaError(
+                Code.PROJECT_INVALID,
+                message(
+                    "There is no series {series!r} in this store. Create one first. Nothing was changed.", series=chosen
+                ),
+            )
+        title = series.require(projects).title
+        added, present = _insert_shared(series, save) if joins else (0, 0)
+        return LoadedSeries(id=chosen, title=title, has_joined=joins, added_entries=added, present_entries=present)
+    saved = save.manifest.series
+    if saved is None:
+        return None
+    others = store.project_rows()
+    similar = [
+        one.title for one in others if one.kind == "series" and (one.project_id == saved.id or one.title == saved.title)
+    ]
+    series_id = new_id() if any(one.project_id == saved.id for one in others) else saved.id
+    titles = {one.title for one in others}
+    names = chain([saved.title], (f"{saved.title} ({number})" for number in count(2)))
+    title = next(name for name in names if name not in titles)
+    row_format = next(one for one in series_formats() if one.table is projects)
+    (row,) = _read_rows(save, row_format)
+    added, _ = _insert_shared(tx.create_series(series_id, {**row, "title": title}), save)
+    existing = similar[0] if similar else ""
+    return LoadedSeries(id=series_id, title=title, is_new=True, added_entries=added, similar=existing)
+
+
+def _insert_shared(series: WriteTransaction, save: SaveReader) -> tuple[int, int]:
+    """Insert the shared entries that a series lacks, with all that belongs to them; return how many it lacked and had.
+
+    Entries that it has stay as they are there, and so do their relations, progressions and who knows them.
+    """
+    formats = {str(one.table.name): one for one in series_formats()}
+    entry_format = formats[_ENTRIES]
+    had = {row.id for row in series.rows(entry_format.table, only=("id",))}
+    saved = {line.record["id"] for line in save.lines(entry_format.name)}
+    for table, column in _ENTRY_COLUMNS.items():
+        table_format = formats[table]
+        lacking = (
+            record
+            for record in _read_rows(save, table_format)
+            if record[column].removeprefix(_FACT).partition("#")[0] in saved - had
+        )
+        for batch in _batches(_skip_existing(series, table_format, lacking, {})):
+            series.insert(table_format.table, *batch)
+    return len(saved - had), len(saved & had)
 
 
 def list_project_backups(store: Store, project_id: str) -> list[Path]:

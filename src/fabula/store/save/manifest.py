@@ -18,9 +18,10 @@ from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, message
 from fabula.store.old_presets import remove_unknown_fields
 from fabula.store.renamed_settings import rename_settings
+from fabula.store.save.tables import SERIES_FOLDER
 
 FORMAT = "fabula-save"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MANIFEST_FILE = "manifest.json"
 
 Record = dict[str, Any]
@@ -48,6 +49,11 @@ def _from_2(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
     return table, rows
 
 
+def _from_3(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    """Upgrade from format 3, which left out what a series shares with its book."""
+    return table, rows
+
+
 def _fix_field(row: Record, name: str, fix: Callable[[Any], Any]) -> Record:
     try:
         return {**row, name: fix(row[name])} if name in row else row
@@ -67,7 +73,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-UPGRADES: dict[int, RecordUpgrade] = {1: _from_1, 2: _from_2}  # by the format they upgrade from
+UPGRADES: dict[int, RecordUpgrade] = {1: _from_1, 2: _from_2, 3: _from_3}  # by the format they upgrade from
 
 
 class SaveMember(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,6 +99,7 @@ class SaveManifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     program: str
     created_at: str = field(name="made")
     project: SavedProject
+    series: SavedProject | None = None  # the series of the book, of which the save has the row and the codex
     members: dict[str, SaveMember]
     omitted_rows: dict[str, RowCount] = field(name="left_out", default_factory=dict)  # by table: possible secrets
 
@@ -149,17 +156,20 @@ def parse_manifest(data: bytes, label: str) -> SaveManifest:
     except (ValueError, RecursionError) as error:
         problem = message("its {file} is not valid ({error})", file=MANIFEST_FILE, error=error)
         raise save_damaged(label, problem) from None
-    if not is_valid_id(manifest.project.id):
-        project_id = manifest.project.id[:40]
-        raise save_unsafe(label, message("no project can have the id of its project ({id!r})", id=project_id))
+    for saved in (manifest.project, manifest.series):
+        if saved is not None and not is_valid_id(saved.id):
+            project_id = saved.id[:40]
+            raise save_unsafe(label, message("no project can have the id of its project ({id!r})", id=project_id))
     return manifest
 
 
 def upgrade_records(version: int, table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
     """Upgrade the rows of a table from an older format to this one."""
+    folder = SERIES_FOLDER if table.startswith(SERIES_FOLDER) else ""
+    table = table.removeprefix(folder)
     for step in range(version, FORMAT_VERSION):
         table, rows = UPGRADES[step](table, rows)
-    return table, rows
+    return folder + table, rows
 
 
 def save_damaged(label: str, problem: Sentence) -> FabulaError:

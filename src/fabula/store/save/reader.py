@@ -21,7 +21,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.save import manifest as manifests
 from fabula.store.save.manifest import Record, save_damaged, save_unsafe, upgrade_records
-from fabula.store.save.tables import USER_FOLDER
+from fabula.store.save.tables import SERIES_FOLDER, USER_FOLDER
 
 SAVE_LIMITS = ArchiveLimits(
     max_entries=200_000, max_entry_bytes=1_000_000_000, max_total_bytes=4_000_000_000, max_file_bytes=4_000_000_000
@@ -31,7 +31,7 @@ MAX_LINE_VALUES = 5_000_000  # a line with more could fill the memory; no real r
 MAX_JSON_DEPTH = 200
 
 _CODES = ArchiveErrorCodes(unreadable=Code.SAVE_DAMAGED, unsafe=Code.SAVE_UNSAFE, too_large=Code.SAVE_UNSAFE)
-_TABLE = re.compile(rf"((?:{USER_FOLDER})?[a-z][a-z_]*)(?:-([1-9]\d{{0,5}}))?\.jsonl")
+_TABLE = re.compile(rf"((?:{USER_FOLDER}|{SERIES_FOLDER})?[a-z][a-z_]*)(?:-([1-9]\d{{0,5}}))?\.jsonl")
 _TEXT = re.compile(r"[a-z][a-z_]*/[^/\\:]{1,200}\.md")
 
 

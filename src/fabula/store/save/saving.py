@@ -1,7 +1,8 @@
 """Saving: write a project to one file that a person can read and a program can load again, exactly (sav-2).
 
 The file is a ZIP archive: one `.jsonl` per table with one line per row, one Markdown file per document, and the
-manifest last. Nothing in it depends on the engine or the clock, so the same project gives the same bytes. The user's
+manifest last. A book of a series takes along what it shares: the codex of the series, in a folder of its own. Nothing
+in it depends on the engine or the clock, so the same project gives the same bytes. The user's
 profile, memory and settings are included unless the caller leaves them out.
 
 Everything is read in one transaction. Rows are streamed: at most one part of one table is in memory. The file is
@@ -34,7 +35,7 @@ from fabula.store.save.manifest import Record, SavedProject, SaveManifest, SaveM
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.secrets import contains_secret, is_secret, remove_secrets
-from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.save.tables import TableFormat, series_formats, table_formats
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction
@@ -69,7 +70,9 @@ def save_transaction(
     """Save the project, and the user where there is one, as a transaction sees them."""
     reading.require(projects)
     tables = [table_format.table for table_format in table_formats() if reading.has_owner(table_format.owner)]
-    counter = ProgressCounter(progress, 2 * sum(reading.count(table) for table in tables))
+    series = reading.series()
+    shared = 0 if series is None else sum(series.count(table_format.table) for table_format in series_formats())
+    counter = ProgressCounter(progress, 2 * (shared + sum(reading.count(table) for table in tables)))
     temporary: Path | None = None
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=".save-", suffix=".part", delete=False) as file:
@@ -102,18 +105,23 @@ def _sync_folder(folder: Path) -> None:
 
 def write_save(reading: ReadTransaction, file: IO[bytes], created_at: str, counter: ProgressCounter) -> SaveManifest:
     """Write a project to an open file; return its manifest."""
-    project = reading.require(projects)
+    project, series = reading.require(projects), reading.series()
+    shared = None if series is None else series.require(projects)
     with ZipFile(file, "w", compression=ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive:
-        writer = _Writer(archive, _RowStream(reading), counter)
+        writer = _Writer(archive, counter)
         for table_format in table_formats():
             if reading.has_owner(table_format.owner):
-                writer.write_table(table_format)
+                writer.write_table(table_format, _RowStream(reading))
+        if series is not None:
+            for table_format in series_formats():
+                writer.write_table(table_format, _RowStream(series))
         manifest = SaveManifest(
             format=manifests.FORMAT,
             version=manifests.FORMAT_VERSION,
             program=__version__,
             created_at=created_at,
             project=SavedProject(id=project.project_id, title=project.title),
+            series=None if shared is None else SavedProject(id=shared.project_id, title=shared.title),
             members=dict(sorted(writer.members.items())),
             omitted_rows=writer.left_out,
         )
@@ -147,20 +155,19 @@ class _RowStream(ReadTransaction):
 class _Writer:
     """Writes tables to an archive, and collects the manifest's members."""
 
-    def __init__(self, archive: ZipFile, rows: _RowStream, counter: ProgressCounter) -> None:
+    def __init__(self, archive: ZipFile, counter: ProgressCounter) -> None:
         self.members: dict[str, SaveMember] = {}
         self.left_out: dict[str, int] = {}
         self._archive = archive
-        self._rows = rows
         self._counter = counter
 
-    def write_table(self, table_format: TableFormat) -> None:
+    def write_table(self, table_format: TableFormat, rows: _RowStream) -> None:
         """Write all rows of a table, and the files that belong to them."""
         encode = msgspec.json.Encoder().encode
-        numbers = _number_rows(self._rows, table_format) if table_format.file_columns else {}
+        numbers = _number_rows(rows, table_format) if table_format.file_columns else {}
         lines: list[bytes] = []
         size, part = 0, 1
-        for row in self._rows.stream(table_format):
+        for row in rows.stream(table_format):
             record: Record = dict(zip(table_format.columns, row, strict=True))
             self._counter.advance()
             if table_format.holds_settings and not self._remove_secrets(table_format, record):

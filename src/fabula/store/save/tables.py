@@ -13,12 +13,15 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
+from msgspec.structs import replace
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
 from fabula.store.save.secrets import holds_names_and_values
 from fabula.store.schema import Json, OwnerKind, TableInfo, all_tables, table_info
 
 USER_FOLDER = "person/"  # the folder of the user's tables
+SERIES_FOLDER = "series/"  # the folder of what the series of a book shares with it
+_SHARED_AREAS = ("project", "codex")
 
 _INT32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -44,6 +47,7 @@ class TableFormat(Struct, frozen=True, kw_only=True):
     """How the rows of one table are saved; the owner's column is left out everywhere."""
 
     table: Table
+    folder: str = ""
     columns: tuple[str, ...]
     unique: tuple[tuple[str, ...], ...]  # the primary key first
     references: tuple[TableReference, ...]
@@ -63,8 +67,8 @@ class TableFormat(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the table in a save; a user's tables are in a folder of their own."""
-        return f"{USER_FOLDER if self.owner == 'user' else ''}{self.table.name}"
+        """The name of the table in a save; a user's tables and those of a series are in folders of their own."""
+        return f"{self.folder}{self.table.name}"
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -76,6 +80,16 @@ class TableFormat(Struct, frozen=True, kw_only=True):
 def table_formats() -> tuple[TableFormat, ...]:
     """The formats of all tables that are saved, parents before children."""
     return tuple(make_table_format(table) for table in all_tables() if _is_saved(table))
+
+
+@cache
+def series_formats() -> tuple[TableFormat, ...]:
+    """The formats of the tables that the series of a book shares with it: its row, and its codex."""
+    return tuple(
+        replace(table_format, folder=SERIES_FOLDER)
+        for table_format in table_formats()
+        if table_format.owner == "project" and table_info(table_format.table).area in _SHARED_AREAS
+    )
 
 
 def make_table_format(table: Table) -> TableFormat:
@@ -96,6 +110,7 @@ def make_table_format(table: Table) -> TableFormat:
     keys = [table.primary_key.columns.keys(), *sorted(uniques)]
     return TableFormat(
         table=table,
+        folder=USER_FOLDER if table_info(table).owner == "user" else "",
         columns=tuple(str(column.name) for column in columns),
         unique=tuple(tuple(str(name) for name in key if name != owner) for key in keys),
         references=tuple(link for link in references if link.columns and link.table != table.name),

@@ -5,11 +5,14 @@ name of another entry does not match, and endings stay (Mara's, the Venns). All 
 
 The replaced words are stored, so a rename can be undone exactly, as long as none of the changed texts was edited
 since. Marks in a document move with each single edit, not with the text as a whole.
+
+A rename in a book spans the codex of its series as well, in the same transaction: the entries of both are renamed, and
+the longer names of both are protected. The texts of other books of the series stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -19,6 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, Table, desc
 
+from fabula.codex.entry import Entry
 from fabula.codex.snapshot import read_entries
 from fabula.codex.tables import entries, progressions, renames
 from fabula.codex.validation import validate_name
@@ -29,13 +33,14 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import Sentence, message
 from fabula.manuscript import documents as manuscript
+from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.synopses.editing import find_current, mark_current
 from fabula.manuscript.tables import beats, documents, marks, synopses
 from fabula.memory.tables import memories
 from fabula.store.schema import Json, all_tables, table_info
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.names.matcher import NameMatcher
+from fabula.text.names.matcher import NameMatcher, NameRules
 from fabula.workspace.rename.edits import (
     Edit,
     apply_edits,
@@ -58,6 +63,7 @@ _COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (constraints, ("text", "check")),
     (memories, ("text", "evidence")),
 )
+_SERIES_COLUMNS = tuple((table, columns) for table, columns in _COLUMNS if table in (entries, progressions))
 _HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (conversation_tables.participants, ("name",)),
     (conversation_tables.conversations, ("title",)),
@@ -95,6 +101,7 @@ class RenamePlace(Struct, frozen=True, kw_only=True):
     replacement: str = field(name="becomes")
     before: str = ""
     after: str = ""
+    in_series: bool = False  # in the codex of the book's series
 
 
 class UndoneRename(Struct, frozen=True, kw_only=True):
@@ -124,24 +131,34 @@ class _Cell(Struct, frozen=True, kw_only=True):
     edits: tuple[Edit, ...] = ()  # the inverse edits, if the value is a text
     old_value: Any = field(default=None, name="was")  # if the value is not a text
     marks: tuple[_Mark, ...] = ()
+    in_series: bool = field(default=False, name="series")
 
 
-def preview_rename(reading: ReadTransaction, old: str, new: str, *, history: bool = False) -> list[RenamePlace]:
-    """List every place that a rename would change; nothing is changed."""
-    find = _make_finder(reading, *_validate_names(old, new))
+def preview_rename(
+    reading: ReadTransaction, old: str, new: str, *, history: bool = False, also: Mapping[str, str] | None = None
+) -> list[RenamePlace]:
+    """List every place that a rename would change, in the order of the story; nothing is changed.
+
+    `also` has further names and what each of them becomes.
+    """
+    find = _make_finder(reading, _validate_names(old, new, also or {}))
     return [
-        _make_place(table, row, column, number, text, edit)
-        for table, row, column in _iterate_cells(reading, history)
+        _make_place(table, row, column, number, text, edit, in_series=in_series)
+        for in_series, table, row, column in iterate_cells(reading, history)
         for number, text in iterate_texts(column, getattr(row, column))
         for edit in find(text)
     ]
 
 
-def apply_rename(tx: WriteTransaction, old: str, new: str, *, history: bool = False) -> str:
+def apply_rename(
+    tx: WriteTransaction, old: str, new: str, *, history: bool = False, also: Mapping[str, str] | None = None
+) -> str:
     """Rename in every place that `preview_rename` lists; return the id by which the rename can be undone."""
-    find = _make_finder(tx, *_validate_names(old, new))
+    find = _make_finder(tx, _validate_names(old, new, also or {}))
     cells: list[_Cell] = []
-    for table, row, column in _iterate_cells(tx, history):
+    book = tx
+    for in_series, table, row, column in list(iterate_cells(book, history)):
+        tx = _choose_transaction(book, in_series)
         value, key = getattr(row, column), _make_key(table, row)
         table_name = str(table.name)
         if isinstance(table.c[column].type, Json):
@@ -149,13 +166,13 @@ def apply_rename(tx: WriteTransaction, old: str, new: str, *, history: bool = Fa
             if new_value != value:
                 _update_value(tx, table, key, column, new_value)
                 new_hash = _hash_value(new_value)
-                cells.append(_Cell(table=table_name, key=key, column=column, new_hash=new_hash, old_value=value))
+                cell = _Cell(table=table_name, key=key, column=column, new_hash=new_hash, old_value=value)
+                cells.append(replace(cell, in_series=in_series))
         elif edits := find(value):
             marks_inside = tuple(_write_text(tx, table, key, column, value, edits))
             new_hash, inverse = _hash_value(apply_edits(value, edits)), invert_edits(value, edits)
-            cells.append(
-                _Cell(table=table_name, key=key, column=column, new_hash=new_hash, edits=inverse, marks=marks_inside)
-            )
+            cell = _Cell(table=table_name, key=key, column=column, new_hash=new_hash, edits=inverse, marks=marks_inside)
+            cells.append(replace(cell, in_series=in_series))
     if not cells:
         raise FabulaError(
             Code.CODEX_INVALID,
@@ -163,7 +180,7 @@ def apply_rename(tx: WriteTransaction, old: str, new: str, *, history: bool = Fa
         )
     rename_id = new_id()
     record = {"id": rename_id, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(cells)}
-    tx.insert(renames, {**record, "made": current_timestamp()})
+    book.insert(renames, {**record, "made": current_timestamp()})
     return rename_id
 
 
@@ -178,7 +195,7 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
         row = tx.require(renames, id=rename_id)
     cells = msgspec.convert(row.changes, list[_Cell])
     for cell in cells:
-        current = tx.row(_tables_by_name()[cell.table], **cell.key)
+        current = _choose_transaction(tx, cell.in_series).row(_tables_by_name()[cell.table], **cell.key)
         if current is None or _hash_value(getattr(current, cell.column)) != cell.new_hash:
             raise FabulaError(
                 Code.STORE_CONFLICT,
@@ -193,12 +210,12 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
                 ),
             )
     for cell in cells:
-        table = _tables_by_name()[cell.table]
+        table, owner = _tables_by_name()[cell.table], _choose_transaction(tx, cell.in_series)
         if cell.edits:
-            text = getattr(tx.require(table, **cell.key), cell.column)
-            _write_text(tx, table, cell.key, cell.column, text, cell.edits)
+            text = getattr(owner.require(table, **cell.key), cell.column)
+            _write_text(owner, table, cell.key, cell.column, text, cell.edits)
         else:
-            _update_value(tx, table, cell.key, cell.column, cell.old_value)
+            _update_value(owner, table, cell.key, cell.column, cell.old_value)
         for mark in cell.marks:
             mark_table = _tables_by_name()[mark.table]
             tx.update_rows(mark_table, {mark.column: mark.offset}, *_match_key(mark_table, mark.key))
@@ -206,40 +223,83 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
     return UndoneRename(old=row.old, new=row.new, count=sum(len(cell.edits) or 1 for cell in cells))
 
 
-def _validate_names(old: str, new: str) -> tuple[str, str]:
-    old, new = old.strip(), new.strip()
-    if not old or not new or old == new:
+def _choose_transaction(tx: WriteTransaction, in_series: bool) -> WriteTransaction:
+    """Return the transaction of the book, or of its series."""
+    series = tx.series() if in_series else None
+    if in_series and series is None:
         raise FabulaError(
-            Code.CODEX_INVALID, message("To rename, give the present name and another one. Nothing was changed.")
+            Code.STORE_CONFLICT,
+            message(
+                "The rename changed the series too, and the book belongs to no series now. "
+                "So the rename cannot be undone. Nothing was changed."
+            ),
         )
-    validate_name(old)
-    validate_name(new)
-    return old, new
+    return tx if series is None else series
 
 
-def _make_finder(reading: ReadTransaction, old: str, new: str) -> Callable[[str], list[Edit]]:
-    """Make a function that finds the name in a text and returns the edits that replace it."""
-    all_entries = read_entries(reading).values()
-    owners = [entry for entry in all_entries if old in entry.names]
-    other_names = (name for entry in all_entries if entry not in owners for name in entry.names)
-    longer_names = {name: (name,) for name in other_names if name != old and old in name}
-    is_person = any(entry.type == "character" for entry in owners)
-    rules = {old: replace(owners[0].rules, is_person=is_person)} if owners else {}
-    matcher = NameMatcher({**longer_names, old: (old,)}, rules=rules)
+def _validate_names(old: str, new: str, also: Mapping[str, str]) -> dict[str, str]:
+    """Return all names to be changed and what they become, the main one first."""
+    names = {old.strip(): new.strip(), **{name.strip(): becomes.strip() for name, becomes in also.items()}}
+    for name, becomes in names.items():
+        if not name or not becomes or name == becomes:
+            raise FabulaError(
+                Code.CODEX_INVALID, message("To rename, give the present name and another one. Nothing was changed.")
+            )
+        validate_name(name)
+        validate_name(becomes)
+    return names
+
+
+def read_all_entries(reading: ReadTransaction) -> list[Entry]:
+    """Read the entries of a book, and those of its series."""
+    series = reading.series()
+    return [*read_entries(reading).values(), *(() if series is None else read_entries(series).values())]
+
+
+def _make_finder(reading: ReadTransaction, names: Mapping[str, str]) -> Callable[[str], list[Edit]]:
+    """Make a function that finds names in a text and returns the edits that replace them."""
+    matcher = make_matcher(read_all_entries(reading), names)
 
     def find(text: str) -> list[Edit]:
-        hits = (hit for hit in matcher.find(text) if hit.owner == old)
-        return [make_rename_edit(text, hit.start, hit.end, old, new) for hit in hits]
+        hits = (hit for hit in matcher.find(text) if hit.owner in names)
+        return [make_rename_edit(text, hit.start, hit.end, hit.owner, names[hit.owner]) for hit in hits]
 
     return find
 
 
-def _iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[Table, Row[Any], str]]:
-    """Yield every value that may contain a name: its table, its row and its column."""
+def make_matcher(all_entries: Sequence[Entry], names: Iterable[str]) -> NameMatcher:
+    """Make a matcher of names as the entries match them; longer names of other entries match as a whole."""
+    protected: dict[str, tuple[str, ...]] = {}
+    rules: dict[str, NameRules] = {}
+    for old in names:
+        owners = [entry for entry in all_entries if old in entry.names]
+        owner_ids = {entry.id for entry in owners}
+        other_names = (name for entry in all_entries if entry.id not in owner_ids for name in entry.names)
+        protected |= {name: (name,) for name in other_names if name != old and old in name}
+        if owners:
+            is_person = any(entry.type == "character" for entry in owners)
+            rules[old] = replace(owners[0].rules, is_person=is_person)
+    return NameMatcher({**protected, **{old: (old,) for old in names}}, rules=rules)
+
+
+def iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[bool, Table, Row[Any], str]]:
+    """Yield every value that may contain a name: whether the series has it, its table, its row and its column.
+
+    What belongs to documents comes in the order of the story.
+    """
+    places = {row.id: place for place, row in enumerate(sort_in_reading_order(reading.rows(documents)))}
     for table, columns in (*_COLUMNS, *(_HISTORY_COLUMNS if history else ())):
         order = [column for column in table.primary_key if column.name != table_info(table).owner_column]
-        for row in reading.rows(table, order=order):
-            yield from ((table, row, column) for column in columns if getattr(row, column))
+        rows = reading.rows(table, order=order)
+        if table in (documents, beats, synopses):
+            column_name = "id" if table is documents else "document_id"
+            rows = sorted(rows, key=lambda row: (places[getattr(row, column_name)], getattr(row, "place", 0)))
+        for row in rows:
+            yield from ((False, table, row, column) for column in columns if getattr(row, column))
+    if (series := reading.series()) is not None:
+        for table, columns in _SERIES_COLUMNS:
+            for row in series.rows(table, order=[table.c.id]):
+                yield from ((True, table, row, column) for column in columns if getattr(row, column))
 
 
 def _write_text(
@@ -327,10 +387,14 @@ def _hash_value(value: Any) -> str:
     return sha256(msgspec.json.encode(value)).hexdigest()
 
 
-def _make_place(table: Table, row: Row[Any], column: str, number: str, text: str, edit: Edit) -> RenamePlace:
+def _make_place(
+    table: Table, row: Row[Any], column: str, number: str, text: str, edit: Edit, *, in_series: bool
+) -> RenamePlace:
     start, end, replacement = edit
     owner = next((getattr(row, name) for name in _LABEL_COLUMNS if name in row._fields), "")
     shown = owner or message("the project")
+    if in_series:
+        shown = message("{owner} (series)", owner=shown)
     return RenamePlace(
         area=table_info(table).area,
         label=message("{owner}, {column}{number}", owner=shown, column=_COLUMN_LABELS[column], number=number),
@@ -340,4 +404,5 @@ def _make_place(table: Table, row: Row[Any], column: str, number: str, text: str
         replacement=replacement,
         before=text[max(0, start - CONTEXT_CHARACTERS) : start].replace("\n", " "),
         after=text[end : end + CONTEXT_CHARACTERS].replace("\n", " "),
+        in_series=in_series,
     )

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType, field, to_builtins
 from fabula.codex import Entry
 from fabula.core.messages import ENGLISH
 from fabula.workspace.codex import EntryKnower
+from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -85,6 +86,15 @@ class RenamePlaceInfo(Schema):
     replacement: str = field(name="becomes")
     before: str
     after: str
+    in_series: bool
+
+
+class RenameOfferInfo(Schema):
+    """A name that a rename leaves as it is unless it is asked for, how often it occurs, and what it would become."""
+
+    words: str
+    replacement: str = field(name="becomes")
+    count: int
 
 
 class RenameInfo(Schema):
@@ -92,8 +102,15 @@ class RenameInfo(Schema):
 
     places: tuple[RenamePlaceInfo, ...]
     rename: str
+    offers: tuple[RenameOfferInfo, ...] = ()
 
 
-def describe_rename(places: Iterable[RenamePlace], rename_id: str, language: str = ENGLISH) -> RenameInfo:
+def describe_rename(
+    places: Iterable[RenamePlace], rename_id: str, offers: Iterable[RenameOffer] = (), language: str = ENGLISH
+) -> RenameInfo:
     """Describe a rename."""
-    return RenameInfo(places=tuple(describe(RenamePlaceInfo, place, language) for place in places), rename=rename_id)
+    return RenameInfo(
+        places=tuple(describe(RenamePlaceInfo, place, language) for place in places),
+        rename=rename_id,
+        offers=tuple(describe(RenameOfferInfo, offer, language) for offer in offers),
+    )

@@ -13,7 +13,10 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 if TYPE_CHECKING:
     from fabula.manuscript.projects import ProjectSummary
+    from fabula.manuscript.series import SeriesBook
+    from fabula.store.copies import StoreCopy
     from fabula.store.doctor import HealthFinding
+    from fabula.store.restoring import RestoreResult
     from fabula.store.save.checking import SaveReport
 
 
@@ -86,13 +89,52 @@ def describe_health(location: str, findings: Iterable[HealthFinding], language: 
     return HealthReport(store=location, findings=checks)
 
 
-class BookInfo(Schema):
-    """One book of a series."""
+class CopiedProjectInfo(Schema):
+    """One project in a copy of a store, and when it was last changed there, in UTC."""
 
     id: str
     title: str
+    kind: str
+    changed: str
 
 
-def describe_book(summary: ProjectSummary) -> BookInfo:
+class CopyInfo(Schema):
+    """A copy of a store, or of one project: what it holds, and why it cannot be read."""
+
+    path: str
+    state: str
+    reason: str
+    problem: str
+    projects: tuple[CopiedProjectInfo, ...]
+
+
+class RestoreInfo(Schema):
+    """What was brought back from a copy, and where the state before is kept; none where there was nothing."""
+
+    projects: tuple[CopiedProjectInfo, ...]
+    backup: str | None
+
+
+def describe_copy(copy: StoreCopy) -> CopyInfo:
+    """Describe a copy of a store."""
+    found = tuple(describe(CopiedProjectInfo, one) for one in copy.projects)
+    return describe(CopyInfo, copy, path=str(copy.path), projects=found)
+
+
+def describe_restore(restored: RestoreResult) -> RestoreInfo:
+    """Describe what was restored."""
+    found = tuple(describe(CopiedProjectInfo, one) for one in restored.projects)
+    return RestoreInfo(projects=found, backup=None if restored.backup is None else str(restored.backup))
+
+
+class BookInfo(Schema):
+    """One book of a series, and its number in the order of the books; none where it has no place yet."""
+
+    id: str
+    title: str
+    number: int | None
+
+
+def describe_book(book: SeriesBook) -> BookInfo:
     """Describe a book of a series."""
-    return describe(BookInfo, summary)
+    return describe(BookInfo, book)
