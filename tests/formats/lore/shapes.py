@@ -212,6 +212,10 @@ SHAPES: dict[str, Any] = {
     "card 2": CARD_2,
     "card 3": CARD_3,
     "character book": CHARACTER_BOOK,
+    "character book as an object": {
+        **CHARACTER_BOOK,
+        "entries": dict(zip("01", CHARACTER_BOOK["entries"], strict=True)),
+    },
     "lorebook 3": {"spec": "lorebook_v3", "data": CHARACTER_BOOK},
     "risu": {
         "type": "risu",

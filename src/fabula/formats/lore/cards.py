@@ -243,7 +243,8 @@ def _has_other_decorators(row: JsonObject) -> bool:
 
 def _is_book(raw: JsonObject) -> bool:
     entries = raw.get("entries")
-    return isinstance(entries, list) and (not entries or any(isinstance(row, Mapping) for row in entries))
+    rows = entries.values() if isinstance(entries, Mapping) else entries if isinstance(entries, list) else ()
+    return any(isinstance(row, Mapping) for row in rows)
 
 
 def _is_lorebook_v3(raw: JsonObject) -> bool:

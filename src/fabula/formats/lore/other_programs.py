@@ -35,11 +35,14 @@ def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
 
 
 def _is_world_info(raw: JsonObject) -> bool:
+    """Whether the rows have the field names of world info; some programs write the book of a card as an object too."""
     entries = raw.get("entries")
-    if not isinstance(entries, list):
-        return isinstance(entries, Mapping)
-    rows = [row for row in entries if isinstance(row, Mapping)]
-    return not any("keys" in row for row in rows) and (bool(rows) or not entries)
+    values = entries.values() if isinstance(entries, Mapping) else entries if isinstance(entries, list) else None
+    if values is None:
+        return False
+    rows = [row for row in values if isinstance(row, Mapping)]
+    has_other_names = any("keys" in row for row in rows) and not any("key" in row for row in rows)
+    return not has_other_names and (bool(rows) or not values or isinstance(entries, Mapping))
 
 
 WORLD_INFO = LorebookFormat(
