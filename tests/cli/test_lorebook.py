@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fabula.formats.lore.png import read_text_chunks
 from tests.blank import lay
 from tests.cli.test_projects import Desk
 from tests.formats.lore.samples import V1, V2, encode_base64, make_chunk, make_png, write_json
+from tests.formats.lore.shapes import CARD_1, CARD_3, SHAPES
 
 WORLD: dict[str, Any] = {
     "entries": {
@@ -150,10 +153,10 @@ def test_a_book_becomes_codex_entries_and_rests(desk: Desk) -> None:
 
 
 def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
-    write_json(desk.folder / "twice.json", {"entries": [{"uid": 1}, {"uid": 1}]})
+    write_json(desk.folder / "other.json", {"chapters": [{"uid": 1}, {"uid": 1}]})
     (desk.folder / "deep.json").write_text("[" * 10_000)
     for name, code in (
-        ("twice.json", "LOREBOOK_INVALID"),
+        ("other.json", "LOREBOOK_INVALID"),
         ("deep.json", "IMPORT_TOO_LARGE"),
         ("nowhere.json", "IMPORT_UNREADABLE"),
     ):
@@ -162,8 +165,85 @@ def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
     assert books(desk) == []
 
 
+def test_the_same_book_imported_twice_is_noticed(desk: Desk) -> None:
+    desk.run("lorebook", "import", "Coast", "isles.json")
+    (before,) = books(desk)
+    write_json(desk.folder / "copy.json", {**WORLD, "entries": dict(reversed(WORLD["entries"].items()))})
+    for name in ("isles.json", "copy.json"):
+        said = desk.run("lorebook", "import", "Coast", name, code=2)
+        assert "STORE_DUPLICATE" in said
+        assert f"isles (book {before['id']})" in said
+        assert "--replace" in said
+    desk.run("lorebook", "use", "Coast", "isles", "--off", "--rules", "fabula")
+    desk.run("lorebook", "edit", "Coast", "isles", "0", "order=20")
+    desk.run("lorebook", "import", "Coast", "isles.json", "--replace")
+    (after,) = books(desk)
+    assert after == {**before, "active": False, "rules": "fabula"}
+    desk.run("lorebook", "export", "Coast", "isles", "out.json")
+    assert json.loads((desk.folder / "out.json").read_text()) == WORLD
+    write_json(desk.folder / "tides.json", {"entries": {}})
+    assert "no lorebook called tides" in desk.run("lorebook", "import", "Coast", "tides.json", "--replace", code=2)
+
+
 def test_of_two_books_with_one_name_the_id_decides(desk: Desk) -> None:
     desk.run("lorebook", "import", "Coast", "isles.json")
-    desk.run("lorebook", "import", "Coast", "isles.json")
+    write_json(desk.folder / "isles.json", {"entries": {}})
+    said = desk.run("lorebook", "import", "Coast", "isles.json")
+    assert "Another lorebook with other contents is called isles too" in said
     assert "'isles' may be more than one lorebook: isles (" in desk.run("lorebook", "show", "Coast", "isles", code=2)
     desk.run("lorebook", "show", "Coast", books(desk)[0]["id"])
+    write_json(desk.folder / "isles.json", {"entries": {"0": {"uid": 0}}})
+    assert "may be more than one" in desk.run("lorebook", "import", "Coast", "isles.json", "--replace", code=2)
+
+
+def test_a_card_goes_out_as_every_version_and_into_a_picture(desk: Desk) -> None:
+    write_json(desk.folder / "mara.json", CARD_3)
+    desk.run("lorebook", "import", "Coast", "mara.json")
+    (desk.folder / "blank.png").write_bytes(make_png())
+    said = desk.run("lorebook", "export", "Coast", "The keeper", "v1.json", "--version", "1")
+    assert "Version 1 of a card has no" in said
+    assert "character_book" in said
+    assert json.loads((desk.folder / "v1.json").read_text()) == CARD_1
+    said = desk.run("lorebook", "export", "Coast", "The keeper", "v2.json", "--version", "2")
+    assert "Programs that know only version 2 ignore assets, nickname" in said
+    desk.run("lorebook", "export", "Coast", "The keeper", "out.png", "--into", "blank.png")
+    texts = read_text_chunks((desk.folder / "out.png").read_bytes(), ("ccv3", "chara"), "out.png")
+    assert json.loads(base64.b64decode(texts["ccv3"])) == CARD_3
+    assert json.loads(base64.b64decode(texts["chara"]))["spec"] == "chara_card_v2"
+    desk.run("lorebook", "export", "Coast", "The keeper", "old.png", "--into", "out.png", "--version", "1")
+    texts = read_text_chunks((desk.folder / "old.png").read_bytes(), ("ccv3", "chara"), "old.png")
+    assert {name: json.loads(base64.b64decode(text)) for name, text in texts.items()} == {"chara": CARD_1}
+    for words in (
+        ("none.png",),
+        ("out.json", "--into", "blank.png"),
+        ("more.png", "--into", "v1.json"),
+        ("v4.json", "--version", "4"),
+        ("v3.json", "--version", "3", "--as-world-info"),
+    ):
+        desk.run("lorebook", "export", "Coast", "The keeper", *words, code=2)
+        assert not (desk.folder / words[0]).exists()
+
+
+def test_a_scenario_and_story_cards_come_in_and_go_out(desk: Desk) -> None:
+    for shape in ("novelai scenario", "story cards", "ai dungeon old scenario"):
+        path = write_json(desk.folder / f"{shape}.scenario", SHAPES[shape])
+        said = desk.run("lorebook", "import", "Coast", path.name)
+        assert "2 entries" in said
+        assert shape == "story cards" or "kept, but not used" in said
+        name = "story cards" if shape == "story cards" else "The Isles"
+        desk.run("lorebook", "export", "Coast", name, f"{shape}.json")
+        assert json.loads((desk.folder / f"{shape}.json").read_text()) == SHAPES[shape]
+        assert "✓ Mara" in desk.run("lorebook", "test", "Coast", "Then Mara came.", "--book", name)
+        desk.run("lorebook", "remove", "Coast", name)
+    said = desk.run("lorebook", "export", "Coast", "Nobody", "x.png", code=2)
+    assert "no lorebook" in said
+
+
+def test_a_card_with_odd_values_comes_in_with_warnings_and_goes_out_unchanged(desk: Desk) -> None:
+    text = json.dumps({**CARD_3, "data": {**CARD_3["data"], "tags": "a, b", "creator": 12345}})
+    (desk.folder / "odd.json").write_text(text.replace("12345", "1e999"))
+    said = desk.run("lorebook", "import", "Coast", "odd.json")
+    assert "'tags' has a value that cannot be used in: the card" in said
+    desk.run("lorebook", "export", "Coast", "The keeper", "out.json")
+    assert json.loads((desk.folder / "out.json").read_text()) == json.loads((desk.folder / "odd.json").read_text())
+    assert '"creator": 1e999' in (desk.folder / "out.json").read_text()

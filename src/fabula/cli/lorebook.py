@@ -37,8 +37,13 @@ commands = CommandGroup("lorebook", help="World books and the books of cards.")
 @commands.command("import")
 def import_book(
     project: PROJECT,
-    path: Annotated[Path, Argument(help="World info, a card (JSON, PNG, CHARX), RisuAI, NovelAI or Agnai.")],
+    path: Annotated[
+        Path, Argument(help="World info, a card (JSON, PNG, CHARX), RisuAI, NovelAI, AI Dungeon or Agnai.")
+    ],
     rules: Annotated[str, Option("--rules", help="exact (as SillyTavern reads it) or fabula (our own rules).")] = "",
+    replace: Annotated[
+        bool, Option("--replace", help="In place of the same lorebook, or of the one with the same name.")
+    ] = False,
     store: STORE = None,
 ) -> None:
     """Import a lorebook, or a card with the one it has.
@@ -46,7 +51,7 @@ def import_book(
     Example: fabula lorebook import "The Lantern Coast" isles.json
     """
     with open_project(project, store) as opened, show_progress(message("Importing {file}", file=path.name)):
-        book, contents = opened.lorebooks.import_file(path, rules=rules)
+        book, contents = opened.lorebooks.import_file(path, rules=rules, replace_existing=replace)
     say(
         "{name}: {entries} ({format}, {rules} rules), book {id}.",
         name=book.name,
@@ -150,19 +155,22 @@ def export(
     book: BOOK,
     path: Annotated[Path, Argument(help="The file to write; of a card .json, .png or .charx.")],
     into: Annotated[
-        Path | None, Option("--into", help="The picture or archive to put a card into; it stays as it is.")
+        Path | None, Option("--into", help="A picture (PNG) or archive; a copy of it gets the card.")
     ] = None,
     world_info: Annotated[bool, Option("--as-world-info", help="As SillyTavern's world info.")] = False,
+    version: Annotated[
+        int | None, Option("--version", help="As a card of version 1, 2 or 3; of a lorebook, as the book of one.")
+    ] = None,
     overwrite: OVERWRITE = False,
     store: STORE = None,
 ) -> None:
-    """Write a lorebook or card to a file as it came, or as world info.
+    """Write a lorebook or card to a file as it came, as world info, or as a version of card.
 
     Example: fabula lorebook export "The Lantern Coast" isles isles.json
     """
     with open_project(project, store) as opened:
         found, warnings = opened.lorebooks.export_file(
-            book, path, into=into, as_world_info=world_info, overwrite=overwrite
+            book, path, into=into, as_world_info=world_info, version=version, overwrite=overwrite
         )
     say("{title} is in {path}.", title=found.name, path=path)
     print_warnings(warnings)

@@ -64,6 +64,7 @@ class Engine:
         settings: EngineSettings = DEFAULT_SETTINGS,
         recipes: Mapping[str, Recipe] = RECIPES,
         tokenizer_for: Callable[[Model], Tokenizer] = Model.tokenizer,
+        model_for: Callable[..., Model] = find_model,
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self._settings = settings
@@ -71,7 +72,7 @@ class Engine:
         self._recipe_sources = {name: self._find_sources(recipe) for name, recipe in recipes.items()}
         self._named = dict.fromkeys(name for recipe in recipes.values() for name in recipe.sources)
         self._unnamed = [name for name in self._sources if name not in self._named]
-        self._tokenizer_for = tokenizer_for
+        self._tokenizer_for, self._model_for = tokenizer_for, model_for
         self._gatherer = Gatherer(settings.limits)
         self._admission = AdmissionQueue(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
@@ -161,7 +162,7 @@ class Engine:
         measure = self._measures.get(key)
         if measure is not None:
             return measure
-        model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        model = self._model_for(request.model, window=request.window, encoding_name=request.encoding)
         phrases = load_phrases(language)
         try:
             tokenizer = self._tokenizer_for(model)

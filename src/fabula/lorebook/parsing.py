@@ -28,7 +28,8 @@ def parse_book(raw: object, name: str = "book", source: BookSource = "global") -
     entries: list[LoreEntry] = []
     keys: dict[int, str] = {}
     for key, row in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
-        entry = _convert(row, LoreEntry, name_entry(str(key), name))
+        location = message("entry {key!r} of the lorebook {book!r}", key=str(key)[:40], book=name)
+        entry = _convert(row, LoreEntry, location)
         if entry.uid in keys:
             problem = message(
                 "The entries {first!r} and {second!r} of the lorebook {name!r} have the same uid {uid}.",
@@ -51,11 +52,6 @@ def parse_settings(raw: object) -> LorebookSettings:
 def parse_timed_effects(raw: object) -> TimedEffects:
     """Parse stored timed effects."""
     return _convert(raw, TimedEffects, message("the timed effects"))
-
-
-def name_entry(key: str, book: str) -> Sentence:
-    """Name an entry in a sentence by its key in the file."""
-    return message("entry {key!r} of the lorebook {book!r}", key=key[:40], book=book)
 
 
 def invalid_lorebook(problem: Sentence) -> FabulaError:

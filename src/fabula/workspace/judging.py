@@ -15,6 +15,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
 from fabula.core.view import View
+from fabula.llm.local_model import load_tokenizer
 from fabula.llm.model import ModelCall, Provider, Usage
 from fabula.llm.retry import fetch_response
 from fabula.manuscript.model import Manuscript
@@ -69,7 +70,7 @@ async def judge_answer(
             input_tokens=result.token_count,
             language=view.project.language,
         )
-        tokenizer = result.model.tokenizer()
+        tokenizer = load_tokenizer(result.model)
         response = await fetch_response(provider, call, retry_policy=options.retry_policy, tokenizer=tokenizer)
     except FabulaError as error:
         problem = describe_error(error, view.project.language)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -83,11 +84,46 @@ class LorebookVerbs(ProjectVerbs):
         empty = Lorebook(name=name, book={"name": name, "entries": {}}, format=WORLD_INFO.name)
         return self._save_new(replace(empty, rules=rules))
 
-    def import_file(self, path: Path, *, rules: str = "") -> tuple[Lorebook, LorebookContents]:
-        """Import a lorebook, or a card with the book it has, to be read by its own rules or by others."""
+    def import_file(
+        self, path: Path, *, rules: str = "", replace_existing: bool = False
+    ) -> tuple[Lorebook, LorebookContents]:
+        """Import a lorebook, or a card with the book it has, to be read by its own rules or by others.
+
+        A book with the same contents as one that is here is refused. With `replace_existing` the file takes the
+        place of that book, or of the one with the same name, and keeps its id and whether it is in use.
+        """
         book = read_lorebook(path)
-        stored = self._save_new(replace(book, rules=rules) if rules else book)
-        return stored, editing.parse_lorebook(stored)
+        with self._write() as tx:
+            others = edits.list_lorebooks(tx)
+            same = next((other for other in others if _has_same_contents(other, book)), None)
+            named = [other for other in others if other.name.casefold() == book.name.casefold()]
+            if replace_existing:
+                target = same or _choose_only(named, book.name)
+                kept = target.rules if target.format == book.format else book.rules
+                book = replace(book, id=target.id, active=target.active, rules=rules or kept)
+                stored = _save(tx, target, book)
+                return stored, editing.parse_lorebook(stored)
+            if same is not None:
+                raise FabulaError(
+                    Code.STORE_DUPLICATE,
+                    message(
+                        "{file}: the same lorebook is here already: {name} (book {id}). Nothing was imported. "
+                        "To put the file in its place: --replace",
+                        file=path.name,
+                        name=same.name,
+                        id=same.id,
+                    ),
+                )
+            stored = edits.get_lorebook(tx, edits.save_lorebook(tx, replace(book, rules=rules) if rules else book))
+        contents = editing.parse_lorebook(stored)
+        if named:
+            notice = message(
+                "Another lorebook with other contents is called {name} too: book {id}.",
+                name=named[0].name,
+                id=named[0].id,
+            )
+            contents = replace(contents, warnings=(*contents.warnings, notice))
+        return stored, contents
 
     def export_file(
         self,
@@ -96,18 +132,27 @@ class LorebookVerbs(ProjectVerbs):
         *,
         into: Path | None = None,
         as_world_info: bool = False,
+        version: int | None = None,
         overwrite: bool = False,
     ) -> tuple[Lorebook, tuple[Sentence, ...]]:
-        """Write a book as it came, or as world info; return it, and what is lost.
+        """Write a book as it came, as world info, or as a version of card; return it, and what is lost.
 
         `into` is the picture or archive of which a copy gets the card.
         """
+        if as_world_info and version is not None:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("A book is written as world info or as a version of card, not both. Nothing was written."),
+            )
         with self._read() as reading:
             found = _find(reading, book)
         warnings: tuple[Sentence, ...] = ()
         if as_world_info:
             found, warnings = editing.convert_to_world_info(found)
-        write_lorebook(found, path, into=into, overwrite=overwrite)
+        if version is not None:
+            found, lost = editing.convert_to_version(found, version)
+            warnings += lost
+        warnings += write_lorebook(found, path, into=into, overwrite=overwrite)
         return found, warnings
 
     def try_text(
@@ -227,6 +272,22 @@ def _find(reading: ReadTransaction, name: str) -> Lorebook:
         what=message("lorebook"),
         names_of=lambda book: (book.name,),
     )
+
+
+def _has_same_contents(one: Lorebook, other: Lorebook) -> bool:
+    """Return whether two books hold the same JSON, in whatever order."""
+    first, second = (msgspec.json.encode(book.book, order="deterministic") for book in (one, other))
+    return first == second
+
+
+def _choose_only(books: Sequence[Lorebook], name: str) -> Lorebook:
+    """Return the only book of a name, to be replaced."""
+    if len(books) == 1:
+        return books[0]
+    none = message("There is no lorebook called {name} to replace.", name=name)
+    several = message("More than one lorebook is called {name}; remove those you do not need.", name=name)
+    problem = several if books else none
+    raise FabulaError(Code.STORE_NOT_FOUND, message("{problem} Nothing was changed.", problem=problem))
 
 
 def _save(tx: WriteTransaction, before: Lorebook, after: Lorebook) -> Lorebook:

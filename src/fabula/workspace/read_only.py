@@ -93,10 +93,12 @@ def open_view(
 
     What a model writes for it is recorded in `store`, if one is given.
     """
+    from fabula.llm.local_model import find_counted_model, load_tokenizer
+
     embedding = EmbeddingChoice(meaning)
     return ProjectHandle(
         (lambda conversation: view) if isinstance(view, View) else view,
-        Engine(all_sources(embedding), settings=settings),
+        Engine(all_sources(embedding), settings=settings, tokenizer_for=load_tokenizer, model_for=find_counted_model),
         embedding=embedding,
         continuity=ProcessContinuity(),
         store=store,

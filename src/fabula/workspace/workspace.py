@@ -85,11 +85,15 @@ class Workspace:
     def engine(self) -> Engine:
         """The one engine of this process."""
         from fabula.context.engine import Engine, EngineSettings
+        from fabula.llm.local_model import find_counted_model, load_tokenizer
         from fabula.settings.values import read_machine_limits
         from fabula.workspace.sources import all_sources
 
         return Engine(
-            all_sources(self._embedding), settings=self._settings or EngineSettings(limits=read_machine_limits())
+            all_sources(self._embedding),
+            settings=self._settings or EngineSettings(limits=read_machine_limits()),
+            tokenizer_for=load_tokenizer,
+            model_for=find_counted_model,
         )
 
     @cached_property

@@ -28,6 +28,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.core.view import View
+from fabula.llm.local_model import load_tokenizer
 from fabula.llm.model import HANDED_OVER, FinishReason, ModelCall, Provider, StreamEnd, Usage
 from fabula.llm.pricing import Cost, Price, compute_cost, find_price
 from fabula.llm.retry import estimate_usage, stream_answer
@@ -198,7 +199,7 @@ class _Variant:
     ) -> None:
         self._writer, self._queue, self._number, self._request = writer, queue, number, request
         self._view, self._skill, self._result = view, skill, result
-        self._tokenizer = result.model.tokenizer()
+        self._tokenizer = load_tokenizer(result.model)
         self._usage = Usage()
         self._text = ""
         self._attempts: list[_Attempt] = []

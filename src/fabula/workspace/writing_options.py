@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
+from fabula.llm.local_model import GGUF_ENCODING
 from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
@@ -112,6 +113,8 @@ def choose_background_model(store: Store, project_id: str, *, user: str = LOCAL_
 def size_request(request: Request, choice: ModelChoice) -> Request:
     """Make the request one for the chosen model; an unknown model on a server of one's own gets a small window."""
     request = replace(request, model=choice.model)
+    if choice.provider.api_style == "local" and request.encoding is None and find_model_file() is not None:
+        request = replace(request, encoding=GGUF_ENCODING)
     if request.window is None and choice.provider.name not in _VENDORS and not is_known(choice.model):
         return replace(request, window=UNKNOWN_MODEL_WINDOW, encoding=request.encoding or "o200k_base")
     return request

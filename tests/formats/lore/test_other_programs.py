@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.editing import convert_to_world_info, parse_lorebook, patch_entry
 from fabula.formats.lore.field_maps import LorebookFormat
 from fabula.formats.lore.files import read_lorebook
@@ -17,6 +16,7 @@ from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
 from tests.formats.lore.samples import EXTRAS, is_same_json, round_trip
+from tests.formats.lore.shapes import SHAPES
 from tests.lorebook.books import make_messages, scan_books
 
 RISU_ROW = {"key": "Mara, light", "secondkey": "", "insertorder": 100, "comment": "Mara", "content": "Keeps it."}
@@ -73,19 +73,6 @@ def test_a_mention_calls_it_up_and_an_edit_is_patched_in(
     assert is_same_json(back.book, book.book)
 
 
-@pytest.mark.parametrize(("book_format", "make", "row"), MAKERS, ids=["risu", "novelai", "agnai"])
-def test_a_field_of_the_wrong_type_is_refused_by_name(
-    book_format: LorebookFormat, make: Any, row: dict[str, Any]
-) -> None:
-    for field in book_format.fields:
-        outer, _, inner = field.path.partition(".")
-        odd: Any = {"odd": [1]}
-        with pytest.raises(FabulaError) as refusal:
-            read(make({**row, outer: {inner: odd} if inner else odd}))
-        assert refusal.value.code is Code.LOREBOOK_INVALID
-        assert field.path in refusal.value.sentence
-
-
 def test_risu_patterns_folders_and_chances_are_understood() -> None:
     found = read(
         risu(
@@ -137,3 +124,18 @@ def test_another_format_becomes_world_info_only_when_asked_and_says_what_it_cost
     assert parse_lorebook(made).book.entries == parse_lorebook(book).book.entries
     assert any("beside the key" in str(warning) for warning in warnings)
     assert any("other format" in str(warning) for warning in warnings)
+
+
+def test_a_novelai_scenario_switches_off_the_entries_of_a_category_that_is_off() -> None:
+    scenario = SHAPES["novelai scenario"]
+    lorebook = {**scenario["lorebook"], "categories": [{"id": "c1", "enabled": False}]}
+    lorebook["entries"] = [{**lorebook["entries"][0], "category": "c1"}, lorebook["entries"][1]]
+    found = read({**scenario, "lorebook": lorebook})
+    assert [bool(entry.disable) for entry in found.book.entries] == [True, False]
+    assert any("a prompt, a memory" in str(warning) for warning in found.warnings)
+
+
+def test_keys_of_ai_dungeon_are_separated_by_commas() -> None:
+    entries = read(SHAPES["ai dungeon scenario"]).book.entries
+    assert (entries[0].key, entries[0].comment) == (("Mara", "the keeper"), "Mara")
+    assert scan_books(read(SHAPES["ai dungeon scenario"]).book, make_messages("two Maras")).active_uids == (0, 1)

@@ -15,22 +15,43 @@ import msgspec
 from msgspec.structs import replace
 
 from fabula.core.messages import Sentence, message
-from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, detect_card_version
+from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, convert_card, detect_card_version, parse_card
 from fabula.formats.lore.field_maps import (
+    ENTRY_TYPES,
     STORY,
     JsonObject,
     LorebookFormat,
+    convert_value,
     find_rows,
     get_at_path,
     number_rows,
     parse_contents,
 )
-from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU, WORLD_INFO
+from fabula.formats.lore.other_programs import (
+    AGNAI,
+    AI_DUNGEON,
+    NOVELAI,
+    NOVELAI_SCENARIO,
+    NOVELAI_STORY,
+    RISU,
+    WORLD_INFO,
+)
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
 from fabula.lorebook.parsing import invalid_lorebook
 
-FORMATS = (NOVELAI, AGNAI, RISU, LOREBOOK_V3, CARD, WORLD_INFO, CHARACTER_BOOK)  # in the order in which they are tried
+FORMATS = (  # in the order in which they are tried
+    NOVELAI,
+    NOVELAI_SCENARIO,
+    NOVELAI_STORY,
+    AGNAI,
+    RISU,
+    LOREBOOK_V3,
+    CARD,
+    *AI_DUNGEON,
+    WORLD_INFO,
+    CHARACTER_BOOK,
+)
 
 
 def detect_format(raw: Any, label: str) -> LorebookFormat:
@@ -44,14 +65,14 @@ def detect_format(raw: Any, label: str) -> LorebookFormat:
 
 
 def parse_lorebook(book: Lorebook) -> LorebookContents:
-    """Parse a book; every field is checked, and features without an equal here become warnings."""
-    return parse_contents(_find_format(book), book.book, book.id or book.name, book.name)
+    """Parse a book; values that cannot be used, and features without an equal here, become warnings."""
+    return parse_contents(_find_format(book), book.book, book.id or book.name, book.name, book.rules)
 
 
 def patch_entry(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
     """Change some fields of one entry."""
     book_format, rows, uids = _find_rows(book)
-    at = _find_entry(book, uids, uid)
+    at = _find_entry(book, rows, uids, uid)
     rows[at] = (rows[at][0], _change_row(book_format, rows[at][1], changes))
     return _replace_rows(book, book_format, rows)
 
@@ -64,7 +85,9 @@ def add_entry(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
     book_format, rows, uids = _find_rows(book)
     key = uid = max(uids, default=-1) + 1
     uid_field = book_format.uid_field
-    has_uids = uid_field and (book_format.requires_uids or all(uid_field in row for _, row in rows))
+    has_uids = uid_field and (
+        book_format.has_uids or all(isinstance(row, Mapping) and uid_field in row for _, row in rows)
+    )
     new_row = {uid_field: uid, **book_format.new_row} if has_uids else book_format.new_row
     taken = {key for key, _ in rows}
     while str(key) in taken:
@@ -76,7 +99,7 @@ def add_entry(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
 def remove_entry(book: Lorebook, uid: int) -> Lorebook:
     """Remove one entry."""
     book_format, rows, uids = _find_rows(book)
-    del rows[_find_entry(book, uids, uid)]
+    del rows[_find_entry(book, rows, uids, uid)]
     return _replace_rows(book, book_format, rows)
 
 
@@ -94,31 +117,58 @@ def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...
     return converted, (*contents.warnings, message("Fields that only the other format has are left out."))
 
 
+def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Sentence, ...]]:
+    """Convert a card to a version, or another book to the book of such a card; the second value says what is lost."""
+    if version not in (1, 2, 3):
+        raise invalid_lorebook(message("A card has version 1, 2 or 3, and not {version}.", version=version))
+    if book.format == CARD.name:
+        card, warnings = convert_card(parse_card(book.book, book.name), version)
+        return replace(book, book=card.raw), tuple(warnings)
+    if version == 1:
+        raise invalid_lorebook(message("Version 1 of a card has no lorebook; use 2 or 3."))
+    contents = parse_lorebook(book)
+    rows = []
+    for entry in contents.book.entries:
+        fields = msgspec.to_builtins(replace(entry, story=None))
+        known = {field.name for field in CHARACTER_BOOK.fields}
+        changes = {name: value for name, value in fields.items() if value is not None and name in known}
+        rows.append(_change_row(CHARACTER_BOOK, {**CHARACTER_BOOK.new_row, "id": entry.uid}, changes))
+        if entry.story:
+            rows[-1] = _change_row(CHARACTER_BOOK, rows[-1], {"story": entry.story})
+    character_book = {"name": book.name, "entries": rows, "extensions": {}}
+    left_out = message("Fields that only the other format has are left out.")
+    if version == 2:
+        converted = replace(book, format=CHARACTER_BOOK.name, book=character_book)
+    else:
+        converted = replace(book, format=LOREBOOK_V3.name, book={"spec": "lorebook_v3", "data": character_book})
+    is_same = book.format in (CHARACTER_BOOK.name, LOREBOOK_V3.name)
+    return converted, (*contents.warnings, *(() if is_same else (left_out,)))
+
+
 def _find_format(book: Lorebook) -> LorebookFormat:
     known = next((book_format for book_format in FORMATS if book_format.name == book.format), None)
     return known or detect_format(book.book, book.name)
 
 
-def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, JsonObject]], list[int]]:
+def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, Any]], list[int]]:
     """The format of a book, its rows with their keys, and the numbers of its entries."""
     book_format = _find_format(book)
     rows = find_rows(book_format, book.book, book.name)
     return book_format, rows, number_rows(book_format, rows)[0]
 
 
-def _find_entry(book: Lorebook, uids: list[int], uid: int) -> int:
-    if uid not in uids:
+def _find_entry(book: Lorebook, rows: Sequence[tuple[str, Any]], uids: list[int], uid: int) -> int:
+    at = uids.index(uid) if uid in uids else -1
+    if at < 0 or not isinstance(rows[at][1], Mapping):
         raise invalid_lorebook(message("The lorebook {name!r} has no entry {uid}.", name=book.name, uid=uid))
-    return uids.index(uid)
+    return at
 
 
-def _replace_rows(book: Lorebook, book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]) -> Lorebook:
-    """The book with other rows, in an object or a list as before; rows that the format does not allow are refused."""
-    before = get_at_path(book.book, book_format.entries_path)
+def _replace_rows(book: Lorebook, book_format: LorebookFormat, rows: Sequence[tuple[str, Any]]) -> Lorebook:
+    """The book with other rows, in an object or a list as before."""
+    before, _ = get_at_path(book.book, book_format.entries_path)
     entries = dict(rows) if isinstance(before, Mapping) else [row for _, row in rows]
-    raw = _set_at_path(book.book, book_format.entries_path.split("."), entries)
-    parse_contents(book_format, raw, "", book.name)
-    return replace(book, book=raw)
+    return replace(book, book=_set_at_path(book.book, book_format.entries_path.split("."), entries))
 
 
 def _change_row(book_format: LorebookFormat, row: JsonObject, changes: JsonObject) -> dict[str, Any]:
@@ -130,6 +180,9 @@ def _change_row(book_format: LorebookFormat, row: JsonObject, changes: JsonObjec
             problem = message(
                 "{name!r} cannot be changed in a book of the format {format}.", name=name, format=book_format.name
             )
+            raise invalid_lorebook(problem)
+        if not convert_value(value, ENTRY_TYPES[name])[1]:
+            problem = message("{value!r} cannot be the value of {name!r}.", value=value, name=name)
             raise invalid_lorebook(problem)
         written = None if value is None else field.conversion.write(value)
         changed = _set_at_path(changed, field.path.split("."), written, required=book_format.new_row)

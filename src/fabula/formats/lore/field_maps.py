@@ -4,6 +4,9 @@ A `LorebookFormat` is a table: for each field of an entry the path in a row of t
 (`field_paths.toml`), the type that may stand there, and the conversion in both directions. The same
 table serves for parsing a book and for writing an edit into the row as it came (`editing`). Features
 without an equal here are named in warnings.
+
+Programs write odd values: a number as text, a list where an object belongs. Such a value stays in the
+book as it came, a default is used in its place, and a warning names the field and the entry.
 """
 
 from __future__ import annotations
@@ -13,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import not_
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.formats.safe.import_errors import refuse_too_large
 from fabula.lorebook.edits import RuleSet
 from fabula.lorebook.model import (
@@ -30,13 +33,54 @@ from fabula.lorebook.model import (
     ParsedLorebook,
     StoryLimits,
 )
-from fabula.lorebook.parsing import invalid_lorebook, name_entry, parse_book
+from fabula.lorebook.parsing import parse_book
 
 JsonObject = Mapping[str, Any]
+T = TypeVar("T", bound=Struct)
 
 MAX_ENTRIES = 20_000
+LIST = "fabula:list"  # the name under which a file that is a list is stored, because a book is an object
 SILLYTAVERN_SETTINGS = LorebookSettings(recursive=True, match_whole_words=True)  # as SillyTavern ships them
-_ENTRY_TYPES = dict(zip(LoreEntry.__struct_encode_fields__, get_type_hints(LoreEntry).values(), strict=True))
+ENTRY_TYPES = dict(zip(LoreEntry.__struct_encode_fields__, get_type_hints(LoreEntry).values(), strict=True))
+_NUMBER_END = 2**63
+_NAMED_ENTRIES = 10  # in a warning
+_DEFAULTS: JsonObject = {  # in place of a value that cannot be used; what SillyTavern writes into a new entry
+    "order": 100,
+    "probability": 100,
+    "depth": 4,
+    "selective": True,
+    "useProbability": True,
+    "story": StoryLimits(known_to=()),  # hidden from everybody, because a lost limit would reveal the entry
+}
+
+
+class IgnoredValues:
+    """The values of a book that cannot be used, by the path of the field, with the names of the entries."""
+
+    def __init__(self) -> None:
+        self._owners: dict[str, dict[str | Sentence, None]] = {}  # names in order, each once
+
+    def add(self, path: str, owner: str | Sentence) -> None:
+        """Note that the field of an entry, or of the card or the book itself, has a value that cannot be used."""
+        self._owners.setdefault(path, {})[owner] = None
+
+    def make_warnings(self) -> list[Sentence]:
+        """Return one warning for each field, with the entries that are concerned."""
+        return [
+            message(
+                "The field {field!r} has a value that cannot be used in: {entries}. "
+                "The default is used there, and the value is kept as it came.",
+                field=path,
+                entries=_join_first(list(owners)),
+            )
+            for path, owners in self._owners.items()
+        ]
+
+
+def _join_first(names: Sequence[str | Sentence]) -> Sentence:
+    more = len(names) - _NAMED_ENTRIES
+    first = join_names(names[:_NAMED_ENTRIES])
+    return message("{names} and {count} more", names=first, count=more) if more > 0 else first
 
 
 class FieldConversion(NamedTuple):
@@ -60,6 +104,9 @@ STORY = FieldMapping(  # our own limits; other content of `extensions` is not ou
 )
 
 
+EntryCompletion = Callable[[JsonObject, JsonObject, dict[str, Any], RuleSet], None]  # (book, row, entry, rules)
+
+
 class LorebookFormat(Struct, frozen=True, kw_only=True):
     """How one program writes lorebooks."""
 
@@ -68,16 +115,16 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     entries_path: str  # with dots between levels
     fields: tuple[FieldMapping, ...]
     unsupported: Sequence[tuple[Sentence, Callable[[JsonObject], bool]]] = ()  # a warning, and which rows cause it
+    unused_texts: Sequence[tuple[str, Sentence]] = ()  # paths of texts beside the entries, and what they are
     uid_field: str = ""  # where a row has a number of its own
-    requires_uids: bool = False  # whether that must be an integer, and unique
-    entries_optional: bool = False
+    has_uids: bool = False  # whether each row should have one
     new_row: JsonObject = {}  # what every row has, for a new entry
     rules: RuleSet = "exact"  # the rule set of an imported book
     source: BookSource = "global"
-    read_settings: Callable[[JsonObject], LorebookSettings] = lambda book: SILLYTAVERN_SETTINGS
+    read_settings: Callable[[JsonObject, IgnoredValues], LorebookSettings] = lambda book, ignored: SILLYTAVERN_SETTINGS
     read_title: Callable[[JsonObject], object] = lambda book: book.get("name")
-    read_character: Callable[[JsonObject], CardCharacter | None] = lambda book: None
-    complete_entry: Callable[[JsonObject, JsonObject, dict[str, Any]], None] = lambda book, row, entry: None
+    read_character: Callable[[JsonObject, IgnoredValues], CardCharacter | None] = lambda book, ignored: None
+    complete_entry: EntryCompletion = lambda book, row, entry, rules: None
 
 
 def map_fields(program: str, **conversions: FieldConversion) -> tuple[FieldMapping, ...]:
@@ -91,91 +138,142 @@ def map_field(name: str, path: str) -> FieldMapping:
     if path == "enabled":
         return FieldMapping(name, path, FieldConversion(bool, not_, not_))
     write = list if name in ("key", "keysecondary") else lambda value: value
-    return FieldMapping(name, path, FieldConversion(_ENTRY_TYPES[name], lambda value: value, write))
+    return FieldMapping(name, path, FieldConversion(ENTRY_TYPES[name], lambda value: value, write))
 
 
-def parse_contents(book_format: LorebookFormat, raw: JsonObject, book_id: str, name: str) -> LorebookContents:
-    """Parse a book of a format; every field is checked."""
-    rows = find_rows(book_format, raw, name)
+def parse_contents(
+    book_format: LorebookFormat, raw: JsonObject, book_id: str, name: str, rules: RuleSet
+) -> LorebookContents:
+    """Parse a book of a format; what cannot be used is replaced by a default and named in a warning."""
+    ignored = IgnoredValues()
+    rows = find_rows(book_format, raw, name, ignored)
     uids, warnings = number_rows(book_format, rows)
     entries: dict[str, dict[str, Any]] = {}
     for uid, (key, row) in zip(uids, rows, strict=True):
-        entry: dict[str, Any] = {"uid": uid}
-        location = name_entry(key, name)
-        for field in (*book_format.fields, STORY):
-            value = get_at_path(row, field.path, None if field is STORY else location)
-            if value is not None and entry.get(field.name) in (None, ""):
-                checked = convert_field(value, field.conversion.value_type, field.path, location)
-                entry[field.name] = field.conversion.read(checked)
-        book_format.complete_entry(raw, row, entry)
-        entries[key] = entry
+        if isinstance(row, Mapping):
+            entries[key] = entry = _parse_row(book_format, row, key, ignored)
+            entry["uid"] = uid
+            book_format.complete_entry(raw, row, entry, rules)
+        else:
+            ignored.add(book_format.entries_path, _name_row(key))
     for warning, is_used in book_format.unsupported:
-        count = sum(is_used(row) for _, row in rows)
+        count = sum(is_used(row) for _, row in rows if isinstance(row, Mapping))
         if count:
             warnings.append(plural(count, "{warning} (1 entry).", "{warning} ({count} entries).", warning=warning))
-    return LorebookContents(
-        ParsedLorebook(book_id, parse_book({"entries": entries}, name).entries, book_format.source),
-        book_format.read_settings(raw),
-        tuple(warnings),
-        book_format.read_character(raw),
-    )
+    unused = [text for path, text in book_format.unused_texts if _has_text(get_at_path(raw, path)[0])]
+    if unused:
+        warnings.append(message("The file also holds {texts}: kept, but not used.", texts=join_names(unused)))
+    settings, character = book_format.read_settings(raw, ignored), book_format.read_character(raw, ignored)
+    book = ParsedLorebook(book_id, parse_book({"entries": entries}, name).entries, book_format.source)
+    return LorebookContents(book, settings, (*ignored.make_warnings(), *warnings), character)
 
 
-def find_rows(book_format: LorebookFormat, raw: JsonObject, name: str) -> list[tuple[str, JsonObject]]:
-    """The rows of a book with their keys: names in an object, positions in a list."""
-    entries = get_at_path(raw, book_format.entries_path, message("the lorebook {name!r}", name=name))
-    if entries is None and book_format.entries_optional:
-        entries = []
+def _parse_row(book_format: LorebookFormat, row: JsonObject, key: str, ignored: IgnoredValues) -> dict[str, Any]:
+    """Parse the fields of an entry."""
+    entry: dict[str, Any] = {}
+    unusable: dict[str, str] = {}  # names of fields by path
+    for field in (*book_format.fields, STORY):
+        value, broken_path = get_at_path(row, field.path)
+        if broken_path and field is not STORY:  # other programs may write what they like beside our own limits
+            unusable[broken_path] = ""
+        if value is None:
+            continue
+        checked, is_valid = convert_value(value, field.conversion.value_type)
+        if checked is not None:
+            try:
+                converted = field.conversion.read(checked)
+            except ValueError:
+                is_valid = False
+            else:
+                if entry.get(field.name) in (None, ""):  # of several paths the first counts
+                    entry[field.name] = converted
+        if not is_valid:
+            unusable[field.path] = field.name
+    for path, name in unusable.items():
+        ignored.add(path, _name_entry(entry, key))
+        if name in _DEFAULTS:
+            entry.setdefault(name, _DEFAULTS[name])
+    return entry
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_text, value))
+    return bool(value.get("text", value) if isinstance(value, Mapping) else value)
+
+
+def _name_entry(entry: JsonObject, key: str) -> str | Sentence:
+    title = " ".join((entry.get("comment") or next(iter(entry.get("key") or ()), "")).split())
+    return title[:60] or _name_row(key)
+
+
+def _name_row(key: str) -> Sentence:
+    return message("entry {key!r}", key=key[:40])
+
+
+def find_rows(
+    book_format: LorebookFormat, raw: JsonObject, name: str, ignored: IgnoredValues | None = None
+) -> list[tuple[str, Any]]:
+    """The rows of a book with their keys: names in an object, positions in a list. A row may be no object."""
+    entries, broken_path = get_at_path(raw, book_format.entries_path)
     if not isinstance(entries, Mapping | list | tuple):
-        raise invalid_lorebook(message("The lorebook {name!r} has no list of entries.", name=name))
+        if (broken_path or entries is not None) and ignored is not None:
+            ignored.add(broken_path or book_format.entries_path, message("the book itself"))
+        entries = []
     rows = [(str(key), row) for key, row in (entries.items() if isinstance(entries, Mapping) else enumerate(entries))]
     if len(rows) > MAX_ENTRIES:
         problem = message("it has {count} entries, and a book may have {most}", count=len(rows), most=MAX_ENTRIES)
         refuse_too_large(name, problem)
-    for key, row in rows:
-        if not isinstance(row, Mapping):
-            raise invalid_lorebook(message("The {entry} is not an object.", entry=name_entry(key, name)))
     return rows
 
 
-def number_rows(
-    book_format: LorebookFormat, rows: Sequence[tuple[str, JsonObject]]
-) -> tuple[list[int], list[Sentence]]:
+def number_rows(book_format: LorebookFormat, rows: Sequence[tuple[str, Any]]) -> tuple[list[int], list[Sentence]]:
     """A number for each entry, its own where all rows have one, else its position; with warnings."""
     field = book_format.uid_field
-    own = [(key, row[field]) for key, row in rows if field and row.get(field) is not None]
-    uids = [uid for _, uid in own if type(uid) is int]
-    if book_format.requires_uids and len(uids) < len(own):
-        key = next(key for key, uid in own if type(uid) is not int)[:40]
-        problem = message("The field {field!r} of the entry {key!r} is not a whole number.", field=field, key=key)
-        raise invalid_lorebook(problem)
-    all_have_uids = len(uids) == len(rows)
-    if all_have_uids and (book_format.requires_uids or len(set(uids)) == len(rows)):
+    own = [row.get(field) if isinstance(row, Mapping) else -1 - at for at, (_, row) in enumerate(rows)]
+    uids = [uid for uid in own if type(uid) is int]
+    if len(set(uids)) == len(rows):
         return uids, []
     warning = message("Some entries have no number of their own, so all were numbered by place.")
-    return list(range(len(rows))), [warning] if book_format.requires_uids or all_have_uids else []
+    return list(range(len(rows))), [warning] if book_format.has_uids or len(uids) == len(rows) else []
 
 
-def get_at_path(row: JsonObject, path: str, location: Sentence | None = None) -> Any:
-    """The value at a dotted path, None where it is missing; with a location, what is not an object is refused."""
+def get_at_path(row: JsonObject, path: str) -> tuple[Any, str]:
+    """The value at a dotted path, None where it is missing, and the path of what should be an object and is not."""
     value: Any = row
-    for step in path.split("."):
-        if location is not None and not isinstance(value, Mapping | None):
-            problem = message("The field {path!r} of {location} is not in an object.", path=path, location=location)
-            raise invalid_lorebook(problem)
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
+    steps = path.split(".")
+    for at, step in enumerate(steps):
+        if not isinstance(value, Mapping):
+            return None, "" if value is None else ".".join(steps[:at])
+        value = value.get(step)
+    return value, ""
 
 
-def convert_field(value: Any, value_type: Any, path: str, location: Sentence) -> Any:
-    """Check the type of a value; the refusal names the field and the place."""
+def convert_value(value: Any, value_type: Any) -> tuple[Any, bool]:
+    """The value as its type asks and whether it is valid; of a list with some odd items, the others."""
     try:
-        return msgspec.convert(value, value_type)
-    except (msgspec.ValidationError, OverflowError) as error:
-        problem = message(
-            "The field {path!r} of {location} has the wrong type: {error}.", path=path, location=location, error=error
-        )
-        raise invalid_lorebook(problem) from error
+        converted = msgspec.convert(value, value_type)
+    except (msgspec.ValidationError, OverflowError):
+        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
+        return (convert_value(texts, value_type)[0] if texts and len(texts) < len(value) else None), False
+    return (converted, True) if is_in_range(converted) else (None, False)
+
+
+def is_in_range(value: Any) -> bool:
+    """Whether a number, if the value is one, is finite and fits into 64 bits."""
+    return not isinstance(value, int | float) or -_NUMBER_END <= value < _NUMBER_END
+
+
+def convert_fields(raw: JsonObject, target: type[T], owner: Sentence, ignored: IgnoredValues) -> T:
+    """Make a struct of the fields that can be used; the others have their defaults."""
+    values: dict[str, Any] = {}
+    for name, value_type in get_type_hints(target).items():
+        checked, is_valid = convert_value(raw.get(name), value_type)
+        if not is_valid:
+            ignored.add(name, owner)
+        if checked is not None:
+            values[name] = checked
+    return target(**values)
 
 
 def make_regex_key(key: str) -> str:

@@ -2,7 +2,8 @@
 
 The content of a file decides its format. A lorebook is written as it came, with our edits in it and
 nothing else changed. A CHARX file is a ZIP with `card.json`; its other members are kept by name and
-written back.
+written back. In a PNG a card of version 3 has the keyword `ccv3`, and a copy for programs that know only
+version 2 has `chara`, as older cards do.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import msgspec
 from msgspec.structs import replace
 
 from fabula.core.archives import ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
-from fabula.formats.lore.cards import CARD, CharacterCard, parse_card
+from fabula.core.messages import Sentence, message, plural
+from fabula.formats.lore.cards import CARD, CharacterCard, convert_card, parse_card
 from fabula.formats.lore.editing import detect_format, parse_lorebook
-from fabula.formats.lore.field_maps import JsonObject
+from fabula.formats.lore.field_maps import LIST, JsonObject, get_at_path
 from fabula.formats.lore.other_programs import NOVELAI
 from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
 from fabula.formats.safe.files import read_file, write_file
@@ -54,18 +54,30 @@ def read_lorebook(path: Path) -> Lorebook:
 def read_card(path: Path) -> CharacterCard:
     """Read a card from JSON, PNG or CHARX."""
     data, label = read_file(path, _LIMITS.max_file_bytes), path.name
-    return _add_container(parse_card(_extract_json(data, label, _CARD_KEYWORDS), label), data, label)
+    card = parse_card(_extract_json(data, label, _CARD_KEYWORDS), label)
+    return _add_container(card, data, label) if data.startswith((SIGNATURE, *_ZIP_SIGNATURES)) else card
 
 
-def write_lorebook(book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False) -> None:
-    """Write a book; a card goes into a copy of the PNG or CHARX file that `into` names."""
-    if book.format != CARD.name or path.suffix.lower() not in (".png", ".charx"):
-        write_file(encode_json(book.book), path, overwrite=overwrite)
-        return
+def write_lorebook(
+    book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False
+) -> tuple[Sentence, ...]:
+    """Write a book and return what is lost; a card goes into a copy of the PNG or CHARX file that `into` names."""
+    is_card, is_container = book.format == CARD.name, path.suffix.lower() in (".png", ".charx")
+    if is_container and not is_card:
+        _refuse_export(path, message("only a card can be a picture or an archive"), message("Use .json."))
+    if into is not None and not is_container:
+        _refuse_export(path, message("a card goes into a picture or an archive"), message("Use .png or .charx."))
+    if not is_card:
+        raw = book.book
+        write_file(encode_json(raw[LIST] if set(raw) == {LIST} else raw), path, overwrite=overwrite)
+        return ()
     card = parse_card(book.book, book.name)
     if into is not None:
-        card = _add_container(card, read_file(into, _LIMITS.max_file_bytes), path.name)
+        card = _add_container(card, read_file(into, _LIMITS.max_file_bytes), into.name)
     write_card(card, path, overwrite=overwrite)
+    missing = 0 if card.assets and path.suffix.lower() == ".charx" else _count_embedded_assets(card)
+    lost = plural(missing, "1 file of its archive is left out.", "{count} files of its archive are left out.")
+    return (lost,) if missing else ()
 
 
 def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> None:
@@ -77,21 +89,32 @@ def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> N
             data = _write_charx(card.raw, card.assets)
         case ".png" if card.image is not None:
             data = _embed_in_png(card, card.image, path.name)
-        case ending:
-            no_picture, no_format = (
-                message("this card came without a picture"),
-                message("a card cannot be written in this format"),
+        case ".png":
+            remedy = message("Name a PNG of your own or the one it came from with --into, or use .json or .charx.")
+            _refuse_export(path, message("a card needs a picture to be written into"), remedy)
+        case _:
+            _refuse_export(
+                path, message("a card cannot be written in this format"), message("Use .json, .charx or .png.")
             )
-            sentence = message(
-                "{name}: {problem}. Nothing was written. Use .json or .charx, or .png for a card from a PNG.",
-                name=path.name,
-                problem=no_picture if ending == ".png" else no_format,
-            )
-            raise FabulaError(Code.EXPORT_REFUSED, sentence)
     write_file(data, path, overwrite=overwrite)
 
 
+def _refuse_export(path: Path, problem: Sentence, remedy: Sentence) -> NoReturn:
+    sentence = message(
+        "{name}: {problem}. Nothing was written. {remedy}", name=path.name, problem=problem, remedy=remedy
+    )
+    raise FabulaError(Code.EXPORT_REFUSED, sentence)
+
+
+def _count_embedded_assets(card: CharacterCard) -> int:
+    """How many assets of a card are files of the archive that it came from."""
+    listed, _ = get_at_path(card.raw, "data.assets")
+    addresses = [asset.get("uri") for asset in listed if isinstance(asset, Mapping)] if isinstance(listed, list) else []
+    return sum(isinstance(uri, str) and uri.startswith(("embeded://", "embedded://")) for uri in addresses)
+
+
 def _make_lorebook(raw: Any, label: str) -> Lorebook:
+    raw = {LIST: raw} if isinstance(raw, list) else raw
     book_format = detect_format(raw, label)
     title = book_format.read_title(raw)
     name = " ".join(title.split()) if isinstance(title, str) else ""
@@ -120,7 +143,7 @@ def _add_container(card: CharacterCard, data: bytes, label: str) -> CharacterCar
     if data.startswith(SIGNATURE):
         return replace(card, image=data)
     if not data.startswith(_ZIP_SIGNATURES):
-        return card
+        refuse_unreadable(label, message("it is neither a PNG nor a CHARX"), message("Name another file."))
     with open_zip(data, _LIMITS, label=label) as archive:
         return replace(card, assets={name: archive.read(name) for name in archive.names if name != _CHARX_CARD})
 
@@ -142,18 +165,17 @@ def _embed_in_png(card: CharacterCard, image: bytes, label: str) -> bytes:
     """Write a card into a picture; a picture that has the same card already is not changed."""
     present = read_text_chunks(image, _CARD_KEYWORDS, label)
     keyword = next((keyword for keyword in _CARD_KEYWORDS if keyword in present), None)
-    if keyword is None:
-        keyword = "ccv3" if card.version == 3 else "chara"
-    elif _decode_embedded_json(present[keyword], label) == card.raw:
+    if keyword is not None and _decode_embedded_json(present[keyword], label) == card.raw:
         return image
-    texts = {keyword: _encode_base64(card.raw)}
-    if keyword == "ccv3" and "chara" in present:  # for programs that know only version 2
-        texts["chara"] = _encode_base64({**card.raw, "spec": "chara_card_v2", "spec_version": "2.0"})
+    if card.version < 3:
+        return replace_text_chunks(image, {"ccv3": None, "chara": _encode_base64(card.raw)}, label)
+    older, _ = convert_card(card, 2)
+    texts = {"ccv3": _encode_base64(card.raw), "chara": _encode_base64(older.raw)}
     return replace_text_chunks(image, texts, label)
 
 
 def _encode_base64(raw: JsonObject) -> str:
-    return base64.b64encode(msgspec.json.encode(raw)).decode("ascii")
+    return base64.b64encode(encode_json(raw, indent=None)).decode("ascii")
 
 
 def _write_charx(raw: JsonObject, assets: Mapping[str, bytes]) -> bytes:

@@ -1,4 +1,4 @@
-"""The lorebook formats of SillyTavern, RisuAI, NovelAI and Agnai.
+"""The lorebook formats of SillyTavern, RisuAI, NovelAI, Agnai and AI Dungeon.
 
 SillyTavern's world info has the field names of our own entries. Its file has no settings for depth,
 budget or recursion, so a book gets those that SillyTavern ships. Books of the other programs were
@@ -11,23 +11,38 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from fabula.core.messages import message
 from fabula.formats.lore.field_maps import (
+    LIST,
     FieldConversion,
     JsonObject,
     LorebookFormat,
+    get_at_path,
     make_regex_key,
     map_field,
     map_fields,
 )
+from fabula.lorebook.edits import RuleSet
 from fabula.lorebook.model import LorebookSettings, LoreEntry
 
 
+def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
+    """Whether a list of the file has a row with these fields."""
+    rows = raw.get(path)
+    return isinstance(rows, list) and any(isinstance(row, Mapping) and set(fields) <= set(row) for row in rows)
+
+
 def _is_world_info(raw: JsonObject) -> bool:
+    """Whether the rows have the field names of world info; some programs write the book of a card as an object too."""
     entries = raw.get("entries")
-    return isinstance(entries, Mapping) or (
-        isinstance(entries, list) and all(isinstance(row, Mapping) and "keys" not in row for row in entries)
-    )
+    values = entries.values() if isinstance(entries, Mapping) else entries if isinstance(entries, list) else None
+    if values is None:
+        return False
+    rows = [row for row in values if isinstance(row, Mapping)]
+    has_other_names = any("keys" in row for row in rows) and not any("key" in row for row in rows)
+    return not has_other_names and (bool(rows) or not values or isinstance(entries, Mapping))
 
 
 WORLD_INFO = LorebookFormat(
@@ -36,7 +51,7 @@ WORLD_INFO = LorebookFormat(
     entries_path="entries",
     fields=tuple(map_field(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")),
     uid_field="uid",
-    requires_uids=True,
+    has_uids=True,
 )
 
 
@@ -44,20 +59,20 @@ def _split_commas(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
     """Read a key that is one regular expression, switch folders off, and apply the percentage."""
     if row.get("useRegex") is True and isinstance(row.get("key"), str):
         entry["key"] = (make_regex_key(row["key"]),)
     if row.get("mode") == "folder":
         entry["disable"] = True
-    if row.get("activationPercent") is not None:
+    if "probability" in entry:
         entry["useProbability"] = True
 
 
 _COMMA_LIST = FieldConversion(str, _split_commas, ", ".join)
 RISU = LorebookFormat(
     name="risu",
-    matches=lambda raw: raw.get("type") == "risu" and isinstance(raw.get("data"), list),
+    matches=lambda raw: raw.get("type") == "risu" or _has_rows(raw, "data", "insertorder"),
     entries_path="data",
     fields=map_fields("risu", key=_COMMA_LIST, secondkey=_COMMA_LIST),
     unsupported=[
@@ -66,19 +81,22 @@ RISU = LorebookFormat(
         (message("Decorators are kept but have no effect"), lambda row: str(row.get("content")).startswith("@@")),
     ],
     rules="fabula",
-    read_settings=lambda book: LorebookSettings(recursive=True, include_names=False),
+    read_settings=lambda book, ignored: LorebookSettings(recursive=True, include_names=False),
     complete_entry=_complete_risu_entry,
 )
 
 
-def _complete_novelai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+_NOVELAI_CATEGORIES = ("categories", "lorebook.categories", "content.lorebook.categories")
+
+
+def _complete_novelai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
     """Add prefix and suffix to the text, and switch off the entries of a category that is off."""
     entry["excludeRecursion"] = row.get("nonStoryActivatable") is not True
     config = row.get("contextConfig")
     if isinstance(config, Mapping) and entry.get("content"):
         prefix, suffix = (text if isinstance(text := config.get(name), str) else "" for name in ("prefix", "suffix"))
         entry["content"] = f"{prefix}{entry['content']}{suffix}".strip("\n")
-    categories = book.get("categories")
+    categories = next((one for path in _NOVELAI_CATEGORIES if (one := get_at_path(book, path)[0]) is not None), None)
     listed = categories if isinstance(categories, list) else []
     disabled = [one.get("id") for one in listed if isinstance(one, Mapping) and one.get("enabled") is False]
     if row.get("category") and row["category"] in disabled:
@@ -97,9 +115,10 @@ def _has_biases(row: JsonObject) -> bool:
     return isinstance(groups, list) and any(isinstance(group, Mapping) and group.get("phrases") for group in groups)
 
 
+_MEMORY = message("a memory and an author's note")
 NOVELAI = LorebookFormat(
     name="novelai",
-    matches=lambda raw: "lorebookVersion" in raw and isinstance(raw.get("entries"), list),
+    matches=lambda raw: "lorebookVersion" in raw and "entries" in raw,
     entries_path="entries",
     fields=map_fields("novelai"),
     unsupported=[
@@ -118,12 +137,28 @@ NOVELAI = LorebookFormat(
         ),
     ],
     rules="fabula",
-    read_settings=lambda book: LorebookSettings(recursive=True, match_whole_words=True, include_names=False),
+    read_settings=lambda book, ignored: LorebookSettings(recursive=True, match_whole_words=True, include_names=False),
     complete_entry=_complete_novelai_entry,
+)
+NOVELAI_SCENARIO = replace(
+    NOVELAI,
+    name="novelai_scenario",
+    matches=lambda raw: "scenarioVersion" in raw and isinstance(raw.get("lorebook"), Mapping),
+    entries_path="lorebook.entries",
+    read_title=lambda raw: raw.get("title"),
+    unused_texts=[("prompt", message("a prompt")), ("context", _MEMORY)],
+)
+NOVELAI_STORY = replace(
+    NOVELAI,
+    name="novelai_story",
+    matches=lambda raw: "storyContainerVersion" in raw and isinstance(raw.get("content"), Mapping),
+    entries_path="content.lorebook.entries",
+    read_title=lambda raw: get_at_path(raw, "metadata.title")[0],
+    unused_texts=[("content.story", message("a story")), ("content.context", _MEMORY)],
 )
 
 
-def _complete_agnai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any]) -> None:
+def _complete_agnai_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
     """Read wildcards in keys: `*` is any letters, `?` one letter, and a lone `*` is always on."""
     keys = entry.get("key", ())
     if "*" in keys:
@@ -141,13 +176,48 @@ def _convert_wildcards(key: str) -> str:
 
 AGNAI = LorebookFormat(
     name="agnai",
-    matches=lambda raw: raw.get("kind") == "memory" and isinstance(raw.get("entries"), list),
+    matches=lambda raw: raw.get("kind") == "memory" or _has_rows(raw, "entries", "keywords"),
     entries_path="entries",
     fields=map_fields("agnai"),
     unsupported=[
         (message("`priority` is kept but has no effect: `weight` decides"), lambda row: bool(row.get("priority"))),
     ],
     rules="fabula",
-    read_settings=lambda book: LorebookSettings(match_whole_words=True, include_names=False),
+    read_settings=lambda book, ignored: LorebookSettings(match_whole_words=True, include_names=False),
     complete_entry=_complete_agnai_entry,
+)
+
+
+def _make_dungeon_format(name: str, entries_path: str, text_field: str) -> LorebookFormat:
+    """A format of AI Dungeon: story cards have their text in `value`, and world info, as it was before, in `entry`."""
+    return LorebookFormat(
+        name=name,
+        matches=lambda raw: _has_rows(raw, entries_path, "keys", text_field),
+        entries_path=entries_path,
+        fields=map_fields(f"aidungeon_{text_field}", keys=_COMMA_LIST),
+        unsupported=[
+            (
+                message("Cards for the creation of characters are read like other entries"),
+                lambda row: row.get("useForCharacterCreation") is True,
+            ),
+        ],
+        unused_texts=[
+            ("prompt", message("a prompt")),
+            ("memory", message("a memory")),
+            ("plotEssentials", message("plot essentials")),
+            ("authorsNote", message("an author's note")),
+            ("options", message("options to choose from")),
+        ],
+        rules="fabula",
+        new_row={"keys": "", text_field: ""},
+        read_settings=lambda book, ignored: LorebookSettings(depth=6, include_names=False),
+        read_title=lambda book: book.get("title"),
+    )
+
+
+AI_DUNGEON = (
+    _make_dungeon_format("aidungeon", LIST, "value"),
+    _make_dungeon_format("aidungeon_world_info", LIST, "entry"),
+    _make_dungeon_format("aidungeon_scenario", "storyCards", "value"),
+    _make_dungeon_format("aidungeon_old_scenario", "worldInfo", "entry"),
 )

@@ -65,11 +65,11 @@ def read_text_chunks(data: bytes, keywords: Sequence[str], label: str) -> dict[s
     return texts
 
 
-def replace_text_chunks(data: bytes, texts: Mapping[str, str], label: str) -> bytes:
-    """Replace the text of keywords where they stand; new keywords go before the end of the picture."""
+def replace_text_chunks(data: bytes, texts: Mapping[str, str | None], label: str) -> bytes:
+    """Replace the text of keywords where they stand; new ones go before the end of the picture, None removes one."""
     chunks, trailing = parse_chunks(data, label)
     out: list[PngChunk] = []
-    remaining = dict(texts)
+    remaining = {keyword: text for keyword, text in texts.items() if text is not None}
     for chunk in chunks:
         keyword = _read_keyword(chunk)
         if chunk.kind == b"IEND":

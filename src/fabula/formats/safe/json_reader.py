@@ -1,15 +1,16 @@
 """Parse untrusted JSON within limits of size, depth and number of values.
 
 Many small lists take a hundred times their bytes in memory, so brackets and commas are counted
-before parsing. Values that could not be written back exactly (duplicate names, integers over
-64 bits, infinities, lone surrogates) are refused, because an exported book must equal the imported
-one.
+before parsing. An exported book must equal the imported one. So a number that no column can hold
+(an integer over 64 bits, a float over 1e308) is kept as an object with its digits, and written as the
+number again. Values that could not be written back exactly (duplicate names, NaN, lone surrogates)
+are refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
@@ -30,6 +31,9 @@ MAX_JSON_BYTES = 32_000_000
 MAX_DEPTH = 100  # a save allows 200
 _MAX_CONTAINERS, _MAX_COMMAS = 500_000, 4_000_000
 _INT64_END = 2**63
+_LARGE_NUMBER = "fabula:number"  # the only name in the object that stands for a number too large to store
+_MAX_DIGITS = 1000
+_PLACEHOLDER = "\ud800"  # a lone surrogate, which no parsed text contains
 
 
 def parse_json(data: bytes, label: str) -> Any:
@@ -43,7 +47,7 @@ def parse_json(data: bytes, label: str) -> Any:
             data.decode("utf-8-sig"),
             parse_int=_parse_int,
             parse_float=_parse_float,
-            parse_constant=_parse_float,
+            parse_constant=_refuse_constant,
             object_pairs_hook=_parse_object,
         )
         too_deep = is_deeper(value, MAX_DEPTH, _list_children)
@@ -63,9 +67,20 @@ def parse_json(data: bytes, label: str) -> Any:
     return value
 
 
-def encode_json(value: object) -> bytes:
-    """Encode a value as an indented JSON file."""
-    return json.dumps(value, ensure_ascii=False, indent=4).encode()
+def encode_json(value: object, *, indent: int | None = 4) -> bytes:
+    """Encode a value as a JSON file, with the numbers that were too large to store."""
+    numbers: list[str] = []
+    plain = _replace_large_numbers(value, numbers)
+    text = json.dumps(plain, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+    if numbers:
+        pieces = text.split(f'"{_PLACEHOLDER}"')
+        text = "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+    return text.encode()
+
+
+def is_large_number(value: object) -> bool:
+    """Return whether a parsed value stands for a number that is too large to store."""
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get(_LARGE_NUMBER), str)
 
 
 class _NotRepresentableError(ValueError):
@@ -77,24 +92,42 @@ class _NotRepresentableError(ValueError):
 def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in values:
-            raise _NotRepresentableError(message("the name {name!r} occurs twice in one object", name=name[:24]))
+        if name in values or name == _LARGE_NUMBER:
+            twice = message("the name {name!r} occurs twice in one object", name=name[:24])
+            reserved = message("the name {name!r} is one that Fabula uses itself", name=name)
+            raise _NotRepresentableError(twice if name in values else reserved)
         values[name] = value
     return values
 
 
-def _parse_int(text: str) -> int:
+def _parse_int(text: str) -> Any:
     number = int(text) if len(text) < 24 else _INT64_END
-    if not -_INT64_END <= number < _INT64_END:
-        raise _NotRepresentableError(message("the number {number} is too large", number=text[:24]))
-    return number
+    return number if -_INT64_END <= number < _INT64_END else _keep_large_number(text)
 
 
-def _parse_float(text: str) -> float:
+def _parse_float(text: str) -> Any:
     number = float(text)
-    if not isfinite(number):
+    return number if isfinite(number) else _keep_large_number(text)
+
+
+def _keep_large_number(text: str) -> dict[str, str]:
+    if len(text) > _MAX_DIGITS:
         raise _NotRepresentableError(message("the number {number} is too large", number=text[:24]))
-    return number
+    return {_LARGE_NUMBER: text}
+
+
+def _refuse_constant(text: str) -> Any:
+    raise _NotRepresentableError(message("{number} is not a number of JSON", number=text))
+
+
+def _replace_large_numbers(value: Any, numbers: list[str]) -> Any:
+    """Copy a value with a placeholder for each large number, whose digits are added to the list."""
+    if is_large_number(value):
+        numbers.append(value[_LARGE_NUMBER])
+        return _PLACEHOLDER
+    if isinstance(value, Mapping):
+        return {name: _replace_large_numbers(one, numbers) for name, one in value.items()}
+    return [_replace_large_numbers(one, numbers) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _list_children(value: Any) -> Iterable[Any]:

@@ -17,10 +17,10 @@ from fabula.core.messages import message
 from fabula.core.view import Language
 from fabula.jobs import guards
 from fabula.jobs.cancellation import CancellationToken
+from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.pricing import find_price
 from fabula.llm.providers import make_provider
 from fabula.store.store import Store
-from fabula.text.tokens.models import find_model
 from fabula.text.truncation import split_into_chunks
 from fabula.workspace.read_only import open_view
 from fabula.workspace.views import ProjectViews
@@ -60,7 +60,7 @@ class BackgroundModel:
         )
         self._token = token
         request = size_request(self._project.request(), self._choice)
-        self._model = find_model(request.model, window=request.window, encoding_name=request.encoding)
+        self._model = find_counted_model(request.model, window=request.window, encoding_name=request.encoding)
         self.last_error: FabulaError | None = None
 
     def run_skill(
@@ -88,7 +88,7 @@ class BackgroundModel:
         self, text: str, *, language: Language, length: int, names: Sequence[str] = (), document_id: str = ""
     ) -> str:
         """Summarise a text in about `length` words; one that is too long in chunks, and the summaries again."""
-        budget, tokenizer = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS), self._model.tokenizer()
+        budget, tokenizer = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS), load_tokenizer(self._model)
         instruction = message("In about {length} words.", length=length)
         if names:
             instruction = message("{length} Name {names}.", length=instruction, names=", ".join(names))
