@@ -78,7 +78,7 @@ def sample_names() -> list[str]:
 
 def _read_with_skills(path: Path) -> View:
     view = read_project(path)
-    skills = {Skills: load_folder_skills(path), FolderSkills: read_folder_skills(path)}
+    skills: dict[type, object] = {Skills: load_folder_skills(path), FolderSkills: read_folder_skills(path)}
     return View(view.project, view.timeline, {**view.snapshots, **skills})
 
 
