@@ -149,9 +149,9 @@ def test_typing_shares_the_threads_of_everything_else(library: ProjectViews) -> 
 
 
 def test_nothing_of_an_index_is_in_the_store_or_a_save(library: ProjectViews) -> None:
-    version = library.store.versions(project=P, user="owner", series=None)
+    version = library.store.versions(project=P, user="owner")
     corpus(library.view(P)).build_index()
-    assert library.store.versions(project=P, user="owner", series=None) == version
+    assert library.store.versions(project=P, user="owner") == version
 
 
 def test_whoever_spoke_is_called_by_name_and_found_by_it(library: ProjectViews) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 from os.path import exists
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
 from fabula.core.errors import Code, FabulaError
@@ -78,7 +78,7 @@ def sample_names() -> list[str]:
 
 def _read_with_skills(path: Path) -> View:
     view = read_project(path)
-    skills: dict[type, Any] = {Skills: load_folder_skills(path), FolderSkills: read_folder_skills(path)}
+    skills: dict[type, object] = {Skills: load_folder_skills(path), FolderSkills: read_folder_skills(path)}
     return View(view.project, view.timeline, {**view.snapshots, **skills})
 
 
