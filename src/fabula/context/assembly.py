@@ -29,9 +29,8 @@ from fabula.context.measure import Measure
 from fabula.context.nearby import find_nearby
 from fabula.context.order import RetrievedOrder, count_unused_requests, order_retrieved, select_previously_included
 from fabula.context.place import PlacedPrompt, place, trace_preset
-from fabula.context.recipes import Preset, Recipe
+from fabula.context.recipes import CompletePreset, Recipe
 from fabula.context.recipes.conditions import ConditionContext, ConditionResult, evaluate_conditions
-from fabula.context.recipes.preset import conditional_nodes
 from fabula.context.render import RenderedPrompt, render
 from fabula.context.request import HistoryWindow, Request, SourceRequest
 from fabula.context.result import Result
@@ -61,7 +60,7 @@ class RecipeSources(Struct, frozen=True):
 class _Prepared(Struct, frozen=True):
     measure: Measure
     identity: str
-    preset: Preset  # without the messages whose condition does not hold
+    preset: CompletePreset  # without the messages whose condition does not hold
     conditions: ConditionResult | None
     budget: Budget
     attachments: AttachmentResult
@@ -82,7 +81,7 @@ class Assembly(Struct, kw_only=True):
     request: Request
     view: View
     recipe: Recipe
-    preset: Preset
+    preset: CompletePreset
     fragments: Sequence[Fragment]
     before: Continuity
     sources: RecipeSources
@@ -111,7 +110,7 @@ class Assembly(Struct, kw_only=True):
         """Everything that is known before a source is asked for material."""
         request, recipe = self.request, self.recipe
         identity = self.view.project.identity or measure.phrases.identity
-        conditional = conditional_nodes(self.preset)
+        conditional = self.preset.conditions
         preset, conditions = self.preset.without_nodes(conditional) if conditional else self.preset, None
         budget = compute_budget(measure, recipe, preset, identity, profile, request.reply_tokens)
         source_request = SourceRequest(

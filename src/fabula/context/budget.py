@@ -122,7 +122,7 @@ def compute_budget(
                 messages += 2
         if node.role != last_role or not (recipe.merge_same_role or recipe.alternate):
             messages += 1
-            last_role = node.role
+            last_role = node.role or last_role
     if recipe.alternate:
         fixed += measure.count_block(measure.phrases.first_turn)
         messages += 1
