@@ -62,7 +62,8 @@ def place(
         "immediate": _render_immediate(candidates, selection, measure),
     }
     slots = placed.slots
-    slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
+    if identity.strip():
+        slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
     for node in nodes:
         anchor = node.anchor or ""
         slots += injector.at_anchor(anchor, "before")

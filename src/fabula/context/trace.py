@@ -224,7 +224,9 @@ class Trace:
         elif reason in GATE_REASONS and self._explain is not None:
             cause = self._explain(fragment, reason)
         if not detail:
-            explanation = fragment.explanation or purposes.get(fragment.source, "")
+            explanation = fragment.explanation
+            if not explanation and reason in INCLUDED_REASONS:
+                explanation = purposes.get(fragment.source, "")
             detail = explanation if isinstance(explanation, Sentence) else str(explanation)
             if fragment.prefitted and reason in _FORCED:
                 detail = BOOK_OVERRIDDEN
