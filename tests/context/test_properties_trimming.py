@@ -25,6 +25,7 @@ from fabula.context import (
     Tier,
     Verdict,
 )
+from fabula.context.continuity import NO_CONTINUITY, Continuity
 from fabula.context.phrases import load_phrases
 from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import make_text_window
@@ -46,6 +47,7 @@ TALK = [
     for at in range(5)
 ]
 MARK = Fragment(source="mark", layer=Layer.IMMEDIATE, part=Part.CURSOR, text="⟦cursor⟧", project_id=PROJECT)
+OVERHEAD = 80  # tokens of headings and messages that are counted for the worst case
 GONE = {Reason.NO_ROOM, Reason.TOO_LARGE, Reason.PASSED_OVER}
 
 
@@ -77,11 +79,17 @@ before = some("editor", Layer.IMMEDIATE, Part.WINDOW, most=1, longest=300)
 sizes = st.integers(500, 6000)
 
 
-def assemble(size: int, fragments: Sequence[Fragment], here: Engine | None = None, recipe: str = "chat") -> Result:
+def assemble(
+    size: int,
+    fragments: Sequence[Fragment],
+    here: Engine | None = None,
+    recipe: str = "chat",
+    continuity: Continuity = NO_CONTINUITY,
+) -> Result:
     """A prompt in a window of that size, nothing kept for the answer."""
     request = Request(project_id=PROJECT, document_id="d", model="gpt-4", window=size, reply_tokens=0, recipe=recipe)
     try:
-        return (here or engine()).assemble(request, fragments=fragments)
+        return (here or engine()).assemble(request, fragments=fragments, continuity=continuity)
     except FabulaError as refusal:
         assume(refusal.code not in (Code.RULES_TOO_LARGE, Code.INPUT_TOO_LARGE))
         raise
@@ -234,7 +242,7 @@ def test_preferences_go_before_the_conversation_except_for_their_minimum(
     """bud-3: settings not below their minimum *while immediate is above its own*.
 
     So a message that was given up while a preference stayed was given up by an immediate layer that
-    was above its minimum.
+    was above its minimum, or would not have fitted without the preferences either.
     """
     result = assemble(size, [*found, *liked, *said, *following, CLOSING])
     lost = [verdict for verdict in out(result, "history").values() if verdict.reason is Reason.NO_ROOM]
@@ -243,7 +251,12 @@ def test_preferences_go_before_the_conversation_except_for_their_minimum(
         and lost
         and not any(v.reason in GONE for v in out(result, "after").values())
     ):
-        assert result.layers[Layer.IMMEDIATE].tokens + lost[-1].tokens > IMMEDIATE_MINIMUM
+        unused = result.budget.total - result.token_count
+        without = unused + result.layers[Layer.SETTINGS].tokens
+        assert (
+            result.layers[Layer.IMMEDIATE].tokens + lost[-1].tokens > IMMEDIATE_MINIMUM
+            or lost[-1].tokens + OVERHEAD > without
+        )
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -294,6 +307,160 @@ def test_the_text_after_the_cursor_gives_way_at_its_end(
             assert (block == fragment.text.strip()) == (verdict.reason is Reason.KEPT)
 
 
+def say(number: int, tokens: int, kind: str = "history") -> Fragment:
+    """A message of about so many tokens."""
+    return Fragment(
+        source=f"{kind}:{number}",
+        layer=Layer.IMMEDIATE if kind == "history" else Layer.RETRIEVED,
+        part=Part.HISTORY if kind == "history" else Part.PLAIN,
+        text=f"{kind} {number}. " + "The rain had stopped before dawn. " * (tokens // 7),
+        project_id=PROJECT,
+        score=0.3,
+    )
+
+
+SAID = [say(number, 260) for number in range(16)]
+PASSAGES = [say(number, 280, "search") for number in range(6)]
+TEXT = Fragment(
+    source="editor:0",
+    layer=Layer.IMMEDIATE,
+    part=Part.WINDOW,
+    text="\n\n".join(f"Paragraph {number}. " + "She waited at the gate. " * 20 for number in range(30)),
+    project_id=PROJECT,
+)
+
+
+def test_in_a_chat_history_beyond_its_share_is_not_given_up_while_passages_stay() -> None:
+    result = assemble(4950, [*SAID, *PASSAGES, CLOSING])
+    assert not out(result, "history")
+    assert 0 < len(out(result, "search")) < len(PASSAGES)
+    assert {verdict.reason for verdict in out(result, "search").values()} == {Reason.NO_ROOM}
+
+
+def test_beside_text_history_beyond_its_share_is_not_given_up_while_passages_stay() -> None:
+    said = [say(number, 100) for number in range(16)]
+    result = assemble(4200, [*said, *PASSAGES, TEXT, CLOSING], recipe="novel")
+    reasons = {verdict.reason for verdict in out(result, "history").values()}
+    assert reasons <= {Reason.HISTORY_CAP}
+    assert out(result, "search")
+
+
+CHAT_KINDS = ("biography", "recap", "history", "memory", "search", "codex")
+kinds_of_chat = st.lists(st.tuples(st.sampled_from(CHAT_KINDS), st.integers(1, 40), scores), max_size=20)
+LAYERS_OF_CHAT = {"history": Layer.IMMEDIATE, "memory": Layer.SETTINGS}
+
+
+def chat_fragments(rows: list[tuple[str, int, float]]) -> list[Fragment]:
+    return [
+        Fragment(
+            source=f"{kind}:{at}",
+            layer=LAYERS_OF_CHAT.get(kind, Layer.RETRIEVED),
+            part=Part.HISTORY if kind == "history" else Part.PLAIN,
+            text=f"{kind} {at}: " + "nobody names the harbour. " * words,
+            project_id=PROJECT,
+            score=score,
+        )
+        for at, (kind, words, score) in enumerate(rows)
+    ]
+
+
+def fill(available: int, tokens: Sequence[tuple[str, int]], heading: int, *, gaps: bool) -> tuple[set[str], int]:
+    """What of a list fits, the most important first, and what is left then."""
+    kept: set[str] = set()
+    for source, size in tokens:
+        needed = size + (0 if kept else heading)
+        if needed <= available:
+            kept.add(source)
+            available -= needed
+        elif not gaps:
+            break
+    return kept, available
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(kinds_of_chat, st.integers(300, 3000))
+def test_in_a_chat_passages_and_lore_go_first_then_settings_then_messages_then_biography_and_recaps(
+    rows: list[tuple[str, int, float]], size: int
+) -> None:
+    """Against a model that fills the prompt from the most important to the least."""
+    here = Engine(settings=EngineSettings(profile=BudgetProfile(settings=Share(0.1, 0), immediate=Share(0.5, 0))))
+    fragments = chat_fragments(rows)
+    result = assemble(size, [*fragments, CLOSING], here)
+    tokens = {verdict.source: verdict.tokens for verdict in result.trace}
+    headings = {name: plain_count("cl100k_base", text + "\n") for name, text in load_phrases("en").headings.items()}
+    retrieved = headings["retrieved"] + headings["late"]
+    heading_of_settings = plain_count("cl100k_base", load_phrases("en").headings["settings"] + "\n\n") + 1
+
+    def of(*kinds: str, newest_first: bool = False) -> list[tuple[str, int]]:
+        found = [fragment for fragment in fragments if fragment.source.partition(":")[0] in kinds]
+        ordered = found[::-1] if newest_first else ranked(found)
+        return [(fragment.source, tokens[fragment.source]) for fragment in ordered]
+
+    left = result.budget.layer_tokens - tokens["input"]
+    longest, left = fill(left, of("biography", "recap"), retrieved, gaps=False)
+    messages, left = fill(left, of("history", newest_first=True), 0, gaps=False)
+    liked, left = fill(left, of("memory"), heading_of_settings, gaps=False)
+    found, left = fill(left - (0 if longest else retrieved), of("search", "codex"), 0, gaps=True)
+    inside = {verdict.source for verdict in result.trace if verdict.included} - {"input"}
+    assert inside == longest | messages | liked | found
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, before, after, sizes, st.sampled_from(("novel", "chat")), st.integers(0, 6))
+def test_nothing_has_no_room_beside_tokens_that_would_hold_it(
+    found: list[Fragment],
+    liked: list[Fragment],
+    said: list[Fragment],
+    text: list[Fragment],
+    following: list[Fragment],
+    size: int,
+    recipe: str,
+    more: int,
+) -> None:
+    """In the first request and in those that follow it."""
+    continuity, rest = NO_CONTINUITY, [*found, *liked, *text, *following, CLOSING]
+    for count in range(max(len(said) - more, 0), len(said) + 1):
+        result = assemble(size, [*rest, *said[:count]], recipe=recipe, continuity=continuity)
+        continuity = result.continuity
+        unused = result.budget.total - result.token_count
+        for verdict in result.trace:
+            if verdict.reason is Reason.NO_ROOM and verdict.part is not Part.WINDOW:
+                assert verdict.tokens + OVERHEAD > unused, verdict
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(retrieved, preferences, history, before, after, sizes, st.sampled_from(("novel", "chat")))
+def test_what_is_retrieved_never_costs_a_message_its_place(
+    found: list[Fragment],
+    liked: list[Fragment],
+    said: list[Fragment],
+    text: list[Fragment],
+    following: list[Fragment],
+    size: int,
+    recipe: str,
+) -> None:
+    rest = [*liked, *said, *text, *following, CLOSING]
+    both, without = assemble(size, [*found, *rest], recipe=recipe), assemble(size, rest, recipe=recipe)
+    assert included_verdicts(both, "history") == included_verdicts(without, "history")
+
+
+def test_a_long_chat_keeps_its_settings_and_what_is_needed_because_its_window_steps_before() -> None:
+    needed = replace(say(1, 200, "codex"), score=0.9)
+    liked = [
+        Fragment(source=f"memory:{n}", layer=Layer.SETTINGS, text=f"Preference {n}.", project_id=PROJECT, score=0.5)
+        for n in range(3)
+    ]
+    continuity, steps = NO_CONTINUITY, 0
+    for count in range(1, 60):
+        said = [say(number, 120) for number in range(count)]
+        result = assemble(3000, [*said, needed, *liked, *PASSAGES, CLOSING], continuity=continuity)
+        assert "codex:1" in included_verdicts(result, "codex")
+        assert len(included_verdicts(result, "memory")) == 3
+        steps += continuity.history_start not in (None, result.continuity.history_start)
+        continuity = result.continuity
+    assert 2 <= steps <= 8
+
+
 # Ranks
 
 
@@ -320,7 +487,7 @@ def test_a_lower_ranked_thing_stays_only_where_a_higher_ranked_one_could_not_hav
         else:
             assert outside[source].reason in (Reason.NO_ROOM, Reason.TOO_LARGE)
         spare = 0 if text or said else result.budget.total - result.token_count
-        assert outside[source].tokens + 80 > spare  # nothing is left out beside room that would hold it
+        assert outside[source].tokens + OVERHEAD > spare  # nothing is left out beside room that would hold it
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)

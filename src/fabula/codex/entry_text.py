@@ -6,6 +6,8 @@ names its entry and the chapter it starts in, so that the model can see which of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fabula.codex.entry import Entry, Progression
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language
@@ -21,8 +23,8 @@ _TYPES = {
 }
 
 
-def render_entry(entry: Entry, language: Language) -> str:
-    """Render an entry: `Mara Venn (character; also Mara): …`, then its details."""
+def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str, str]] = ()) -> str:
+    """Render an entry: `Mara Venn (character; also Mara): …`, then its details and relations (kind and name)."""
     text = message(
         "{name} ({type}{also}): {description}",
         name=entry.name,
@@ -33,7 +35,21 @@ def render_entry(entry: Entry, language: Language) -> str:
     for key, value in entry.details.items():
         title = key if language == "zh" else key.capitalize()
         text += message(" {title}: {value}", title=title, value=_end_sentence(value)).render(language)
+    if relations:
+        text += message(" Relations: {relations}.", relations=_join_relations(relations, language)).render(language)
     return text
+
+
+def render_relations(entry: Entry, relations: Sequence[tuple[str, str]], language: Language) -> str:
+    """Render relations by themselves: `Mara Venn (relations): sister of: Tom Venn.`"""
+    return message(
+        "{name} (relations): {relations}.", name=entry.name, relations=_join_relations(relations, language)
+    ).render(language)
+
+
+def _join_relations(relations: Sequence[tuple[str, str]], language: Language) -> str:
+    pairs = [message("{kind}: {name}", kind=kind, name=name).render(language) for kind, name in relations]
+    return message("; ").render(language).join(pairs)
 
 
 def render_progression(entry: Entry, progression: Progression, chapter: Sentence | None, language: Language) -> str:

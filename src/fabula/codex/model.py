@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 
+from msgspec.structs import replace
+
 from fabula.codex.entry import Entry, Knowledge, Level, Pins
-from fabula.codex.entry_text import render_entry, render_progression
+from fabula.codex.entry_text import render_entry, render_progression, render_relations
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
-from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective, Position, Timeline
 from fabula.core.view import Language
 from fabula.text.lookup import fold_name
 from fabula.text.names.matcher import NameMatcher
 
 READER = Perspective.READER.value
-_PINNED = message("pinned to this document or conversation")
+RELATION_PREFIX = "to:"  # in the source of a relation, before the id of the other entry
 
 
 class Codex:
@@ -48,7 +49,7 @@ class Codex:
         self._project_id = project_id
         self._language = language
         self._timeline = timeline or Timeline()
-        self._rendered: dict[tuple[str, float, bool], tuple[Fragment, ...]] = {}
+        self._rendered: dict[tuple[str, float], tuple[Fragment, ...]] = {}
 
     def with_entries(self, entries: Sequence[Entry], *, knowledge: Knowledge) -> Codex:
         """Return a codex with other entries and knowledge, and the same pins and settings."""
@@ -99,17 +100,17 @@ class Codex:
         """Names that enter the story at some position, and that position."""
         return self.name_index.later_names
 
-    def render(self, entry: Entry, score: float, *, pinned: bool = False) -> tuple[Fragment, ...]:
-        """Render an entry and its progressions as fragments, one each; the trace says where it is pinned."""
-        key = (entry.id, score, pinned)
+    def render(self, entry: Entry, score: float) -> tuple[Fragment, ...]:
+        """Render an entry as fragments: itself, each progression, and each relation to an entry with limits."""
+        key = (entry.id, score)
         fragments = self._rendered.get(key)
         if fragments is None:
             if len(self._rendered) > 8 * len(self.entries) + 64:
                 self._rendered.clear()
-            fragments = self._rendered[key] = tuple(self._render(entry, score, _PINNED if pinned else ""))
+            fragments = self._rendered[key] = tuple(self._render(entry, score))
         return fragments
 
-    def _render(self, entry: Entry, score: float, explanation: Sentence | str) -> list[Fragment]:
+    def _render(self, entry: Entry, score: float) -> list[Fragment]:
         layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
 
         def fragment(text: str, visibility: Visibility, *inherited: Visibility) -> Fragment:
@@ -124,20 +125,42 @@ class Codex:
                 since=visibility.since,
                 known_to=visibility.known_to,
                 derived_from=(*((visibility,) if visibility.learned_at else ()), *inherited),
-                explanation=explanation,
             )
 
         own = self._visibility(entry.source, entry.since, entry.known_to)
-        fragments = [fragment(render_entry(entry, self._language), own)]
+        open_relations, limited_relations = self._sort_relations(entry)
+        fragments = [fragment(render_entry(entry, self._language, open_relations), own)]
         # A progression is visible only where its entry is.
-        is_limited = own.since is not None or own.known_to is not None or bool(own.learned_at)
-        inherited = (own,) if is_limited else ()
+        inherited = (own,) if _is_limited(own) else ()
         for number, progression in enumerate(entry.progressions, start=1):
             chapter = self._timeline.chapter_name(progression.since.document)
             text = render_progression(entry, progression, chapter, self._language)
             visibility = self._visibility(f"{entry.source}#{number}", progression.since, progression.known_to)
             fragments.append(fragment(text, visibility, *inherited))
+        # A relation names another entry, so it is visible only where that one is too.
+        for kind, other, limits in limited_relations:
+            text = render_relations(entry, [(kind, other.name)], self._language)
+            visibility = replace(own, source=f"{entry.source}#{RELATION_PREFIX}{other.id}")
+            fragments.append(fragment(text, visibility, limits))
         return fragments
+
+    def _sort_relations(self, entry: Entry) -> tuple[list[tuple[str, str]], list[tuple[str, Entry, Visibility]]]:
+        """The relations to name: those to entries that everybody may know, by name, and those to the others.
+
+        An entry that enters no prompt, or only by hand, is not named.
+        """
+        open_relations: list[tuple[str, str]] = []
+        limited: list[tuple[str, Entry, Visibility]] = []
+        for relation in entry.relations:
+            other = self.by_id.get(relation.to)
+            if other is None or not relation.kind or other.level not in (Level.ALWAYS, Level.WHEN_DETECTED):
+                continue
+            limits = self._visibility(other.source, other.since, other.known_to)
+            if _is_limited(limits):
+                limited.append((relation.kind, other, limits))
+            else:
+                open_relations.append((relation.kind, other.name))
+        return open_relations, limited
 
     def _visibility(self, source: str, since: Position | None, known_to: frozenset[str] | None) -> Visibility:
         """Combine `known_to` of an entry with stored knowledge, which may start later in the story."""
@@ -146,3 +169,7 @@ class Codex:
             return Visibility(source, since, None, known_to)
         learned_at = tuple((knower, at) for knower, at in sorted(knowers.items(), key=itemgetter(0)) if at is not None)
         return Visibility(source, since, None, None if known_to is None else known_to.union(knowers), learned_at)
+
+
+def _is_limited(visibility: Visibility) -> bool:
+    return visibility.since is not None or visibility.known_to is not None or bool(visibility.learned_at)

@@ -1,25 +1,29 @@
 """The codex source: offers entries to the prompt by level, mention, relation and pin (cdx-2, cdx-3, cdx-5, cdx-9).
 
-`always` entries become rules; detected and requested ones become retrieved fragments. An entry of the previous
+`always` entries become rules; detected and requested ones become retrieved fragments. Whoever the scene is about
+counts as detected too: the point of view, and the people mentioned most since the scene began. An entry of the previous
 prompt that is no longer mentioned is offered again with a lower score, so that it keeps its position while the
 budget allows. Where a document and a conversation pin an entry differently, the exclusion wins; what the request
 itself includes takes precedence over pins. The gate decides what may be known. This module also asks the gate
 before one thing leads to another: a name that is revealed later does not detect its entry yet, and an entry that is
-not known here brings no related entries.
+not known here, or that the request excludes, brings no related entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fabula.codex.entry import Entry, Level, PinMode, Progression
 from fabula.codex.model import Codex
 from fabula.codex.name_index import sort_key
 from fabula.context.gate import judge_fragment
+from fabula.context.nearby import Nearby
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import Sentence, message, plural
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
 from fabula.core.view import View
 from fabula.text.names.matcher import NameMatch
@@ -27,6 +31,17 @@ from fabula.text.names.matcher import NameMatch
 _STEPS = 4  # scores change in quarters of nearness, so that rendered fragments are shared between requests
 _SCORES = tuple(score_in_range(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _RELATED_SCORE = DETECTED[0] - 0.1
+_SCENE_PEOPLE = 3  # characters that a scene is about at most,
+_SCENE_SHARE = 3  # each mentioned at least a third as often as the first of them,
+_SCENE_MENTIONS = 2  # and more than once
+_DETECTABLE = (Level.ALWAYS, Level.WHEN_DETECTED)
+_INCLUDED = message("you included it")
+_PINNED = message("pinned to this document or conversation")
+_VIEWPOINT = message("the point of view of this scene")
+_ALWAYS = message("its level says that it is always sent")
+_PREVIOUS = message("named a little earlier, and there is still room")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 _OMITTED = {
     Level.WHEN_DETECTED: Reason.NOT_DETECTED,
     Level.MANUAL: Reason.LEVEL_MANUAL,
@@ -56,8 +71,26 @@ class CodexSource:
         fragments: list[Fragment] = []
         for entry in (*codex.name_index.always_entries, *sorted(others, key=sort_key)):
             if entry.id not in excluded:
-                fragments += codex.render(entry, scores.get(entry.id, 0.0), pinned=entry.id in scorer.included)
+                fragments += codex.render(entry, scores.get(entry.id, 0.0))
         return fragments
+
+    def explain_offered(self, source_request: SourceRequest, view: View) -> Mapping[str, Sentence]:
+        """Say of each fragment why its entry is offered: how near it is named, and what else brings it in."""
+        codex = view.snapshot(Codex)
+        if codex is None:
+            return {}
+        reasons = _EntryScorer(codex, source_request, view, self._relation_depth).explain_entries()
+        return {
+            fragment.source: reason
+            for ident, reason in reasons.items()
+            for fragment in codex.render(codex.by_id[ident], 0.0)
+        }
+
+    def find_name(self, ident: str, view: View) -> str | None:
+        """The name of a character that the codex has."""
+        codex = view.snapshot(Codex)
+        entry = codex.by_id.get(ident) if codex is not None else None
+        return None if entry is None else entry.name
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
         """Say why each entry that is not offered is left out."""
@@ -95,51 +128,123 @@ class _EntryScorer:
         for entry in self._requested:
             self.excluded.pop(entry.id, None)
         self.included -= self.excluded.keys()
+        # What the request excludes is offered, so that the trace names it, and brings nothing along.
+        self._barred = {entry.id for name in request.exclude for entry in codex.find_entries(name)}
+        with_later_names = codex.name_index.ids_with_later_names
+
+        def is_revealed(hit: NameMatch) -> bool:
+            return hit.owner not in with_later_names or self._is_name_revealed(hit)
+
+        self._accepts = is_revealed if with_later_names else None
 
     def score_entries(self) -> dict[str, float]:
-        """Score every entry to offer, by id: mentioned, related, previously included, or requested."""
+        """Score every entry to offer, by id: mentioned, in the scene, related, previously included, or requested."""
         by_id, excluded = self._codex.by_id, self.excluded
         nearness = self._measure_nearness()
         scores = {ident: _SCORES[round(near * _STEPS)] for ident, near in nearness.items() if ident not in excluded}
-        self._add_related(scores)
-        for source in self._source_request.previously_included:
-            if source.startswith("codex:entity:"):
-                entry = by_id.get(source.removeprefix("codex:entity:"))
-                if entry is not None and entry.level is Level.WHEN_DETECTED and entry.id not in excluded:
-                    scores.setdefault(entry.id, PREVIOUSLY_INCLUDED)
         for entry in (*self._requested, *(by_id[ident] for ident in self.included)):
             if entry.level is not Level.NEVER:
                 scores[entry.id] = REQUESTED
+        frontier = [by_id[ident] for ident in scores]
+        for ident in (*self._find_viewpoint(), *self._find_scene_people()):
+            if ident not in excluded:
+                scores.setdefault(ident, DETECTED[0])
+        for ident in self._find_related(frontier, scores):
+            scores[ident] = _RELATED_SCORE
+        for source in self._source_request.previously_included:
+            if source.startswith("codex:entity:"):
+                previous = by_id.get(source.removeprefix("codex:entity:"))
+                if previous is not None and previous.level is Level.WHEN_DETECTED and previous.id not in excluded:
+                    scores.setdefault(previous.id, PREVIOUSLY_INCLUDED)
         return scores
 
-    def _add_related(self, scores: dict[str, float]) -> None:
-        """Add `when_detected` entries that scored ones are related to, as many steps away as the project allows."""
+    def explain_entries(self) -> dict[str, Sentence]:
+        """Why each entry is offered, by id: the strongest reason, in the order in which entries are scored."""
         by_id = self._codex.by_id
-        frontier = [by_id[ident] for ident in scores]
+        reasons: dict[str, Sentence] = {entry.id: _INCLUDED for entry in self._requested}
+        for ident in self.included:
+            reasons.setdefault(ident, _PINNED)
+        frontier = {*reasons}
+        find = self._codex.name_matcher.find
+        for nearby in self._source_request.nearby:
+            for ident, reason in _describe_mentions(nearby, *nearby.find_nearest(find, self._accepts)).items():
+                reasons.setdefault(ident, reason)
+                frontier.add(ident)
+        for ident in self._find_viewpoint():
+            reasons.setdefault(ident, _VIEWPOINT)
+        for ident, count in self._find_scene_people().items():
+            reasons.setdefault(ident, message("named {count} times since the scene began", count=count))
+        related = self._find_related([by_id[ident] for ident in frontier if ident not in self.excluded], reasons)
+        for ident, (bringer, kind) in related.items():
+            values = {"name": bringer.name, "kind": kind}
+            reasons[ident] = (
+                message("brought along by {name} ({kind})", **values)
+                if kind
+                else message("brought along by {name}", name=bringer.name)
+            )
+        for entry in self._codex.name_index.always_entries:
+            reasons.setdefault(entry.id, _ALWAYS)
+        for source in self._source_request.previously_included:
+            if (ident := source.removeprefix("codex:entity:")) in by_id:
+                reasons.setdefault(ident, _PREVIOUS)
+        return reasons
+
+    def _find_related(self, frontier: list[Entry], known: Container[str]) -> dict[str, tuple[Entry, str]]:
+        """The further `when_detected` entries to which entries are related, as many steps away as the project allows.
+
+        Each comes with the entry that brings it, and the kind of the relation.
+        """
+        by_id = self._codex.by_id
+        related: dict[str, tuple[Entry, str]] = {}
         for _ in range(self._relation_depth):
             added: list[Entry] = []
             for entry in frontier:
-                if not entry.relations or not self._is_known(self._codex.render(entry, 0.0)[0]):
+                if not entry.relations or entry.id in self._barred:
+                    continue
+                if not self._is_known(self._codex.render(entry, 0.0)[0]):
                     continue
                 for relation in entry.relations:
                     other = by_id.get(relation.to)
                     if other is None or other.level is not Level.WHEN_DETECTED or other.id in self.excluded:
                         continue
-                    if other.id not in scores:
-                        scores[other.id] = _RELATED_SCORE
+                    if other.id not in known and other.id not in related:
+                        related[other.id] = (entry, relation.kind)
                         added.append(other)
             frontier = added
+        return related
+
+    def _find_viewpoint(self) -> tuple[str, ...]:
+        """The character through whose eyes the document is told, or who speaks."""
+        told = self._timeline.entry(self._source_request.request.document_id)
+        ident = self._source_request.vantage.character or (told.pov if told is not None else None)
+        entry = self._codex.by_id.get(ident) if ident else None
+        return (entry.id,) if entry is not None and entry.level in _DETECTABLE else ()
+
+    def _find_scene_people(self) -> dict[str, int]:
+        """The characters mentioned most since the scene began, and how often."""
+        window = self._source_request.text_before_cursor
+        if window is None:
+            return {}
+        cache, find = window.paragraphs.mention_cache, self._codex.name_matcher.find
+        scene = cache.count_in_scene(find, window.end)
+        if scene is None:
+            return {}
+        by_id, counts = self._codex.by_id, scene.counts
+        people = [ident for ident in counts if by_id[ident].type == "character"]
+        if self._accepts is not None:
+            later = self._codex.name_index.ids_with_later_names.intersection(people)
+            if later:
+                mentions = cache.find_between(find, scene.start, window.end) or ()
+                names = [hit.owner for _, hit in mentions if hit.owner in later and self._accepts(hit)]
+                counts = counts | {ident: names.count(ident) for ident in later}
+        people = sorted(people, key=counts.__getitem__, reverse=True)[:_SCENE_PEOPLE]
+        least = max(counts[people[0]] / _SCENE_SHARE, _SCENE_MENTIONS) if people else 0
+        return {ident: counts[ident] for ident in people if counts[ident] >= least}
 
     def _measure_nearness(self) -> Mapping[str, float]:
         """How near the nearest mention of each entry is, from 0 to 1."""
-        with_later_names = self._codex.name_index.ids_with_later_names
-
-        def is_revealed(hit: NameMatch) -> bool:
-            return hit.owner not in with_later_names or self._is_name_revealed(hit)
-
-        check = is_revealed if with_later_names else None
         find = self._codex.name_matcher.find
-        per_text = [text.nearest_mentions(find, check) for text in self._source_request.nearby]
+        per_text = [text.nearest_mentions(find, self._accepts) for text in self._source_request.nearby]
         if len(per_text) == 1:
             return per_text[0]
         nearness: dict[str, float] = {}
@@ -168,3 +273,40 @@ def _has_alias(progression: Progression, surface: str) -> bool:
     """Does a progression bring the name found, in any case, or as a plural?"""
     lowered = surface.casefold()
     return any(lowered.startswith(alias.casefold()[:-2] or alias.casefold()) for alias in progression.aliases)
+
+
+def _describe_mentions(
+    nearby: Nearby, before: Mapping[str, int], after: Mapping[str, int], uncertain: Iterable[str]
+) -> dict[str, Sentence]:
+    """Where each entry is named in a nearby text, by its id."""
+    reasons = dict.fromkeys(uncertain, message("perhaps named nearby: the word may mean something else"))
+    match nearby.kind:
+        case "input":
+            return reasons | dict.fromkeys(before, message("named in the instruction"))
+        case "selection":
+            return reasons | dict.fromkeys(before, message("named in the selected text"))
+        case "message":
+            return reasons | dict.fromkeys(before, message("named in the latest messages"))
+    cursor, text = nearby.cursor or 0, nearby.full_text
+    for ident in (*before, *after):
+        end, start = before.get(ident), after.get(ident)
+        if end is not None and (start is None or cursor - end <= start - cursor):
+            reasons[ident] = _describe_distance(text[end:cursor], is_before=True)
+        elif start is not None:
+            reasons[ident] = _describe_distance(text[cursor:start], is_before=False)
+    return reasons
+
+
+def _describe_distance(between: str, *, is_before: bool) -> Sentence:
+    """How far a name is from the cursor, in words, or in characters where a script has no spaces."""
+    characters = len(_UNSPACED.findall(between))
+    words = len(_WORD.findall(between))
+    if not words:
+        return message("named right at the cursor")
+    if 2 * characters > len(between):
+        if is_before:
+            return message("named {count} characters before the cursor", count=characters)
+        return message("named {count} characters after the cursor", count=characters)
+    if is_before:
+        return plural(words, "named {count} word before the cursor", "named {count} words before the cursor")
+    return plural(words, "named {count} word after the cursor", "named {count} words after the cursor")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
 
 import msgspec
@@ -24,14 +25,22 @@ from fabula.context.candidates import Candidates, apply_limits, fragment_names, 
 from fabula.context.continuity import Continuity
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
-from fabula.context.gather import GatheredFragments, Gatherer, SourceGroup, collect_source_state, describe_failure
+from fabula.context.gather import (
+    GatheredFragments,
+    Gatherer,
+    SourceGroup,
+    collect_source_state,
+    describe_failure,
+    explain_offered,
+    find_character_name,
+)
 from fabula.context.measure import Measure
 from fabula.context.nearby import find_nearby
 from fabula.context.order import RetrievedOrder, count_unused_requests, order_retrieved, select_previously_included
 from fabula.context.place import PlacedPrompt, place, trace_preset
-from fabula.context.recipes import Preset, Recipe
+from fabula.context.reasons import explain_gate
+from fabula.context.recipes import CompletePreset, Recipe
 from fabula.context.recipes.conditions import ConditionContext, ConditionResult, evaluate_conditions
-from fabula.context.recipes.preset import conditional_nodes
 from fabula.context.render import RenderedPrompt, render
 from fabula.context.request import HistoryWindow, Request, SourceRequest
 from fabula.context.result import Result
@@ -39,7 +48,7 @@ from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import View
 from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
@@ -61,7 +70,7 @@ class RecipeSources(Struct, frozen=True):
 class _Prepared(Struct, frozen=True):
     measure: Measure
     identity: str
-    preset: Preset  # without the messages whose condition does not hold
+    preset: CompletePreset  # without the messages whose condition does not hold
     conditions: ConditionResult | None
     budget: Budget
     attachments: AttachmentResult
@@ -82,7 +91,7 @@ class Assembly(Struct, kw_only=True):
     request: Request
     view: View
     recipe: Recipe
-    preset: Preset
+    preset: CompletePreset
     fragments: Sequence[Fragment]
     before: Continuity
     sources: RecipeSources
@@ -110,8 +119,9 @@ class Assembly(Struct, kw_only=True):
     def prepare(self, measure: Measure, profile: BudgetProfile) -> _Prepared:
         """Everything that is known before a source is asked for material."""
         request, recipe = self.request, self.recipe
-        identity = self.view.project.identity or measure.phrases.identity
-        conditional = conditional_nodes(self.preset)
+        own = self.view.project.identity
+        identity = measure.phrases.identity if own is None else own
+        conditional = self.preset.conditions
         preset, conditions = self.preset.without_nodes(conditional) if conditional else self.preset, None
         budget = compute_budget(measure, recipe, preset, identity, profile, request.reply_tokens)
         source_request = SourceRequest(
@@ -220,6 +230,15 @@ class Assembly(Struct, kw_only=True):
         omitted = self._explain_omitted(source_request) if self.dry_run else []
         unmet = prepared.conditions.unmet if prepared.conditions is not None else {}
 
+        sources = (*self.sources.first.sources, *self.sources.others.sources)
+
+        def explain(fragment: Fragment, reason: Reason) -> Sentence | None:
+            names = partial(find_character_name, sources, view=self.view)
+            return explain_gate(fragment, reason, source_request.vantage, self.view.timeline, names)
+
+        def purposes() -> dict[str, Sentence]:
+            return explain_offered(sources, source_request, self.view)
+
         def more_verdicts() -> list[Verdict]:
             return [*trace_preset(self.preset, unmet, without_anchor, measure), *omitted]
 
@@ -229,7 +248,9 @@ class Assembly(Struct, kw_only=True):
             truncated_layers=selection.truncated_layers,
             retrieved_count=len(order.main) + len(order.late),
             warnings=warnings,
-            trace=Trace(outcomes, selection.included, selected.candidates.not_revealed, more_verdicts),
+            trace=Trace(
+                outcomes, selection.included, selected.candidates.not_revealed, more_verdicts, explain, purposes
+            ),
             continuity=continuity,
             budget=prepared.budget,
             vantage=source_request.vantage,

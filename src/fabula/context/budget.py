@@ -113,7 +113,7 @@ def compute_budget(
     Where messages will split is not known yet, so the overhead is counted for the worst case.
     """
     model = measure.model
-    fixed = measure.count_block(identity.strip()) + model.tokens_per_reply
+    fixed = (measure.count_block(identity.strip()) if identity.strip() else 0) + model.tokens_per_reply
     messages, last_role = 2, "system"
     for node in preset.nodes:
         if node.content.strip():
@@ -122,7 +122,7 @@ def compute_budget(
                 messages += 2
         if node.role != last_role or not (recipe.merge_same_role or recipe.alternate):
             messages += 1
-            last_role = node.role
+            last_role = node.role or last_role
     if recipe.alternate:
         fixed += measure.count_block(measure.phrases.first_turn)
         messages += 1

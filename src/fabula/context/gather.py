@@ -13,7 +13,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from traceback import extract_tb
@@ -27,7 +27,7 @@ from fabula.context.request import SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.view import View
 
 log = logging.getLogger("fabula.context")
@@ -65,6 +65,18 @@ class StatefulSource(Source, Protocol):
     """A source with state: what it saves is in `source_state` of the next request."""
 
     def save_state(self, source_request: SourceRequest, view: View, /) -> bytes: ...
+
+
+class ExplainingSource(Source, Protocol):
+    """A source that says, when somebody reads the trace, why it offers each fragment; by the fragment's source."""
+
+    def explain_offered(self, source_request: SourceRequest, view: View, /) -> Mapping[str, Sentence]: ...
+
+
+class NamingSource(Source, Protocol):
+    """A source that knows the names of characters."""
+
+    def find_name(self, ident: str, view: View, /) -> str | None: ...
 
 
 class FunctionSource(Struct, frozen=True, kw_only=True):
@@ -121,6 +133,24 @@ def collect_source_state(
         if state:
             states[source.name] = state
     return states
+
+
+def explain_offered(sources: Iterable[Source], source_request: SourceRequest, view: View) -> dict[str, Sentence]:
+    """Why sources offer their fragments, by the fragment's source. One that fails says nothing."""
+    reasons: dict[str, Sentence] = {}
+    for source in sources:
+        if hasattr(source, "explain_offered"):
+            try:
+                reasons.update(cast("ExplainingSource", source).explain_offered(source_request, view))
+            except Exception as error:
+                log.warning("source %s could not say why it offers: %s", source.name, describe_failure(error))
+    return reasons
+
+
+def find_character_name(sources: Iterable[Source], ident: str, view: View) -> str:
+    """The name of a character as a source knows it, or its id."""
+    names = (cast("NamingSource", source).find_name(ident, view) for source in sources if hasattr(source, "find_name"))
+    return next((name for name in names if name), ident)
 
 
 class GatheredFragments(Struct):

@@ -7,7 +7,7 @@ All sources that detect something search the same nearby text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ MAX_PARAGRAPH = 3000  # characters of the cursor's paragraph
 MESSAGES = 4  # newest messages of the conversation
 
 
+NearbyKind = Literal["cursor", "selection", "message", "input"]
+
+
 class Nearby(Struct, frozen=True):
     """A part of a text that is near the cursor. All fields are offsets in `full_text`.
 
@@ -37,6 +40,7 @@ class Nearby(Struct, frozen=True):
     visible_start: int = 0
     visible_end: int | None = None
     mention_cache: MentionCache | None = None  # of the full text
+    kind: NearbyKind = "cursor"
 
     @property
     def text(self) -> str:
@@ -59,29 +63,39 @@ class Nearby(Struct, frozen=True):
         Owners stand in the order in which they are mentioned. `accepts` may reject a match. An owner who is only
         mentioned where an ordinary word may be meant is at the far edge.
         """
-        size, cursor = len(self.full_text), self.cursor
-        start, end = self.near_start, size if self.near_end is None else self.near_end
-        here = end if cursor is None else cursor
+        before, after, uncertain = self.find_nearest(find, accepts)
+        cursor, nowhere = self.cursor, dict.fromkeys(uncertain, 0.0)
+        if cursor is None:
+            return nowhere | dict.fromkeys(before, 1.0)
+        furthest = max(cursor - self.visible_start, (self.visible_end or len(self.full_text)) - cursor, 1)
+        nearness = {owner: 1.0 - (cursor - offset) / furthest for owner, offset in before.items()}
+        for owner, offset in after.items():
+            nearness[owner] = max(1.0 - max(offset - cursor, 0) / furthest, nearness.get(owner, -1.0))
+        return nowhere | nearness if nowhere else nearness
+
+    def find_nearest(
+        self, find: FindNames, accepts: Callable[[NameMatch], bool] | None = None
+    ) -> tuple[dict[str, int], dict[str, int], dict[str, None]]:
+        """By owner: where its last mention before the cursor ends, and where its first one after the cursor begins.
+
+        Last come the owners that are mentioned where an ordinary word may be meant.
+        """
+        start, end = self.near_start, len(self.full_text) if self.near_end is None else self.near_end
+        here = end if self.cursor is None else self.cursor
         before: dict[str, int] = {}  # where the last mention before the cursor ends
         after: dict[str, int] = {}  # where the first mention after the cursor begins
-        uncertain: dict[str, float] = {}
+        uncertain: dict[str, None] = {}
         for offset, match in self._find_mentions(find, start, end):
             match_end = offset + match.end - match.start
             if offset < start or match_end > end or (accepts is not None and not accepts(match)):
                 continue
             if not match.is_certain:
-                uncertain[match.owner] = 0.0
+                uncertain[match.owner] = None
             elif match_end <= here:
                 before[match.owner] = match_end
             else:
                 after.setdefault(match.owner, offset)
-        if cursor is None:
-            return uncertain | dict.fromkeys(before, 1.0)
-        furthest = max(cursor - self.visible_start, (self.visible_end or size) - cursor, 1)
-        nearness = {owner: 1.0 - (cursor - offset) / furthest for owner, offset in before.items()}
-        for owner, offset in after.items():
-            nearness[owner] = max(1.0 - max(offset - cursor, 0) / furthest, nearness.get(owner, -1.0))
-        return uncertain | nearness if uncertain else nearness
+        return before, after, uncertain
 
     def _find_mentions(self, find: FindNames, start: int, end: int) -> Sequence[tuple[int, NameMatch]]:
         known = None if self.mention_cache is None else self.mention_cache.find_between(find, start, end)
@@ -108,14 +122,14 @@ def find_nearby(fragments: Sequence[Fragment], user_input: str) -> tuple[tuple[N
         elif part is Part.HISTORY:
             messages.append(fragment.text)
         elif fragment.source == "editor:selection":
-            nearby.append(Nearby(fragment.text))
+            nearby.append(Nearby(fragment.text, kind="selection"))
     if window is not None and (window.paragraphs.text or after):
         nearby.insert(0, _around_cursor(window, after))
     elif before or after:
         nearby.insert(0, _between(before, after))
-    nearby += map(Nearby, messages[-MESSAGES:])
+    nearby += [Nearby(text, kind="message") for text in messages[-MESSAGES:]]
     if user_input:
-        nearby.append(Nearby(user_input))
+        nearby.append(Nearby(user_input, kind="input"))
     return tuple(nearby), window
 
 

@@ -16,14 +16,12 @@ from msgspec import Struct, field
 from fabula.context.candidates import Candidates
 from fabula.context.fit import Selection
 from fabula.context.measure import Measure, MeasuredFragment, TextBlock
-from fabula.context.recipes.preset import Node, Preset, node_name
+from fabula.context.recipes.preset import CompletePreset, Node
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
 from fabula.core.messages import Sentence, message
 from fabula.text.windows import BLOCK_SEPARATOR
-
-UNNAMED = message("A message of the preset")
 
 
 class Slot(Struct, gc=False):
@@ -36,7 +34,7 @@ class Slot(Struct, gc=False):
 
 
 class PlacedPrompt(Struct):
-    """The slots in their order, the warnings, and the names of messages whose anchor is missing."""
+    """The slots in their order, the warnings, and the sources whose anchor is missing."""
 
     slots: list[Slot] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -44,7 +42,7 @@ class PlacedPrompt(Struct):
 
 
 def place(
-    preset: Preset,
+    preset: CompletePreset,
     candidates: Candidates,
     selection: Selection,
     late: Sequence[MeasuredFragment],
@@ -64,21 +62,26 @@ def place(
         "immediate": _render_immediate(candidates, selection, measure),
     }
     slots = placed.slots
-    slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
+    if identity.strip():
+        slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
     for node in nodes:
         anchor = node.anchor or ""
         slots += injector.at_anchor(anchor, "before")
         if layers.get(anchor):
-            slots.append(Slot(node.role, anchor, layers[anchor]))
+            slots.append(Slot(_role(node), anchor, layers[anchor]))
         elif anchor == "chat_history":
-            slots += _place_conversation(candidates, selection, late, injector, measure, node.role)
+            slots += _place_conversation(candidates, selection, late, injector, measure, _role(node))
         elif node.content.strip():
-            slots.append(Slot(node.role, "preset", [measure.make_block(node.content.strip())]))
+            slots.append(Slot(_role(node), "preset", [measure.make_block(node.content.strip())]))
         slots += injector.at_anchor(anchor, "after")
         if anchor == "settings":  # the stable prefix ends here (pre-1)
             for slot in slots:
                 slot.is_stable = True
     return placed
+
+
+def _role(node: Node) -> Role:
+    return node.role or "system"
 
 
 _Injected = tuple[int, Slot]  # its order and the slot
@@ -87,24 +90,25 @@ _Injected = tuple[int, Slot]  # its order and the slot
 class _Injector:
     """Takes messages and fragments with a placement of their own, and gives them back where they belong."""
 
-    def __init__(self, preset: Preset, measure: Measure, placed: PlacedPrompt) -> None:
+    def __init__(self, preset: CompletePreset, measure: Measure, placed: PlacedPrompt) -> None:
         self._anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
         self._measure = measure
         self._placed = placed
         self._by_anchor: dict[tuple[str, str], list[_Injected]] = {}
         self.by_depth: dict[int, list[_Injected]] = {}
 
-    def take_nodes(self, preset: Preset) -> list[Node]:
+    def take_nodes(self, preset: CompletePreset) -> list[Node]:
         """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
         staying: list[Node] = []
-        for node in preset.nodes:
+        for name, node in zip(preset.names, preset.nodes, strict=True):
             strategy = node.injection_strategy
             if node.type != "message" or strategy is None:
                 staying.append(node)
             elif node.content.strip():
                 placement = Placement(strategy.depth, strategy.anchor_target, strategy.anchor_position, strategy.order)
-                slot = Slot(node.role, "preset", [self._measure.make_block(node.content.strip())])
-                if not self._take(slot, placement, node.id):
+                slot = Slot(_role(node), "preset", [self._measure.make_block(node.content.strip())])
+                title = node.id or message("Message {number} of the preset", number=name)
+                if not self._take(slot, placement, f"preset:{name}", title):
                     staying.append(node)
         return staying
 
@@ -115,11 +119,11 @@ class _Injector:
             fragment = piece.fragment
             if fragment.placement is not None:
                 slot = Slot(fragment.role or "system", owner, [piece.block])
-                if self._take(slot, fragment.placement, fragment.source):
+                if self._take(slot, fragment.placement, fragment.source, fragment.source):
                     staying = [other for other in staying if other is not piece]
         return staying
 
-    def _take(self, slot: Slot, placement: Placement, name: str) -> bool:
+    def _take(self, slot: Slot, placement: Placement, source: str, title: Sentence | str) -> bool:
         """Keep a slot for its depth or anchor; False when it stays where it is listed."""
         anchor, injected = placement.anchor, (placement.order, slot)
         if placement.depth is not None:
@@ -128,10 +132,10 @@ class _Injector:
             self._by_anchor.setdefault((anchor or "", placement.side), []).append(injected)
         else:
             if anchor is not None:
-                values = {"name": name or UNNAMED, "anchor": anchor}
+                values = {"name": title, "anchor": anchor}
                 warning = self._measure.phrases.format_warning(Code.PRESET_ANCHOR_MISSING, **values)
                 self._placed.warnings.append(warning)
-                self._placed.without_anchor.add(name)
+                self._placed.without_anchor.add(source)
             return False
         return True
 
@@ -203,15 +207,15 @@ def _place_conversation(
 
 
 def trace_preset(
-    preset: Preset, unmet: Mapping[str, Sentence], without_anchor: Collection[str], measure: Measure
+    preset: CompletePreset, unmet: Mapping[str, Sentence], without_anchor: Collection[str], measure: Measure
 ) -> list[Verdict]:
     """A verdict for every node with content; `unmet` says why conditions do not hold, by the node's name.
 
     The nodes belong to no layer: their tokens are taken from the budget before any layer.
     """
     verdicts: list[Verdict] = []
-    for index, node in enumerate(preset.nodes):
-        content, name = node.content.strip(), node_name(node, index)
+    for name, node in zip(preset.names, preset.nodes, strict=True):
+        content = node.content.strip()
         if not content:
             continue
         reason, tokens = Reason.KEPT, measure.count_block(content)
@@ -220,7 +224,7 @@ def trace_preset(
         anchor = strategy.anchor_target if strategy is not None and strategy.depth is None else None
         if node.condition is not None and name in unmet:
             reason, tokens, detail = Reason.CONDITION_UNMET, 0, unmet[name]
-        elif anchor and node.id in without_anchor:
+        elif anchor and f"preset:{name}" in without_anchor:
             reason, detail = Reason.ANCHOR_MISSING, anchor
         verdicts.append(Verdict(f"preset:{name}", node.id, None, reason, tokens, 1.0, detail, node.content))
     return verdicts

@@ -6,7 +6,7 @@ question is "why does it not know that?". A dry run adds what sources did not of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class Reason(StrEnum):
     TOO_LARGE = "TOO_LARGE"
     PASSED_OVER = "PASSED_OVER"
     NO_ROOM = "NO_ROOM"
+    LOWER_RANK = "LOWER_RANK"
+    HEADROOM = "HEADROOM"
     CHUNK_LIMIT = "CHUNK_LIMIT"
     HISTORY_CAP = "HISTORY_CAP"
     WINDOW_STEP = "WINDOW_STEP"
@@ -60,9 +62,13 @@ EXPLANATIONS = {
     Reason.EXCLUDED: message("it was excluded by hand"),
     Reason.DUPLICATE: message("the same text is already in the prompt"),
     Reason.EMPTY: message("it has no text"),
-    Reason.TOO_LARGE: message("it is larger than the whole space of its layer"),
+    Reason.TOO_LARGE: message("it is larger than all the space beside the rules and the instruction"),
     Reason.PASSED_OVER: message("it is larger than the space that was left; smaller ones ranked after it fitted"),
     Reason.NO_ROOM: message("more important texts used up the space"),
+    Reason.LOWER_RANK: message("something that ranks above it did not fit, so it is left out too"),
+    Reason.HEADROOM: message(
+        "room is kept free for the text to grow, so that the beginning of the prompt stays the same"
+    ),
     Reason.CHUNK_LIMIT: message("more was found than a prompt is chosen from; better matches were kept"),
     Reason.HISTORY_CAP: message("it is older than the part of the conversation that the prompt shows"),
     Reason.WINDOW_STEP: message(
@@ -94,7 +100,8 @@ PURPOSES: dict[Layer | Part, Sentence] = {
 }
 
 INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
-_FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.CHUNK_LIMIT})
+GATE_REASONS = frozenset({Reason.NOT_YET, Reason.NO_LONGER, Reason.NOT_KNOWN, Reason.NOT_REVEALED})
+_FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.HEADROOM, Reason.CHUNK_LIMIT})
 BOOK_OVERRIDDEN = message("the rules of its lorebook let it in, and the token budget left it out")
 
 
@@ -107,9 +114,10 @@ class Verdict(Struct, frozen=True):
     reason: Reason
     tokens: int
     score: float
-    detail: Sentence | str = ""
+    detail: Sentence | str = ""  # why its source offers it, or what else there is to say
     text: str = ""
     part: Part = Part.PLAIN
+    cause: Sentence | None = None  # the reason in this case, where more is known than `EXPLANATIONS` says
 
     @property
     def included(self) -> bool:
@@ -119,7 +127,7 @@ class Verdict(Struct, frozen=True):
     @property
     def message(self) -> Sentence:
         """The reason for a person, in any language."""
-        sentence = EXPLANATIONS[self.reason]
+        sentence = self.cause or EXPLANATIONS[self.reason]
         if self.reason is Reason.KEPT:
             purpose = PURPOSES.get(self.part) or PURPOSES.get(self.layer or self.part, sentence)
             return message("{detail}", detail=self.detail) if self.detail else purpose
@@ -131,7 +139,13 @@ class Verdict(Struct, frozen=True):
         return str(self.message)
 
 
-FragmentOutcome = tuple[Fragment, Reason, int, Sentence | str]  # fragment, reason, tokens, detail
+class OutcomeExplanation(Protocol):
+    """Says more of a reason than the reason alone, when somebody reads the trace."""
+
+    def explain(self, fragment: Fragment, reason: Reason, /) -> Sentence | None: ...
+
+
+FragmentOutcome = tuple[Fragment, Reason, int, Sentence | str | OutcomeExplanation]  # fragment, reason, tokens, detail
 
 
 def _owners(source: str) -> tuple[str, str, str]:
@@ -152,7 +166,7 @@ class IncludedFragment(Protocol):
 class Trace:
     """The verdicts of one assembly. They are made when somebody reads them."""
 
-    __slots__ = ("_included", "_more", "_not_revealed", "_outcomes", "_verdicts")
+    __slots__ = ("_explain", "_included", "_more", "_not_revealed", "_outcomes", "_purposes", "_verdicts")
 
     def __init__(
         self,
@@ -160,24 +174,34 @@ class Trace:
         included: Sequence[Sequence[IncludedFragment]] = (),
         not_revealed: Set[int] = frozenset(),
         more: Callable[[], Iterable[Verdict]] = tuple,
+        explain: Callable[[Fragment, Reason], Sentence | None] | None = None,
+        purposes: Callable[[], Mapping[str, Sentence]] = dict,
     ) -> None:
-        """`more` makes the verdicts of what is no fragment: preset messages, and what was never offered."""
+        """A trace that puts reasons into words when somebody reads it.
+
+        `more` makes the verdicts of what is no fragment: preset messages, and what was never offered. `explain` says
+        more of a reason of the gate. `purposes` says, by source, why fragments were offered.
+        """
         self._outcomes = outcomes
         self._included = included
         self._not_revealed = not_revealed
         self._more = more
+        self._explain = explain
+        self._purposes = purposes
         self._verdicts: list[Verdict] | None = None
 
     def __iter__(self) -> Iterator[Verdict]:
         if self._verdicts is None:
+            purposes = self._purposes()
             included = [
-                self._make_verdict(piece.fragment, Reason.KEPT, piece.tokens, "")
+                self._make_verdict(piece.fragment, Reason.KEPT, piece.tokens, "", purposes)
                 for pieces in self._included
                 for piece in pieces
             ]
-            others = [self._make_verdict(*outcome) for outcome in self._outcomes]
+            others = [self._make_verdict(*outcome, purposes) for outcome in self._outcomes]
             self._verdicts = [*included, *others, *self._more()]
             self._outcomes, self._included, self._more = (), (), tuple
+            self._explain, self._purposes = None, dict
         return iter(self._verdicts)
 
     def layer_verdicts(self, layer: Layer | None) -> list[Verdict]:
@@ -197,11 +221,25 @@ class Trace:
         alike = [*first, *exact] or [v for v in self if wanted in fold_name(v.source) or wanted in fold_name(v.title)]
         return alike or [v for v in self if wanted and wanted in fold_name(v.text)]
 
-    def _make_verdict(self, fragment: Fragment, reason: Reason, tokens: int, detail: Sentence | str) -> Verdict:
+    def _make_verdict(
+        self,
+        fragment: Fragment,
+        reason: Reason,
+        tokens: int,
+        detail: Sentence | str | OutcomeExplanation,
+        purposes: Mapping[str, Sentence],
+    ) -> Verdict:
         if reason in INCLUDED_REASONS and id(fragment) in self._not_revealed:
             reason = Reason.NOT_REVEALED
+        cause = None
+        if not isinstance(detail, Sentence | str):
+            cause, detail = detail.explain(fragment, reason), ""
+        elif reason in GATE_REASONS and self._explain is not None:
+            cause = self._explain(fragment, reason)
         if not detail:
             explanation = fragment.explanation
+            if not explanation and reason in INCLUDED_REASONS:
+                explanation = purposes.get(fragment.source, "")
             detail = explanation if isinstance(explanation, Sentence) else str(explanation)
             if fragment.prefitted and reason in _FORCED:
                 detail = BOOK_OVERRIDDEN
@@ -215,4 +253,5 @@ class Trace:
             detail,
             fragment.text,
             fragment.part,
+            cause,
         )

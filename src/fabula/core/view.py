@@ -23,7 +23,7 @@ class Project(Struct, frozen=True, kw_only=True):
     id: str
     title: str = ""
     language: Language = "en"
-    identity: str = ""
+    identity: str | None = None  # None: the built-in one; blank: none at all
 
 
 class View(Struct, frozen=True):

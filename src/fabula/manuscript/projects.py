@@ -141,8 +141,13 @@ def number_projects(summaries: Iterable[ProjectSummary]) -> dict[str, int]:
     return {one.id: number for number, one in enumerate(oldest_first, start=1)}
 
 
+def store_identity(identity: str | None) -> str:
+    """An identity as its column holds it: empty for the built-in one, a space for none at all."""
+    return "" if identity is None else identity or " "
+
+
 def load_project(reading: ReadTransaction) -> tuple[Project, Direction, str | None]:
     """A project, its direction, and the id of its series."""
     row = reading.require(projects)
-    project = read_struct(Project, row, id=row.project_id)
+    project = read_struct(Project, row, id=row.project_id, identity=row.identity or None)
     return project, msgspec.convert(row.direction, Direction), row.series_id

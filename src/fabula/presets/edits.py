@@ -125,7 +125,12 @@ def _stored(row: Row[Any]) -> StoredPreset:
 
 
 def _preset_from_row(row: Row[Any]) -> Preset:
-    return Preset(id=row.id, title=row.name, nodes=msgspec.convert(row.nodes, tuple[Node, ...]))
+    nodes = msgspec.convert(row.nodes, tuple[Node, ...])
+    # Earlier versions stored the role system where a person had given the conversation none.
+    nodes = tuple(
+        replace(node, role=None) if node.type == "chat_history" and node.role == "system" else node for node in nodes
+    )
+    return Preset(id=row.id, title=row.name, nodes=nodes)
 
 
 def _validate(preset: Preset) -> Preset:

@@ -37,19 +37,19 @@ def make_layout(
     preset: Preset, skeleton: Preset, profile: UserProfile | None = None, *, language: str = "en"
 ) -> list[LayoutRow]:
     """Lay out a preset on the skeleton of a recipe; conditions and notes are in that language."""
-    nodes = complete_preset(preset, skeleton, profile).nodes
-    anchors = {node.anchor for node in nodes if node.anchor}
+    complete = complete_preset(preset, skeleton, profile)
+    anchors = {node.anchor for node in complete.nodes if node.anchor}
     rows = [LayoutRow(kind="identity", name="identity", role="system")]
     by_depth: dict[int, list[LayoutRow]] = {}
     by_anchor: dict[tuple[str, str], list[LayoutRow]] = {}
     in_list_order: list[tuple[Node, LayoutRow]] = []
-    for node in nodes:
+    for name, node in zip(complete.names, complete.nodes, strict=True):
         strategy, anchor = node.injection_strategy if node.type == "message" else None, node.anchor
         if anchor is None and not node.content.strip():
             continue
-        row = LayoutRow(kind="anchor", name=anchor or "", role=node.role, excerpt=_shorten(node.content))
+        row = LayoutRow(kind="anchor", name=anchor or "", role=node.role or "", excerpt=_shorten(node.content))
         if anchor is None:
-            row = _message_row(node, anchors, language)
+            row = _message_row(name, node, anchors, language)
         if strategy is not None and strategy.depth is not None:
             by_depth.setdefault(strategy.depth, []).append(row)
         elif strategy is not None and strategy.anchor_target in anchors:
@@ -59,7 +59,7 @@ def make_layout(
     for node, row in in_list_order:
         anchor = node.anchor or ""
         rows += _by_order(by_anchor.get((anchor, "before"), ()))
-        rows += _history_rows(node.role, by_depth, language) if anchor == "chat_history" else [row]
+        rows += _history_rows(node.role or "", by_depth, language) if anchor == "chat_history" else [row]
         rows += _by_order(by_anchor.get((anchor, "after"), ()))
     disabled = (node for node in preset.nodes if not node.enabled)
     rows += [LayoutRow(kind="off", name=node.id or node.type, excerpt=_shorten(node.content)) for node in disabled]
@@ -116,7 +116,7 @@ def _history_rows(role: str, by_depth: Mapping[int, Sequence[LayoutRow]], langua
     return rows
 
 
-def _message_row(node: Node, anchors: Collection[str], language: str) -> LayoutRow:
+def _message_row(name: str, node: Node, anchors: Collection[str], language: str) -> LayoutRow:
     strategy, note = node.injection_strategy or InjectionStrategy(), ""
     if strategy.depth is None and strategy.anchor_target is not None and strategy.anchor_target not in anchors:
         sentence = message(
@@ -125,8 +125,8 @@ def _message_row(node: Node, anchors: Collection[str], language: str) -> LayoutR
         note = sentence.render(language)
     return LayoutRow(
         kind="message",
-        name=node.id,
-        role=node.role,
+        name=name,
+        role=node.role or "",
         excerpt=_shorten(node.content),
         depth=strategy.depth,
         order=strategy.order if node.injection_strategy is not None else None,

@@ -90,7 +90,7 @@ def _read_folder(root: Path) -> View:
         id=settings.get_text("id") if "id" in settings else root.resolve().name,
         title=settings.get_text("title", root.resolve().name),
         language=language,
-        identity=settings.get_text("identity", ""),
+        identity=settings.get_text("identity", "") if "identity" in settings else None,
     )
     manuscript = Manuscript(tuple(_read_chapters(root, settings)))
     direction = Direction(

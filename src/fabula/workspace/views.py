@@ -394,7 +394,7 @@ def copy_view(store: Store, view: View, *, title: str = "", project_id: str | No
             ident,
             title=title or project.title or project.id,
             language=project.language,
-            identity=project.identity,
+            identity=projects.store_identity(project.identity),
             direction=view.snapshot(Direction),
         )
         documents.copy_manuscript(tx, view.snapshot(Manuscript) or Manuscript())

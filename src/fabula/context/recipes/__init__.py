@@ -4,6 +4,7 @@ from fabula.context.recipes.builtin import CHARACTER_CHAT, CHAT, DIGEST, NOVEL, 
 from fabula.context.recipes.conditions import Condition
 from fabula.context.recipes.model import Recipe
 from fabula.context.recipes.preset import (
+    CompletePreset,
     InjectionStrategy,
     Node,
     NodeType,
@@ -20,6 +21,7 @@ __all__ = [
     "NOVEL",
     "PLAIN",
     "RECIPES",
+    "CompletePreset",
     "Condition",
     "InjectionStrategy",
     "Node",

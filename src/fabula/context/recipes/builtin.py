@@ -39,9 +39,17 @@ _SOURCES = (
     *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks"),
 )
 
+_KEPT_LONGEST = ("biography", "recap")  # in chats they say what the messages no longer do
+
 NOVEL = Recipe(name="novel", preset=_WRITING, sources=_SOURCES, history_tokens=1000)
 CHAT = Recipe(
-    name="chat", preset=_CHATTING, sources=_SOURCES, late_joiners=True, history_tokens=None, history_step=0.75
+    name="chat",
+    preset=_CHATTING,
+    sources=_SOURCES,
+    late_joiners=True,
+    history_tokens=None,
+    history_step=0.75,
+    kept_longest=_KEPT_LONGEST,
 )
 CHARACTER_CHAT = Recipe(
     name="character-chat",
@@ -51,6 +59,7 @@ CHARACTER_CHAT = Recipe(
     history_tokens=4000,
     history_characters=4000,
     history_step=0.75,
+    kept_longest=_KEPT_LONGEST,
 )
 PLAIN = Recipe(name="plain", preset=_WRITING, sources=())
 # A text that comes as the input, with the same stable prefix as the novel recipe's.

@@ -7,7 +7,7 @@ conversation (ctx-1). A field that a preset does not have is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -39,7 +39,7 @@ class Node(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fie
 
     type: NodeType = "message"
     id: str = ""
-    role: Role = "system"
+    role: Role | None = None  # None: that of the recipe's node for the same anchor, else system
     content: str = ""
     enabled: bool = True
     injection_strategy: InjectionStrategy | None = None
@@ -60,15 +60,34 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str = ""
     title: str = ""
 
-    def without_nodes(self, names: Collection[str]) -> Preset:
+
+class CompletePreset(Preset, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A preset with every anchor of its recipe, in which every node has a role and a name."""
+
+    names: tuple[str, ...]  # of each node: its id, else its number in the preset as it was written
+
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """The conditions of the messages that exist only where their condition holds, by the message's name."""
+        return {
+            name: node.condition
+            for name, node in zip(self.names, self.nodes, strict=True)
+            if node.condition is not None
+        }
+
+    def without_nodes(self, names: Collection[str]) -> CompletePreset:
         """The preset without some of its conditional messages."""
-        kept = (node for at, node in enumerate(self.nodes) if not node.condition or node_name(node, at) not in names)
-        return replace(self, nodes=tuple(kept))
+        kept = [
+            (name, node)
+            for name, node in zip(self.names, self.nodes, strict=True)
+            if node.condition is None or name not in names
+        ]
+        return replace(self, names=tuple([name for name, _ in kept]), nodes=tuple([node for _, node in kept]))
 
 
 _REQUIRED_NODES = (
-    Node(type="placeholder", id="rules"),
-    Node(type="placeholder", id="settings"),
+    Node(type="placeholder", id="rules", role="system"),
+    Node(type="placeholder", id="settings", role="system"),
     Node(type="placeholder", id="retrieved", role="user"),
     Node(type="placeholder", id="immediate", role="user"),
     Node(type="chat_history", id="chat_history", role="user"),
@@ -81,30 +100,26 @@ class UserProfile(Struct, frozen=True):
     text: str
 
 
-def conditional_nodes(preset: Preset) -> dict[str, Condition]:
-    """The conditions of the messages that exist only where their condition holds, by the message's name."""
-    return {node_name(node, at): node.condition for at, node in enumerate(preset.nodes) if node.condition is not None}
-
-
-def node_name(node: Node, at: int) -> str:
-    """The name of a node among the others: its id, or its number."""
-    return node.id or f"{at + 1}"
-
-
 def available_anchors(preset: Preset) -> tuple[str, ...]:
     """Every anchor a message may name: the built-in ones, then the preset's own."""
     own = (node.anchor for node in preset.nodes if node.type == "placeholder" and node.id)
     return tuple(dict.fromkeys((*BUILT_IN_ANCHORS, *(name for name in own if name))))
 
 
-def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> Preset:
+def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> CompletePreset:
     """Add every anchor of the skeleton that the preset lacks and did not disable; refuse what cannot be used.
 
     Layers and conversation that the skeleton lacks too are added all the same (ctx-1). A user profile becomes the
     content of its anchor.
     """
-    nodes = [node for node in preset.nodes if node.enabled]
-    anchors = [node.anchor for node in nodes]
+    roles = {node.anchor: node.role for node in (*_REQUIRED_NODES, *skeleton.nodes) if node.anchor and node.role}
+    ids = {node.id for node in preset.nodes}
+    named = [
+        (node.id or _number_node(number, ids), _with_role(node, roles.get(node.anchor or "")))
+        for number, node in enumerate(preset.nodes, start=1)
+        if node.enabled
+    ]
+    anchors = [node.anchor for _, node in named]
     disabled = {node.anchor for node in preset.nodes if not node.enabled} - _REQUIRED
     for base in (skeleton.nodes, _REQUIRED_NODES):
         for number in range(len(base) - 1, -1, -1):
@@ -113,13 +128,25 @@ def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | Non
                 followers = [node.anchor for node in base[number + 1 :]]
                 # right before the first that follows it in the skeleton and is present
                 index = next((anchors.index(name) for name in followers if name in anchors), len(anchors))
-                nodes.insert(index, base[number])
+                named.insert(index, (anchor, _with_role(base[number], roles.get(anchor))))
                 anchors.insert(index, anchor)
     _check_anchors([anchor for anchor in anchors if anchor])
-    _check_messages(nodes)
+    _check_nodes(named)
+    nodes = [node for _, node in named]
     if profile is not None and profile.text.strip():
         nodes = [replace(node, content=profile.text) if node.type == "user_profile" else node for node in nodes]
-    return Preset(nodes=tuple(nodes), id=preset.id, title=preset.title)
+    names = tuple([name for name, _ in named])
+    return CompletePreset(nodes=tuple(nodes), names=names, id=preset.id, title=preset.title)
+
+
+def _with_role(node: Node, role: Role | None) -> Node:
+    """A node with a role: its own, else the given one."""
+    return node if node.role else replace(node, role=role or "system")
+
+
+def _number_node(number: int, ids: Collection[str]) -> str:
+    """The name of a node without an id: its number, unless another node has that as its id."""
+    return f"#{number}" if str(number) in ids else str(number)
 
 
 def _check_anchors(anchors: Sequence[str]) -> None:
@@ -142,20 +169,28 @@ def _check_anchors(anchors: Sequence[str]) -> None:
         )
 
 
-def _check_messages(nodes: Sequence[Node]) -> None:
+def _check_nodes(nodes: Iterable[tuple[str, Node]]) -> None:
     names: set[str] = set()
-    for at, node in enumerate(nodes):
+    for name, node in nodes:
         if node.injection_strategy is not None and (node.injection_strategy.depth or 0) < 0:
             raise FabulaError(
                 Code.PRESET_INVALID,
                 message(
                     "The message {name!r} has a depth below 0. Give it a depth from 0 (behind the newest message) up.",
-                    name=node.id,
+                    name=name,
+                ),
+            )
+        if node.type == "chat_history" and node.role == "system":
+            raise FabulaError(
+                Code.PRESET_INVALID,
+                message(
+                    "The node `chat_history` has the role system, so what a person says would be sent as an "
+                    "instruction of the system. Use the role user, or leave the role out."
                 ),
             )
         if node.condition is None:
             continue
-        name, flaw = node_name(node, at), node.condition.find_flaw()
+        flaw = node.condition.find_flaw()
         if node.type != "message":
             flaw = message("only messages can have a condition")
         if name in names:

@@ -19,17 +19,15 @@ from msgspec.structs import replace
 
 from fabula.search.model import Passage, SearchDocument
 from fabula.text.diff import find_edits
+from fabula.text.scenes import find_paragraphs, find_scene_gap
 from fabula.text.sentences import find_sentence_starts
 
 PASSAGE_CHARACTERS = 120  # the size a passage aims at,
 UNSPACED_PASSAGE_CHARACTERS = 45  # and in scripts where a character is a syllable or a word
-MIN_SCENE_CHARACTERS = 1500  # blank lines are scene breaks where there are so many characters for each
 _DIGEST_LETTERS = 8  # of the digest in a passage's id
 _REPEAT_MARK = "~"  # before the number of a passage whose words occurred before
 _SAMPLE = 4000  # characters that decide the script of a text
-_MAX_BREAK = 80  # characters of a line that marks a scene break
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
-_SCENE_BREAK = re.compile(r"[\s*#\-\u2013\u2014_~=·•⁂※◇◆○●☆★§+]+")
 
 Span = tuple[int, int]
 
@@ -95,13 +93,7 @@ def _assign_ids(document: DocumentText, passages: Iterable[Passage]) -> tuple[Pa
 def _find_style(text: str) -> CutStyle:
     sample = text[:_SAMPLE]
     is_unspaced = 3 * len(_UNSPACED.findall(sample)) > len(sample)
-    scene_gap = next((lines for lines in (1, 2) if _is_rare(text, "\n" * (lines + 1))), 0)
-    return CutStyle(UNSPACED_PASSAGE_CHARACTERS if is_unspaced else PASSAGE_CHARACTERS, scene_gap)
-
-
-def _is_rare(text: str, blank_lines: str) -> bool:
-    """Are blank lines so rare that they mark scenes?"""
-    return 0 < text.count(blank_lines) * MIN_SCENE_CHARACTERS <= len(text)
+    return CutStyle(UNSPACED_PASSAGE_CHARACTERS if is_unspaced else PASSAGE_CHARACTERS, find_scene_gap(text))
 
 
 def _cut_spans(
@@ -141,34 +133,15 @@ def _join_short_end(spans: list[Span], scene: int, size: int) -> None:
 
 def _split_units(text: str, start: int, style: CutStyle) -> Iterator[tuple[int, int, bool]]:
     """Units that are never cut: paragraphs, or sentences of long ones; and whether a scene begins with each."""
-    for begin, end, begins_scene in _find_paragraphs(text, start, style.scene_gap):
+    for begin, end, begins_scene in find_paragraphs(text, start, style.scene_gap):
         for first, last in _split_paragraph(text[begin:end], style.passage_size):
             yield begin + first, begin + last, begins_scene and not first
-
-
-def _find_paragraphs(text: str, start: int, scene_gap: int) -> Iterator[tuple[int, int, bool]]:
-    """The paragraphs from `start` on, without the space around them, and whether a scene begins with each."""
-    blank_lines, has_break = 0, False
-    while start < len(text):
-        line_end = text.find("\n", start)
-        end = line_end if line_end >= 0 else len(text)
-        line = text[start:end]
-        body = line.strip()
-        if not body:
-            blank_lines += 1
-        elif len(body) <= _MAX_BREAK and _SCENE_BREAK.fullmatch(body):
-            has_break = True
-        else:
-            begin = start + len(line) - len(line.lstrip())
-            yield begin, begin + len(body), has_break or bool(scene_gap and blank_lines >= scene_gap)
-            blank_lines, has_break = 0, False
-        start = end + 1
 
 
 def iterate_paragraphs_back(text: str, begin: int, end: int) -> Iterator[tuple[str, int, bool]]:
     """The paragraphs before `end`, the nearest first: the text, its distance, and whether a scene begins with it."""
     part = text[begin:end]
-    for first, last, begins_scene in reversed([*_find_paragraphs(part, 0, _find_style(part).scene_gap)]):
+    for first, last, begins_scene in reversed([*find_paragraphs(part, 0, _find_style(part).scene_gap)]):
         yield part[first:last], len(part) - last, begins_scene
 
 
