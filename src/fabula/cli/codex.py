@@ -34,7 +34,7 @@ commands = CommandGroup("codex", help="Who and what there is in the story.")
 
 
 @dataclass(frozen=True)
-class EntryFields:
+class EntryOptions:
     """What a command line says of an entry, beside its name."""
 
     kind: TYPE = None
@@ -58,7 +58,7 @@ class EntryFields:
 class EntryCommand(CommandWithOptions):
     """A command that writes the fields of an entry."""
 
-    options = EntryFields
+    options = EntryOptions
 
 
 @commands.command("list")
