@@ -35,7 +35,7 @@ commands = CommandGroup("constraint", help="What the text must not break.")
 
 
 @dataclass(frozen=True)
-class ConstraintFields:
+class ConstraintOptions:
     """What a command line says of a constraint, beside its text."""
 
     kind: KIND = None
@@ -49,7 +49,7 @@ class ConstraintFields:
 class ConstraintCommand(CommandWithOptions):
     """A command that writes the fields of a constraint."""
 
-    options = ConstraintFields
+    options = ConstraintOptions
 
 
 @commands.command("list")
