@@ -209,8 +209,8 @@ def test_why_answers_for_what_is_out_and_gives_the_reason() -> None:
     assert answer["verdicts"]
     secret = run("why", "The Dark Hour", "sample:lantern_coast", "-d", "ch-03", "-c", "0", "--include", "dark-hour")
     said = " ".join(secret.split())
-    assert "out The Dark Hour codex:entity:dark-hour#2 the character or reader whose point of view this is" in said
-    assert "the story has not come to it yet" in said
+    assert "does not know this; known to Grace Odell, Mara Venn NOT_KNOWN" in said
+    assert "out The Dark Hour codex:entity:dark-hour#3 it is revealed in chapter 7 NOT_YET" in said
 
 
 def test_why_says_what_a_rule_says() -> None:

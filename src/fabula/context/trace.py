@@ -88,7 +88,6 @@ EXPLANATIONS = {
 PURPOSES: dict[Layer | Part, Sentence] = {
     Layer.RULES: message("it is a rule of the project"),
     Layer.SETTINGS: message("it is a preference or a matter of style"),
-    Layer.RETRIEVED: message("it may matter here"),
     Layer.IMMEDIATE: message("it belongs to the scene"),
     Part.CONSTRAINT: message("it is one of the constraints"),
     Part.WINDOW: message("it is the text before the cursor"),
@@ -97,6 +96,13 @@ PURPOSES: dict[Layer | Part, Sentence] = {
     Part.EDITOR_STATE: message("it is what you worked on lately"),
     Part.HISTORY: message("it is a message of the conversation"),
     Part.INSTRUCTION: message("it is the instruction"),
+}
+
+_RETRIEVED = {  # by the kind of a source
+    "synopsis": message("it tells what happened in an earlier chapter"),
+    "biography": message("it is the biography of the character who speaks"),
+    "recap": message("it tells what was said earlier in the conversation"),
+    "talk": message("it is what you talked about lately"),
 }
 
 INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
@@ -130,6 +136,11 @@ class Verdict(Struct, frozen=True):
         sentence = self.cause or EXPLANATIONS[self.reason]
         if self.reason is Reason.KEPT:
             purpose = PURPOSES.get(self.part) or PURPOSES.get(self.layer or self.part, sentence)
+            if self.layer is Layer.RETRIEVED:
+                purpose = _RETRIEVED.get(
+                    self.source.partition(":")[0],
+                    message("it was offered for this place, with a score of {score:.2f}", score=self.score),
+                )
             return message("{detail}", detail=self.detail) if self.detail else purpose
         return message("{sentence} ({detail})", sentence=sentence, detail=self.detail) if self.detail else sentence
 
