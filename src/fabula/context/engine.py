@@ -1,4 +1,4 @@
-"""The engine: assembles one prompt under an exact token budget, or explains it (ctx-9, ctx-11, bud-6, bud-9).
+"""The engine: assembles many prompts at once (ctx-11, bud-9) or explains one (ctx-9); estimates if counting fails (bud-6).
 
     request → gather → gate → measure → fit → order → place → render → prompt + trace + continuity
 
