@@ -1,4 +1,4 @@
-"""Stores the progressions of an entry: what becomes true of it, and from which position on (cdx-4).
+"""Stores progressions: facts of an entry that hold from a position on, which the gate hides before it (cdx-4).
 
 The progressions of an entry have an order and are numbered from 1. Each is a fact of its own, and stored knowledge
 refers to it by its number. When the order changes, the knowledge moves to the new numbers.

@@ -1,4 +1,4 @@
-"""The engine: assembles many prompts at once (ctx-11, bud-9) or explains one (ctx-9); estimates if counting fails (bud-6).
+"""The engine: assembles prompts, many at once (ctx-11, bud-9), or explains one (ctx-9); estimates in need (bud-6).
 
     request → gather → gate → measure → fit → order → place → render → prompt + trace + continuity
 

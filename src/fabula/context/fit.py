@@ -1,4 +1,4 @@
-"""Fit: select what enters the prompt, within the token budget (bud-3, bud-5), by windows that step (pre-3, cnv-2).
+"""Fit: what is trimmed over budget, in which order (bud-3, bud-5); text and history windows step (pre-3, cnv-2).
 
 Every fragment gets an outcome, also those left out. Everything was counted before; here are only
 sums.

@@ -1,4 +1,4 @@
-"""Gate: decides what a request may know, for every fragment and in this place only (ctx-5, ctx-12).
+"""Gate: the one place that decides what a request may know (ctx-12); refuses fragments of another project (ctx-5).
 
 No source filters for itself. A fragment passes when the story has reached it, it still holds, and
 the perspective of the request may know it by now. Text derived from other text passes only where

@@ -1,4 +1,4 @@
-"""Gather: ask every source for fragments, and survive each of them (ctx-6, ctx-10).
+"""Gather: ask every source for fragments; skip one that fails (ctx-6), and log it without story text (ctx-10).
 
 A source in memory is a plain call. A source that waits for something outside (a remote index, an
 embedding endpoint, code nobody vouches for) is `blocking`, or its `fragments` is a coroutine

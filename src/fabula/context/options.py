@@ -1,4 +1,4 @@
-"""What a project sets otherwise than the engine and the recipe: limits (bud-8), late joiners (ctx-1), history (cnv-2).
+"""Overrides of engine and recipe by a project: limits (bud-8), late joiners on or off (ctx-1), history caps (cnv-2).
 
 The engine finds these options in the view, as it finds the project's budget profile, so a change holds for the next
 assembly.

@@ -1,4 +1,4 @@
-"""Order of the retrieved layer: fragments keep their place from one request to the next (ctx-1, pre-3).
+"""Order inside the retrieved layer: kept fragments keep their place (pre-3), late joiners follow the text (ctx-1).
 
 Fragments of the last prompt keep their position. New ones are added at the end of the layer or,
 with late joiners (ctx-1), in a small block behind the text window, so that the cached prefix

@@ -1,4 +1,4 @@
-"""Place: put the selected fragments and the preset's messages into their order (ctx-4, inj-2 … inj-4).
+"""Place: put fragments and preset messages in order, by depth and anchor (inj-2 … inj-4); no empty layers (ctx-4).
 
 Injection by depth and by anchor happens here and nowhere else. Depth N means that N messages of
 the conversation follow, the current input counting as one. At one place a higher `order` comes

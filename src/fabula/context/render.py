@@ -1,4 +1,4 @@
-"""Render: join slots into the messages as sent, count them, hash the stable prefix (pre-1, inj-5).
+"""Render: make the messages as sent, merging roles (inj-5); count them and hash the stable prefix (pre-1).
 
 Post-processing (merging roles, alternation) works on slots, before anything is joined, so the
 token counts are those of the messages as sent.

@@ -1,4 +1,4 @@
-"""Messages and the snapshot of conversations (cnv-1, cnv-3).
+"""Types of conversations: messages in a tree, the active path and its hash (cnv-1), kinds of messages (cnv-3).
 
 The messages of a conversation form a tree. The path from the first message to the active leaf is the
 history. A message has a stable id. The hash of a path covers the content of each message and the hash of

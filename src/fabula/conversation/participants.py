@@ -1,4 +1,4 @@
-"""Participants of conversations and their stable ids (cnv-4, cnv-5).
+"""Participants, their stable ids (cnv-4), and the key that a set of them gives a conversation (cnv-5).
 
 An id is `namespace:key`. A persona also has a revision, `persona:NAME#REV`: a message has the id with the
 revision that spoke, and a conversation's key has the id without it. A participant who is gone keeps the

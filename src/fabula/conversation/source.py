@@ -1,4 +1,4 @@
-"""The conversation source: the latest messages, as many as the prompt could hold (cnv-2)."""
+"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning: propose preferences that outcomes show, and update those that rest on outcomes (mem-2).
+"""Learning: store habits found in outcomes as unconfirmed proposals, and update learnt preferences (mem-2).
 
 Each run starts from all stored outcomes, so a second run changes nothing. Known preferences get new evidence
 and a new confidence; stated ones keep their confidence. A dismissed preference is proposed again only with three

@@ -1,4 +1,4 @@
-"""Context source of skills: session details, role and instruction, and input close the prompt (ctx-3, ctx-7)."""
+"""The skill source: offers the end of a prompt: session details (ctx-7), role and instruction, input (ctx-3)."""
 
 from __future__ import annotations
 

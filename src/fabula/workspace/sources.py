@@ -1,4 +1,4 @@
-"""The sources of every prompt, and what each is told of the packages beside its own.
+"""The list of all sources that feed a prompt, and the data that each needs from other packages.
 
 Material packages do not import each other. What one needs of another (lorebooks read the conversation, memory
 compares itself with the constraints) is handed to its source here.

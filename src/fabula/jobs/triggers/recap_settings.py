@@ -1,4 +1,4 @@
-"""Recap settings: read as the rules by which recaps are made; a change of them takes effect at once (cnv-9)."""
+"""The trigger on recap settings: a change takes effect at once; reads them as the rules for recaps (cnv-9)."""
 
 from __future__ import annotations
 
