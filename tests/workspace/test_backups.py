@@ -143,6 +143,7 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
     shutil.copyfile(list_backups(folder / DATABASE_FILE)[0], older)
     with sqlite3.connect(older) as connection:
         connection.execute("ALTER TABLE projects DROP COLUMN book_order")
+        connection.execute("DROP TABLE undo_steps")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.close()
     restore_copy(str(folder), str(older), project="One")

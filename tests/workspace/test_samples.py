@@ -104,6 +104,10 @@ class Oracle:
             for n, step in enumerate(entry.progressions, start=1):
                 self._note(f"{entry.source}#{n}", step.since, step.known_to)
                 self._note(f"{entry.source}#{n}", entry.since, entry.known_to)
+            for relation in entry.relations:
+                other = codex(sample).by_id[relation.to]
+                for one in (entry, other):
+                    self._note(f"{entry.source}#to:{other.id}", one.since, one.known_to)
         corpus = open_sample(sample).view.snapshot(Corpus)
         assert corpus is not None
         for thread in corpus.build_index().documents:

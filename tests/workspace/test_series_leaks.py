@@ -85,6 +85,7 @@ def test_who_learned_of_something_in_book_one_knows_it_in_book_two(store: Store)
     series.create(store, "The Coast", project_id="coast")
     with store.write(project="coast") as tx:
         edits.put(tx, Entry(id="mara", type="character", name="Mara"))
+        edits.put(tx, Entry(id="cole", type="character", name="Cole"))
         edits.put(tx, Entry(id="will", type="character", name="Will", description="A spy.", known_to=frozenset()))
     for book in ("one", "two"):
         projects.create(store, book.title(), project_id=book)

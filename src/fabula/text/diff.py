@@ -115,12 +115,12 @@ def _is_token_start(text: str, at: int, level: int) -> bool:
 
 def _match_tokens(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of indexes of equal tokens, both in increasing order."""
-    if len(old) * len(new) <= _EXACT:
-        blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-        return [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
     once_old, once_new = _find_unique(old), _find_unique(new)
     pairs = [(index, once_new[token]) for token, index in once_old.items() if token in once_new]
-    return _longest_increasing(pairs)
+    if pairs or len(old) * len(new) > _EXACT:
+        return _longest_increasing(pairs)
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
 
 
 def _find_unique(tokens: Sequence[str]) -> dict[str, int]:

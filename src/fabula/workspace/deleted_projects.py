@@ -49,7 +49,7 @@ def delete_project(store: Store, project_id: str) -> DeletedProject:
         store.folder / DELETED_FOLDER / f"{now.strftime(_STAMP)}-{sha256(project_id.encode()).hexdigest()[:12]}.fabula"
     )
     with translate_errors():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with store.write(project=project_id) as tx:
             manifest = save_transaction(tx, path)
