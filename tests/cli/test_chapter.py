@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ def make_editor(room: Room, monkeypatch: pytest.MonkeyPatch, program: str) -> No
     path = room.folder / "editor.py"
     path.write_text(f"import sys, pathlib\np = pathlib.Path(sys.argv[1])\n{program}\n", "utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("VISUAL", f"python3 {path}")
+    monkeypatch.setenv("VISUAL", f"{shlex.quote(sys.executable)} {shlex.quote(str(path))}")
 
 
 def test_chapters_are_added_moved_merged_split_deleted_and_brought_back(room: Room) -> None:
@@ -49,7 +51,7 @@ def test_chapters_are_added_moved_merged_split_deleted_and_brought_back(room: Ro
 
 def test_an_unknown_chapter_is_refused_with_the_nearest_name(room: Room) -> None:
     room.run("chapter", "new", "Coast", "The Bell")
-    refused = room.run("chapter", "show", "Coast", "The Bel", code=2)
+    refused = room.run("chapter", "show", "Coast", "The Blel", code=2)
     assert "DOCUMENT_UNKNOWN" in refused
     assert "The Bell" in refused
     assert "REQUEST_INVALID" in room.run("chapter", "move", "Coast", "The Bell", code=2)

@@ -124,7 +124,7 @@ def test_a_rename_is_seen_done_and_taken_back(room: Room) -> None:
     assert "Add --apply" in seen
     assert "[Mara Venn → Nora Venn]" in seen
     done = room.read("codex", "rename", "Coast", "Mara Venn", "Nora Venn", "--apply")
-    assert len(done["places"]) == len(seen.splitlines()) - 3  # one is the count, two offer Mara
+    assert len(done["places"]) == len(seen.splitlines()) - 4  # one has the headers, one the count, two offer Mara
     assert room.read("codex", "show", "Coast", "mara")["name"] == "Nora Venn"
     assert "again" in room.run("codex", "undo-rename", "Coast", done["rename"])
     assert room.read("codex", "show", "Coast", "mara")["name"] == "Mara Venn"
@@ -204,6 +204,6 @@ def test_codex_show_says_who_knows_what_since_when_by_name(room: Room) -> None:
 
 
 def test_an_entry_is_named_by_the_number_it_is_listed_with(room: Room) -> None:
-    listed = room.run("codex", "list", "Coast", "--type", "location").splitlines()
+    listed = room.run("codex", "list", "Coast", "--type", "location", "--ids").splitlines()
     number, ident = listed[-1].split()[:2]
     assert room.read("codex", "show", "Coast", number)["id"] == ident

@@ -223,3 +223,11 @@ def test_commands_that_need_a_request_have_all_its_options(command: str) -> None
         *("--conversation", "--include", "--exclude", "--late / --no-late", "--attach", "--request"),
     ):
         assert f" {option}" in text
+
+
+def test_a_question_that_is_left_unanswered_changes_nothing_and_shows_no_traceback(room: Room) -> None:
+    done = CliRunner().invoke(make_app(), ["project", "delete", "Coast"], input="", catch_exceptions=False)
+    assert done.exit_code == 130
+    assert "Stopped. Nothing was changed." in done.output
+    assert "Traceback" not in done.output
+    assert "Coast" in room.run("projects")

@@ -193,7 +193,8 @@ def test_of_two_books_with_one_name_the_id_decides(desk: Desk) -> None:
     assert "'isles' may be more than one lorebook: isles (" in desk.run("lorebook", "show", "Coast", "isles", code=2)
     desk.run("lorebook", "show", "Coast", books(desk)[0]["id"])
     write_json(desk.folder / "isles.json", {"entries": {"0": {"uid": 0}}})
-    assert "may be more than one" in desk.run("lorebook", "import", "Coast", "isles.json", "--replace", code=2)
+    said = desk.run("lorebook", "import", "Coast", "isles.json", "--replace", code=2)
+    assert "More than one lorebook is called isles" in said
 
 
 def test_a_card_goes_out_as_every_version_and_into_a_picture(desk: Desk) -> None:
@@ -233,7 +234,7 @@ def test_a_scenario_and_story_cards_come_in_and_go_out(desk: Desk) -> None:
         name = "story cards" if shape == "story cards" else "The Isles"
         desk.run("lorebook", "export", "Coast", name, f"{shape}.json")
         assert json.loads((desk.folder / f"{shape}.json").read_text()) == SHAPES[shape]
-        assert "✓ Mara" in desk.run("lorebook", "test", "Coast", "Then Mara came.", "--book", name)
+        assert "✓  Mara " in desk.run("lorebook", "test", "Coast", "Then Mara came.", "--book", name)
         desk.run("lorebook", "remove", "Coast", name)
     said = desk.run("lorebook", "export", "Coast", "Nobody", "x.png", code=2)
     assert "no lorebook" in said

@@ -115,7 +115,7 @@ def test_the_preview_shows_what_would_be_injected_and_why(room: Room) -> None:
     assert {one["reason"] for one in found["leftOut"]} >= {"NOT_YET", "NOT_CHOSEN"}
     said = room.run("memory", "preview", "sample:lantern_coast", "-d", "ch-04")
     assert said.splitlines()[1].startswith("in   preference ")
-    assert "the story has not come to it yet" in said
+    assert "  it is revealed in chapter 5 " in said
     assert said.splitlines()[-1] == (
         f"{len(found['injected'])} in, {len(found['leftOut'])} out, {found['tokens']} tokens."
     )

@@ -119,9 +119,12 @@ class AnswerPrinter:
         _print_verdict(answer.verdict)
         _print_record_error(answer)
         if run and was_sent:
-            warn("Run {run}: take it with fabula accept, or leave it with fabula reject.", run=run)
+            warn(
+                "Run {run}: take it with fabula accept PROJECT last, or leave it with fabula reject PROJECT last.",
+                run=run,
+            )
         elif run:
-            warn("Run {run}: fabula accept --edited FILE takes what came of it.", run=run)
+            warn("When the answer is in a file, take it with: fabula accept PROJECT {run} --edited FILE", run=run)
 
 
 def _print_verdict(verdict: JudgeVerdict) -> None:

@@ -197,6 +197,9 @@ class RootGroup(TranslatedGroup):
         except NoArgsIsHelpError as error:
             error.show()
             raise SystemExit(error.exit_code) from None
+        except typer.Abort:  # Ctrl-C or Ctrl-D at a question
+            warn("Stopped. Nothing was changed.")
+            raise SystemExit(130) from None
         except UsageError as error:
             if error.ctx is not None:
                 usage, command = error.ctx.get_usage(), error.ctx.command_path

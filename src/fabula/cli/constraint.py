@@ -68,6 +68,7 @@ def list_constraints(
         Column(message("kind"), lambda one: name_value(one.constraint.kind.value)),
         Column(message("from"), lambda one: name_value(one.constraint.origin.value)),
         Column(message("priority"), lambda one: one.constraint.priority, right=True),
+        Column(message("who checks it"), lambda one: one.how, wraps=True),
         Column(message("rule"), lambda one: one.constraint.text, wraps=True),
     ]
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")

@@ -76,7 +76,7 @@ beats = project_table(
 
 synopses = project_table(
     "synopses",
-    TableInfo(area=AREA, owner="project", item="document_id"),
+    TableInfo(area=AREA, owner="project", item="document_id", derived=("origin", ("extract", "model"))),
     Column("document_id", Text, nullable=False),
     text_column("text"),
     text_column("origin", "hand", info={"type": Literal["hand", "extract", "model"]}),

@@ -59,6 +59,7 @@ class TableInfo(Struct, frozen=True, kw_only=True):
     item: str | None = None  # the column that names the item of the area a row belongs to
     in_saves: bool = True
     tracked: bool = True  # a change raises the owner's version and is recorded in the change feed
+    derived: tuple[str, tuple[str, ...]] | None = None  # a column, and its values in rows that a program made
     across_projects: bool = False  # a worker may query the rows of all owners (`all_projects`)
     missing_code: Code = Code.STORE_NOT_FOUND
     conflict_code: Code = Code.STORE_CONFLICT

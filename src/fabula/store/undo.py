@@ -5,8 +5,10 @@ delete, and rows that foreign keys delete along with it. Before the commit it st
 of a changed row only the columns that changed.
 
 A step is undone if those columns, and rows that were added, are still as the change left them; otherwise it is refused,
-and says what was changed since. Undoing is a change like any other: versions rise, so that an editor with an older text
-is refused, and it is recorded itself, which is the way forward for a redo. A new change ends what can be redone.
+and says what was changed since. A row that a program made again meanwhile (`TableInfo.derived`) is no reason to refuse:
+it gives way to what was deleted, and otherwise stays. Undoing is a change like any other: versions rise, so that an
+editor with an older text is refused, and it is recorded itself, which is the way forward for a redo. A new change ends
+what can be redone.
 """
 
 from __future__ import annotations
@@ -152,7 +154,7 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
             message("This changed too much to be taken back: {label}. Nothing was changed.", label=step.label),
         )
     row_changes = msgspec.convert(row.rows, list[RowChange])
-    _check_unchanged(tx, step, row_changes)
+    row_changes = _check_unchanged(tx, step, row_changes)
     recorder = tx.recorder = ChangeRecorder()
     _restore(tx, row_changes)
     tx.recorder = None
@@ -161,17 +163,19 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
     return step
 
 
-def _check_unchanged(tx: ReadTransaction, step: UndoStep, row_changes: Sequence[RowChange]) -> None:
-    changed = list(
-        dict.fromkeys(
-            change.name
-            for table, own in _group(row_changes)
-            for current in [_load_rows(tx, table, [change.key for change in own])]
-            for change in own
-            if _hash_current(table, change, current.get(change.key)) != change.new_hash
-        )
-    )
-    if changed:
+def _check_unchanged(tx: ReadTransaction, step: UndoStep, row_changes: Sequence[RowChange]) -> list[RowChange]:
+    """Refuse a step if its rows were changed since; return its changes without those of rows made again meanwhile."""
+    kept: list[RowChange] = []
+    found: list[str] = []
+    for table, own in _group(row_changes):
+        current = _load_rows(tx, table, [change.key for change in own])
+        for change in own:
+            now = current.get(change.key)
+            if _hash_current(table, change, now) == change.new_hash or _gives_way(table, change, now):
+                kept.append(change)
+            elif not _is_derived(table, now):
+                found.append(change.name)
+    if changed := list(dict.fromkeys(found)):
         more = len(changed) - _LISTED
         names: list[str | Sentence] = [*changed[:_LISTED]]
         if more > 0:
@@ -184,6 +188,21 @@ def _check_unchanged(tx: ReadTransaction, step: UndoStep, row_changes: Sequence[
                 names=join_names(names),
             ),
         )
+    return kept
+
+
+def _is_derived(table: Table, now: Row[Any] | None) -> bool:
+    """Whether a row is one that a program made, and can make again."""
+    derived = table_info(table).derived
+    return now is not None and derived is not None and now._mapping[derived[0]] in derived[1]
+
+
+def _gives_way(table: Table, change: RowChange, now: Row[Any] | None) -> bool:
+    """Whether a row that a program made again is replaced: by a whole row, by none, or by what a person wrote."""
+    derived = table_info(table).derived
+    if derived is None or not _is_derived(table, now):
+        return False
+    return change.old is None or change.new_hash is None or derived[0] in change.old
 
 
 def _restore(tx: WriteTransaction, row_changes: Sequence[RowChange]) -> None:
@@ -191,6 +210,8 @@ def _restore(tx: WriteTransaction, row_changes: Sequence[RowChange]) -> None:
     groups = list(_group(row_changes))
     for table, own in groups:
         missing = {change.key: change.old for change in own if change.old is not None and change.new_hash is None}
+        if table_info(table).derived is not None:  # a program may have made them again
+            _delete_keys(tx, table, list(missing))
         for old in _sort_parents_first(table, missing):
             tx.insert(table, old if "version" not in table.c else {**old, "version": old["version"] + 1})
     for table, own in groups:
@@ -201,9 +222,12 @@ def _restore(tx: WriteTransaction, row_changes: Sequence[RowChange]) -> None:
         for changed in by_columns.values():
             tx.update_each(table, changed, raise_version="version" in table.c)
     for table, own in reversed(groups):
-        added = [change.key for change in own if change.old is None]
-        for start in range(0, len(added), _BATCH):
-            tx.delete_rows(table, *match_keys(table, added[start : start + _BATCH]))
+        _delete_keys(tx, table, [change.key for change in own if change.old is None])
+
+
+def _delete_keys(tx: WriteTransaction, table: Table, keys: Sequence[Key]) -> None:
+    for start in range(0, len(keys), _BATCH):
+        tx.delete_rows(table, *match_keys(table, keys[start : start + _BATCH]))
 
 
 def _compare(table: Table, key: Key, before: Values | None, now: Row[Any] | None) -> RowChange | None:

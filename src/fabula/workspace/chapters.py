@@ -15,13 +15,13 @@ from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.workspace.names import find_by_name
+from fabula.workspace.names import find_document, number_chapters
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 
 class ChapterRecord(Struct, frozen=True, kw_only=True):
-    """A document of the manuscript, as lists show it; only chapters have a number."""
+    """A document of the manuscript, as lists show it, with the number that a reader gives to a chapter."""
 
     id: str
     number: int | None
@@ -142,25 +142,21 @@ class ChapterVerbs(ProjectVerbs):
 
 def find_chapter(reading: ReadTransaction, name: str) -> ChapterRecord:
     """Return the document of that id, title or chapter number."""
-    return find_by_name(
-        load_records(reading).values(),
-        name,
-        what=message("chapter"),
-        names_of=lambda one: tuple(filter(None, (one.title, None if one.number is None else str(one.number)))),
-        code=Code.DOCUMENT_UNKNOWN,
-    )
+    records = load_records(reading)
+    ordered = sort_in_reading_order(reading.rows(rows, only=("id", "title", "kind", "parent_id", "place")))
+    return records[find_document(ordered, name)]
 
 
 def load_records(reading: ReadTransaction) -> dict[str, ChapterRecord]:
     """Load all documents as lists show them, in reading order, by id."""
     found: dict[str, ChapterRecord] = {}
-    number = 0
-    for row in sort_in_reading_order(reading.rows(rows)):
-        number += row.kind == DocumentKind.CHAPTER
+    ordered = sort_in_reading_order(reading.rows(rows))
+    numbers = number_chapters(ordered)
+    for row in ordered:
         above = found.get(row.parent_id)
         found[row.id] = ChapterRecord(
             id=row.id,
-            number=number if row.kind == DocumentKind.CHAPTER else None,
+            number=numbers.get(row.id),
             title=row.title,
             kind=row.kind,
             depth=0 if above is None else above.depth + 1,

@@ -19,11 +19,13 @@ from fabula.conversation.participants import Participant, list_participants
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence, message
+from fabula.core.story import name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
-from fabula.manuscript.model import Manuscript
+from fabula.manuscript.model import Document, Manuscript
+from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches, fold_name
 
@@ -78,24 +80,42 @@ def find_entry(entries: Sequence[Entry], name: str) -> Entry:
 
 
 def number_chapters(documents: Iterable[Any]) -> dict[str, int]:
-    """Return the numbers that chapters are shown with, of documents or their rows in reading order."""
-    chapters = [document.id for document in documents if document.kind == DocumentKind.CHAPTER]
-    return {ident: number for number, ident in enumerate(chapters, start=1)}
+    """Return the numbers that a reader gives to chapters, of documents or their rows in reading order."""
+    return {ident: divisions[-1][1] for ident, divisions in _divide(documents).items()}
 
 
 def name_documents(documents: Sequence[Any]) -> list[NamedThing]:
-    """Return documents or their rows, in reading order, as a person names them: by title or chapter number."""
-    numbers = number_chapters(documents)
+    """Return documents or their rows, in reading order, as a person names them: by title or a reader's number."""
+    divisions = _divide(documents)
     return [
         NamedThing(
             document.id,
             (document.title,) if document.title else (),
-            number,
-            str(document.kind) if number is None else message("chapter {number}", number=number),
+            own[-1][1] if own else None,
+            name_divisions(own) if own else str(document.kind),
         )
         for document in documents
-        for number in (numbers.get(document.id),)
+        for own in (divisions.get(document.id, ()),)
     ]
+
+
+def _divide(documents: Iterable[Any]) -> dict[str, Divisions]:
+    """Return the divisions of all chapters that have a number, which is that of the last one."""
+    titled = [
+        TitledDocument(
+            document.id,
+            document.title,
+            DocumentKind(document.kind),
+            document.parent if isinstance(document, Document) else document.parent_id,
+        )
+        for document in documents
+        if document.kind != DocumentKind.NOTE
+    ]
+    return {
+        document.id: divisions
+        for document, divisions in zip(titled, number_documents(titled), strict=True)
+        if divisions and divisions[-1][0] == "chapter"
+    }
 
 
 def find_document(documents: Sequence[Any], name: str, *, code: Code = Code.DOCUMENT_UNKNOWN) -> str:
