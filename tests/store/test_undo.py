@@ -12,6 +12,7 @@ from fabula.codex.tables import entries, progressions
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import documents, outline, projects
+from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.tables import beats, marks
 from fabula.manuscript.tables import documents as document_rows
 from fabula.store import undo
@@ -28,7 +29,7 @@ def book(store: Store) -> Store:
     """A store with a project of two chapters and an entry."""
     projects.create(store, "Book", project_id="p")
     with store.write(project="p") as tx:
-        documents.add(tx, "Part", kind="part", document_id="part")  # type: ignore[arg-type]
+        documents.add(tx, "Part", kind=DocumentKind.PART, document_id="part")
         for name in ("One", "Two"):
             documents.add(tx, name, text=f"{name} was dark.", parent="part", document_id=name)
         outline.add_beat(tx, "One", "It rains.")
