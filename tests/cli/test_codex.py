@@ -95,7 +95,9 @@ def test_what_becomes_of_an_entry_is_told_and_taken_away(room: Room) -> None:
 def test_relations_knowledge_and_pins_are_said_and_taken_back(room: Room) -> None:
     room.run("codex", "add", "Coast", "Whistle", "--id", "whistle", "--level", "manual", "-D", "It calls no one.")
     room.run("codex", "relate", "Coast", "whistle", "mara", "--kind", "belongs to")
-    assert room.read("codex", "show", "Coast", "whistle")["relations"] == [{"to": "mara", "kind": "belongs to"}]
+    assert room.read("codex", "show", "Coast", "whistle")["relations"] == [
+        {"to": "mara", "kind": "belongs to", "since": None, "until": None, "knownTo": None}
+    ]
     room.run("codex", "relate", "Coast", "whistle", "mara", "--undo")
     assert room.read("codex", "show", "Coast", "whistle")["relations"] == []
     room.run("codex", "pin", "Coast", "whistle", "ch-01")
@@ -207,3 +209,31 @@ def test_an_entry_is_named_by_the_number_it_is_listed_with(room: Room) -> None:
     listed = room.run("codex", "list", "Coast", "--type", "location", "--ids").splitlines()
     number, ident = listed[-1].split()[:2]
     assert room.read("codex", "show", "Coast", number)["id"] == ident
+
+
+def test_a_relation_has_limits_that_are_said_shown_and_in_the_timeline(room: Room) -> None:
+    relate = ("codex", "relate", "Coast", "Mara Venn", "Hope Tarn", "--kind", "secretly her aunt")
+    said = room.run(
+        *relate, "--since", "ch-03", "--until", "The Cut Leaf", "--known-to", "hope", "--known-to", "reader"
+    )
+    where = "from What the Landing Knew on, before The Cut Leaf, known to Hope Tarn, the reader"
+    assert f"Mara Venn and Hope Tarn: secretly her aunt, {where}.\n" in said
+    assert f"  Hope Tarn: secretly her aunt, {where}\n" in room.run("codex", "show", "Coast", "mara")
+    shown = next(one for one in room.read("codex", "show", "Coast", "mara")["relations"] if one["to"] == "hope")
+    assert (shown["since"]["document"], shown["knownTo"]) == ("ch-03", ["hope", "reader"])
+    facts = room.read("timeline", "Coast", "mara")["facts"]
+    fact = next(one for one in facts if one["relatedTo"] == "hope")
+    assert (fact["text"], fact["isSecret"], fact["since"]["document"]) == (
+        "secretly her aunt: Hope Tarn",
+        True,
+        "ch-03",
+    )
+    assert [one["name"] for one in fact["knowers"]] == ["Hope Tarn", "reader"]
+    drawn = [line for line in room.run("timeline", "Coast", "mara").splitlines() if "secretly her aunt" in line]
+    assert drawn
+    assert all(line.split("  secretly")[0].endswith("·") for line in drawn)
+    room.run(*relate, "--since", "start", "--until", "end", "--known-to", "everybody")
+    assert "  Hope Tarn: secretly her aunt\n" in room.run("codex", "show", "Coast", "mara")
+    assert "STORE_NOT_FOUND" in room.run(
+        "codex", "relate", "Coast", "Mara Venn", "Hope Tarn", "--kind", "no", "--undo", code=2
+    )

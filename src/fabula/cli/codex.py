@@ -19,9 +19,10 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
-    from fabula.codex import Entry
+    from fabula.codex import Entry, Relation
     from fabula.core.story import Position
     from fabula.workspace.codex import EntryKnower
+    from fabula.workspace.project import ProjectHandle
     from fabula.workspace.rename.rename import RenamePlace
 
 ENTRY = Annotated[str, Argument(help="An entry, by its name, alias, number or id.")]
@@ -103,9 +104,7 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
 
     with open_project(project, store) as opened:
         found, knowers = opened.codex.find(entry), opened.codex.list_knowers(entry)
-        names = {one.id: one.name for one in opened.codex.list_entries()}
-        timeline = opened.view.timeline
-        titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
+        names, titles = _read_names(opened)
     if as_json:
         print_json(describe_entry(found, knowers))
     else:
@@ -169,16 +168,24 @@ def relate(
     entry: ENTRY,
     other: Annotated[str, Argument(help="To whom: another entry, in the same way.")],
     kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
+    since: Annotated[str | None, Option("--since", help="From where on; `start` for the whole story.")] = None,
+    until: Annotated[str | None, Option("--until", help="Up to where; `end` for good.")] = None,
+    known_to: KNOWN_TO = None,
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
-    """Say how one entry stands to another.
+    """Say how one entry stands to another, from when until when, and who knows it.
 
     Example: fabula codex relate "The Lantern Coast" "Mara Venn" "Will Venn" --kind sister
     """
     with open_project(project, store) as opened:
-        found, target = opened.codex.relate(entry, other, kind=kind, undo=undo)
-    relation = message("no longer related") if undo else kind or message("related")
+        if undo:
+            found, target = opened.codex.unrelate(entry, other, kind=kind)
+            relation: Sentence | str = message("no longer related")
+        else:
+            limits = {"since": since, "until": until}
+            found, target, made = opened.codex.relate(entry, other, kind=kind, known_to=known_to, **limits)
+            relation = _describe_relation(made, *_read_names(opened))
     say("{name} and {other}: {relation}.", name=found.name, other=target.name, relation=relation)
 
 
@@ -333,7 +340,8 @@ def _print_entry(
     if entry.notes:
         say("  notes: {notes}", notes=entry.notes)
     for relation in entry.relations:
-        print_line(f"  {relation.kind or translate('related')}: {names.get(relation.to, relation.to)}")
+        other, described = names.get(relation.to, relation.to), _describe_relation(relation, names, titles)
+        say("  {other}: {relation}", other=other, relation=described)
     for name, value in entry.details.items():
         print_line(f"  {name}: {value}")
     if entry.description:
@@ -357,6 +365,26 @@ def _print_knowers(
         place = None if one.since is None else _place(one.since, titles)
         who.append(name if place is None else message("{name} since {place}", name=name, place=place))
     print_line(f"{indent}{translate('  known to: {names}', names=join_names(who or [message('nobody')]))}")
+
+
+def _describe_relation(relation: Relation, names: Mapping[str, str], titles: Mapping[str, str]) -> Sentence:
+    """Say what a relation is, from when until when it holds, and who knows it."""
+    parts: list[Sentence | str] = [relation.kind or message("related")]
+    if relation.since is not None:
+        parts.append(message("from {place} on", place=_place(relation.since, titles)))
+    if relation.until is not None:
+        parts.append(message("before {place}", place=_place(relation.until, titles)))
+    if relation.known_to is not None:
+        who = [_WORDS.get(one, names.get(one, one)) for one in sorted(relation.known_to)]
+        parts.append(message("known to {names}", names=join_names(who or [message("nobody")])))
+    return join_names(parts)
+
+
+def _read_names(project: ProjectHandle) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of entries and the titles of chapters, by their ids."""
+    timeline = project.view.timeline
+    titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
+    return {one.id: one.name for one in project.codex.list_entries()}, titles
 
 
 def _knower_name(knower: str, names: Mapping[str, str]) -> str:

@@ -40,10 +40,14 @@ def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str
     return text
 
 
-def render_relations(entry: Entry, relations: Sequence[tuple[str, str]], language: Language) -> str:
-    """Render relations by themselves: `Mara Venn (relations): sister of: Tom Venn.`"""
+def render_relation(entry: Entry, kind: str, other: str, chapter: Sentence | None, language: Language) -> str:
+    """Render a relation by itself: `Mara Venn (relations, from chapter 5 on): sister of: Tom Venn.`"""
+    relation = _join_relations([(kind, other)], language)
+    if chapter is None:
+        return message("{name} (relations): {relations}.", name=entry.name, relations=relation).render(language)
+    since = message("from {chapter} on", chapter=chapter)
     return message(
-        "{name} (relations): {relations}.", name=entry.name, relations=_join_relations(relations, language)
+        "{name} (relations, {since}): {relations}.", name=entry.name, since=since, relations=relation
     ).render(language)
 
 

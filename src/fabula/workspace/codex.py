@@ -7,21 +7,22 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
 from fabula.codex.knowledge import KnownFact
 from fabula.codex.progressions import StoredProgression
 from fabula.codex.tables import entries as entry_rows
-from fabula.codex.validation import apply_values
+from fabula.codex.validation import apply_values, codex_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import Position
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
 from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
-from fabula.workspace.story_places import START, read_limit, read_place
+from fabula.workspace.story_places import END, START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
 
@@ -104,12 +105,55 @@ class CodexVerbs(ProjectVerbs):
             edits.remove(tx, found.id)
         return found
 
-    def relate(self, entry: str, other: str, *, kind: str = "", undo: bool = False) -> tuple[Entry, Entry]:
-        """Say how one entry stands to another, or take that back."""
+    def relate(
+        self,
+        entry: str,
+        other: str,
+        *,
+        kind: str = "",
+        since: str | None = None,
+        until: str | None = None,
+        known_to: Sequence[str] | None = None,
+    ) -> tuple[Entry, Entry, Relation]:
+        """Say how one entry stands to another, from when until when, and who may know it (cdx-5, cdx-8).
+
+        A relation of that kind is changed where there is one, and limits that are not given stay as they are. Without
+        a kind, the only relation between the two is changed. Return both entries and the relation.
+        """
+        view = self._view
+        with self._change(entry, other) as (tx, found, (target,)):
+            own = edits.get(tx, found.id).entry
+            known = [one for one in found.relations if one.to == target.id and (one.kind == kind or not kind)]
+            if len(known) > 1:
+                raise codex_error(_describe_kinds(found, target, message("Say --kind which relation is meant.")))
+            relation = known[0] if known else Relation(target.id, kind)
+            if since is not None:
+                relation = replace(relation, since=read_limit(tx, since, START))
+            if until is not None:
+                relation = replace(relation, until=read_limit(tx, until, END))
+            if known_to is not None:
+                who = read_knowers(view, tx, known_to)
+                relation = replace(relation, known_to=None if who is None else frozenset(who))
+            if relation.since and relation.until and view.timeline.has_reached(relation.until, relation.since):
+                raise codex_error(message("A relation cannot end before it begins. Choose other chapters."))
+            others = [one for one in own.relations if (one.to, one.kind) != (relation.to, relation.kind)]
+            edits.update(tx, own.id, {"relations": [*others, relation]})
+        return found, target, relation
+
+    def unrelate(self, entry: str, other: str, *, kind: str = "") -> tuple[Entry, Entry]:
+        """Take back how one entry stands to another: the relation of that kind, or all relations between the two."""
         with self._change(entry, other) as (tx, found, (target,)):
             own = edits.get(tx, found.id).entry
             others = [one for one in own.relations if one.to != target.id or (kind and one.kind != kind)]
-            edits.update(tx, own.id, {"relations": others if undo else [*others, Relation(target.id, kind)]})
+            if len(others) == len(own.relations):
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND,
+                    message(
+                        "{sentence} Nothing was changed.",
+                        sentence=_describe_kinds(found, target, message("Relations of a series are changed there.")),
+                    ),
+                )
+            edits.update(tx, own.id, {"relations": others})
         return found, target
 
     def add_progression(
@@ -241,6 +285,15 @@ def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields
         values["without"] = values.pop("exceptions")
     rules = {name: values.pop(name) for name in ("without", "case") if name in values}
     return {**values, "rules": {**to_builtins(before.rules), **rules}} if rules else values
+
+
+def _describe_kinds(entry: Entry, other: Entry, advice: Sentence) -> Sentence:
+    """Say how an entry stands to another, and what to do about it."""
+    kinds = [one.kind or message("related") for one in entry.relations if one.to == other.id]
+    names = {"name": entry.name, "other": other.name}
+    if not kinds:
+        return message("{name} has no such relation to {other}.", **names)
+    return message("{name} and {other}: {kinds}. {advice}", **names, kinds=join_names(kinds), advice=advice)
 
 
 def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:
