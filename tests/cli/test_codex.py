@@ -61,7 +61,7 @@ def test_entries_are_listed_as_they_stand_in_a_prompt(room: Room) -> None:
 
 def test_an_entry_is_added_shown_edited_and_removed(room: Room) -> None:
     said = room.run("codex", "add", "Coast", "Brass Whistle", "--id", "whistle", "--type", "item", "--alias", "whistle")
-    assert said == "Brass Whistle is entry whistle.\n"
+    assert said == "Brass Whistle is in the codex (item, when_detected).\n"
     made = room.read(
         *("codex", "edit", "Coast", "Brass Whistle", "-D", "It calls no one.", "--level", "manual"),
         *("--detail", "weight=light", "--tag", "brass", "--known-to", "mara", "--since", "ch-02"),
@@ -138,6 +138,9 @@ def test_a_rename_is_seen_done_and_taken_back(room: Room) -> None:
         ("add", "Coast", "two\nlines"),
         ("add", "Coast", " "),
         ("add", "Coast", "X", "--level", "sometimes"),
+        ("add", "Coast", "X", "--type", "persn"),
+        ("edit", "Coast", "mara", "--type", "boat"),
+        ("list", "Coast", "--type", "boats"),
         ("add", "Coast", "X", "--id", "a b"),
         ("add", "Coast", "x" * 10_000),
         ("edit", "Coast", "mara", "--level", "sometimes"),
@@ -237,3 +240,81 @@ def test_a_relation_has_limits_that_are_said_shown_and_in_the_timeline(room: Roo
     assert "STORE_NOT_FOUND" in room.run(
         "codex", "relate", "Coast", "Mara Venn", "Hope Tarn", "--kind", "no", "--undo", code=2
     )
+
+
+def test_a_character_who_will_not_know_their_own_secret_is_named_when_it_is_stored(room: Room) -> None:
+    """`--known-to` lists everybody who knows: the character it is about was locked out in silence."""
+    warning = 'will not know this. If that is wrong, add --known-to "Grace Odell".'
+    progress = ("codex", "progress", "Coast", "Grace Odell", "She is ill.", "--since", "ch-02", "--known-to")
+    room.run(*progress, "mara")
+    assert f"Grace Odell {warning}" in room.aside
+    room.run(*progress, "mara", "--known-to", "Grace Odell")
+    assert room.aside == ""
+    room.run("codex", "relate", "Coast", "Grace Odell", "Mara Venn", "--kind", "rival", "--known-to", "mara")
+    assert warning in room.aside
+    room.run("codex", "edit", "Coast", "Grace Odell", "--known-to", "mara")
+    assert warning in room.aside
+    room.run("codex", "know", "Coast", "Grace Odell", "Grace Odell", "--since", "ch-03")
+    room.run("codex", "edit", "Coast", "Grace Odell", "--known-to", "mara")
+    assert room.aside == ""
+    room.run("codex", "add", "Coast", "Brass Whistle", "--type", "item", "--known-to", "mara")
+    assert room.aside == ""  # a thing knows nothing anyway
+
+
+def test_a_type_is_understood_by_its_synonyms_and_refused_with_the_nearest(room: Room) -> None:
+    """`--type person` was stored as it was typed, and then nobody of that type was a character."""
+    for word, expected in (("person", "character"), ("人物", "character"), ("事件", "event"), ("Place", "location")):
+        assert room.read("codex", "edit", "Coast", "Grace Odell", "--type", word)["type"] == expected
+    assert "Did you mean character" in room.run("codex", "edit", "Coast", "mara", "--type", "charakter", code=2)
+    assert room.read("codex", "list", "Coast", "--type", "people") == room.read(
+        "codex", "list", "Coast", "--type", "character"
+    )
+    assert room.read("timeline", "Coast", "--type", "地点")["appearances"]
+    assert room.read("codex", "edit", "Coast", "mara", "--level", "手动")["aiContextLevel"] == "manual"
+
+
+def test_progress_and_know_say_what_was_stored_by_name_and_title(room: Room) -> None:
+    said = room.run(
+        *("codex", "progress", "Coast", "Grace Odell", "She resigns.", "--since", "ch-03", "--alias", "the Widow"),
+        *("--known-to", "mara", "--known-to", "reader"),
+    )
+    assert said.splitlines()[-3:] == [
+        f"  {said.split('.')[0].split()[-1]}. from What the Landing Knew: She resigns.",
+        "     also called the Widow",
+        "     known to: Mara Venn, the reader",
+    ]
+    number = said.split(". from")[0].split()[-1]
+    know = ("codex", "know", "Coast", "Grace Odell", "Will Tarn", "--progression", number)
+    assert room.run(*know, "--since", "The Weight") == (
+        f"Will Tarn knows progression {number} of Grace Odell (She resigns.) from The Weight on.\n"
+    )
+    assert room.run("codex", "know", "Coast", "Grace Odell", "reader") == (
+        "the reader knows Grace Odell from the start.\n"
+    )
+    assert "Taken away:\n" in room.run("codex", "progress", "Coast", "Grace Odell", "--remove", number)
+
+
+def test_why_takes_the_labels_that_inspect_prints(room: Room) -> None:
+    room.run("codex", "progress", "Coast", "Mara Venn", "She limps.", "--since", "ch-01")
+    steps = room.read("codex", "show", "Coast", "mara")["progressions"]
+    number = next(one["number"] for one in steps if one["text"] == "She limps.")
+    label = f"Mara Venn #{number}"
+    assert label in room.run("inspect", "Coast", "-d", "ch-02", "-w", "8192")
+    said = room.read("why", label, "Coast", "-d", "ch-02", "-w", "8192")
+    assert [one["source"] for one in said["verdicts"]] == [f"codex:entity:mara#{number}"]
+
+
+def test_codex_show_and_rename_name_things_and_show_no_ids(room: Room) -> None:
+    assert "entry mara" not in room.run("codex", "show", "Coast", "mara")
+    rows = room.read("codex", "rename", "Coast", "Mara", "Nora")["places"]
+    owners = {one["label"].rpartition(",")[0] for one in rows}
+    assert not {one for one in owners if one.startswith("ch-") or one in ("mara", "will", "grace")}
+
+
+def test_codex_show_is_in_one_language(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    room.run("codex", "edit", "Coast", "mara", "--known-to", "mara", "--known-to", "reader", "--tag", "a", "--tag", "b")
+    said = room.run("codex", "show", "Coast", "mara")
+    assert "（人物，" in said
+    assert "知情者：Mara Venn、读者" in said.replace("，读者", "、读者")
+    assert not {"character", "when_detected", "always", "reader"} & set(said.replace("（", " ").split())

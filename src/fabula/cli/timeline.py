@@ -18,6 +18,7 @@ from fabula.cli.options import ANY_PROJECT, JSON, STORE
 from fabula.cli.output import current_language, print_json, print_line, quote_name, render, say, shorten
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, measure_width, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, join_names, message
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _draw(found: StoryTimeline, most: int) -> None:
     changes = [one for one in found.facts if one.index is not None or one.end_index is not None][:most]
     secrets = [one for one in found.facts if one.is_secret][:most]
     labels = [*(one.name for one in people), *(one.name for one in (*changes, *secrets))]
-    labels += [f"  {knower.name}" for one in secrets for knower in one.knowers]
+    labels += [f"  {_name_knower(knower)}" for one in secrets for knower in one.knowers]
     grid = _Grid(found.documents, max(map(measure_width, labels), default=0))
     peak = max((count for one in people for count in grid.merge(one.counts)), default=0)
     _print_part(
@@ -98,9 +99,15 @@ def _draw_secret(grid: _Grid, documents: Sequence[StoryDocument], fact: StoryFac
     yield _Row(fact.name, grid.draw_since(fact.index, fact.end_index), shorten(render(fact.text), 160))
     for one in fact.knowers:
         begins = max((index for index in (one.index, fact.index) if index is not None), default=None)
-        yield _Row(f"  {one.name}", grid.draw_since(begins, fact.end_index), _describe_since(documents, one, begins))
+        yield _Row(
+            f"  {_name_knower(one)}", grid.draw_since(begins, fact.end_index), _describe_since(documents, one, begins)
+        )
     if not fact.knowers:
         yield _Row(f"  {render(message('nobody'))}", grid.draw(grid.zeros, lambda count: _NOTHING), "")
+
+
+def _name_knower(knower: FactKnower) -> str:
+    return render(name_value(knower.name) if knower.name == knower.knower_id else knower.name)
 
 
 def _describe_since(documents: Sequence[StoryDocument], knower: FactKnower, begins: int | None) -> Sentence:

@@ -9,18 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabula.codex.entry import Entry, Progression
+from fabula.codex.entry_types import name_type
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language
-
-_TYPES = {
-    "character": message("character"),
-    "location": message("location"),
-    "event": message("event"),
-    "item": message("item"),
-    "faction": message("faction"),
-    "lore": message("lore"),
-    "other": message("other"),
-}
 
 
 def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str, str]] = ()) -> str:
@@ -28,7 +19,7 @@ def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str
     text = message(
         "{name} ({type}{also}): {description}",
         name=entry.name,
-        type=_TYPES.get(entry.type, entry.type),
+        type=name_type(entry.type),
         also=message("; also {names}", names=join_names(entry.aliases)) if entry.aliases else "",
         description=entry.description,
     ).render(language)

@@ -10,6 +10,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
+from fabula.codex.entry_types import find_level, find_type
 from fabula.codex.knowledge import KnownFact
 from fabula.codex.progressions import StoredProgression
 from fabula.codex.tables import entries as entry_rows
@@ -56,7 +57,10 @@ class CodexVerbs(ProjectVerbs):
 
     def list_entries(self, *, kind: str | None = None, level: str | None = None) -> list[Entry]:
         """List entries in the order of the prompt: *always* ones first, then by type and name."""
-        return [entry for entry in self._entries() if kind in (None, entry.type) and level in (None, entry.level.value)]
+        entries = self._entries()
+        kind = None if kind is None else find_type(kind, (entry.type for entry in entries))
+        level = None if level is None else find_level(level).value
+        return [entry for entry in entries if kind in (None, entry.type) and level in (None, entry.level.value)]
 
     def find(self, name: str) -> Entry:
         """Return the entry of that id, name, alias or number, or whose name begins so."""
@@ -79,6 +83,13 @@ class CodexVerbs(ProjectVerbs):
                 EntryKnower(number or None, one, names.get(one, one), learned.get(one)) for one in dict.fromkeys(who)
             ]
         return knowers
+
+    def is_unaware(self, entry: str, progression: int | None = None) -> bool:
+        """Is it about a character who will never know it? A list of knowers means nobody else, also not this one."""
+        found = self.find(entry)
+        known_to = found.known_to if progression is None else found.progressions[progression - 1].known_to
+        knowers = {one.knower for one in self.list_knowers(found.id) if one.progression == progression}
+        return found.type == "character" and known_to is not None and found.id not in knowers
 
     def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
         """Add an entry."""
@@ -273,7 +284,9 @@ def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields
     """Return the fields of an entry that something was said about, as the codex stores them."""
     values = select_given(fields, EntryFields)
     if "kind" in values:
-        values["type"] = values.pop("kind")
+        values["type"] = find_type(values.pop("kind"), (before.type,))
+    if "level" in values:
+        values["level"] = find_level(values["level"])
     if "details" in values:
         details = {**before.details, **values["details"]}
         values["details"] = {name: value for name, value in details.items() if name and value}

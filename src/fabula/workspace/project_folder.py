@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from fabula.codex import Codex, Entry, Level, Progression, Relation
+from fabula.codex.entry_types import find_type
 from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints, TextCheck
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
@@ -169,7 +170,7 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
     return [
         Entry(
             id=ident,
-            type=row.get_text("type", "other"),
+            type=_read_type(row),
             name=row.get_text("name"),
             aliases=row.get_texts("aliases"),
             level=row.get_value("level", Level, Level.WHEN_DETECTED),
@@ -185,6 +186,13 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
         )
         for ident, row in data.get_tables_by_id("entry")
     ]
+
+
+def _read_type(row: CheckedTable) -> str:
+    try:
+        return find_type(row.get_text("type", "other"))
+    except FabulaError as error:
+        refuse_project(row.location, message("{problem}", problem=error.message))
 
 
 def _read_relation(row: CheckedTable, parse_position: PositionParser) -> Relation:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry
 from fabula.codex.entry import Level
+from fabula.codex.entry_types import find_type, name_type
 from fabula.codex.name_index import NameIndex
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
@@ -92,10 +93,16 @@ class TimelineVerbs(ProjectVerbs):
         view = self._view
         codex = view.snapshot(Codex)
         entries = list(codex.entries) if codex is not None else []
-        if kind is not None and kind not in (known := sorted({entry.type for entry in entries})):
+        known = sorted({entry.type for entry in entries})
+        kind = None if kind is None else find_type(kind, known, code=Code.REQUEST_INVALID)
+        if kind is not None and kind not in known:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                message("No entry is of the type {kind!r}. There are: {known}.", kind=kind, known=join_names(known)),
+                message(
+                    "No entry is of the type {kind!r}. There are: {known}.",
+                    kind=kind,
+                    known=join_names(map(name_type, known)),
+                ),
             )
         if names:
             chosen = shown = [
