@@ -117,7 +117,7 @@ def test_no_prompt_holds_a_relation_outside_its_limits(
     character: str | None,
     text: str,
 ) -> None:
-    relation = Relation("bram", SECRET, since and at(since), until and at(until), known_to)
+    relation = Relation("bram", SECRET, at(since) if since else None, at(until) if until else None, known_to)
     result = ask(book(relation, text=text), document_id=f"ch-{here}", character=character)
     may_be_told = (
         (since is None or since <= here)
@@ -236,7 +236,7 @@ def test_a_relation_cannot_end_before_it_begins_nor_be_known_to_nobody_we_know(c
     project = coast.project("coast")
     for limits in ({"since": "Part 3", "until": "Part 2"}, {"known_to": ["Wll"]}, {"since": "Part 9"}):
         with pytest.raises(FabulaError):
-            project.codex.relate("Mara", "Will", kind=SECRET, **limits)  # type: ignore[arg-type]
+            project.codex.relate("Mara", "Will", kind=SECRET, **limits)
     assert relations(coast) == (LIMITED,)
 
 
