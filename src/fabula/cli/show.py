@@ -194,7 +194,7 @@ def _name_group(group: Sequence[Verdict]) -> Sentence:
 
 
 def _name_members(group: Sequence[Verdict]) -> str:
-    names = list(dict.fromkeys(one.label for one in group))
+    names = list(dict.fromkeys(one.title or one.label for one in group))
     return render(join_names([*names[:_NAMED_MEMBERS], *(["…"] if len(names) > _NAMED_MEMBERS else [])]))
 
 
