@@ -210,7 +210,7 @@ def test_why_answers_for_what_is_out_and_gives_the_reason() -> None:
     secret = run("why", "The Dark Hour", "sample:lantern_coast", "-d", "ch-03", "-c", "0", "--include", "dark-hour")
     said = " ".join(secret.split())
     assert "does not know this; known to Grace Odell, Mara Venn NOT_KNOWN" in said
-    assert "out The Dark Hour codex:entity:dark-hour#3 it is revealed in chapter 7 NOT_YET" in said
+    assert "out The Dark Hour #3 codex:entity:dark-hour#3 it is revealed in chapter 7 NOT_YET" in said
 
 
 def test_why_says_what_a_rule_says() -> None:

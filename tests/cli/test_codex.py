@@ -61,7 +61,7 @@ def test_entries_are_listed_as_they_stand_in_a_prompt(room: Room) -> None:
 
 def test_an_entry_is_added_shown_edited_and_removed(room: Room) -> None:
     said = room.run("codex", "add", "Coast", "Brass Whistle", "--id", "whistle", "--type", "item", "--alias", "whistle")
-    assert said == "Brass Whistle is entry whistle.\n"
+    assert said == "Brass Whistle is in the codex (item, when_detected).\n"
     made = room.read(
         *("codex", "edit", "Coast", "Brass Whistle", "-D", "It calls no one.", "--level", "manual"),
         *("--detail", "weight=light", "--tag", "brass", "--known-to", "mara", "--since", "ch-02"),
@@ -95,7 +95,9 @@ def test_what_becomes_of_an_entry_is_told_and_taken_away(room: Room) -> None:
 def test_relations_knowledge_and_pins_are_said_and_taken_back(room: Room) -> None:
     room.run("codex", "add", "Coast", "Whistle", "--id", "whistle", "--level", "manual", "-D", "It calls no one.")
     room.run("codex", "relate", "Coast", "whistle", "mara", "--kind", "belongs to")
-    assert room.read("codex", "show", "Coast", "whistle")["relations"] == [{"to": "mara", "kind": "belongs to"}]
+    assert room.read("codex", "show", "Coast", "whistle")["relations"] == [
+        {"to": "mara", "kind": "belongs to", "since": None, "until": None, "knownTo": None}
+    ]
     room.run("codex", "relate", "Coast", "whistle", "mara", "--undo")
     assert room.read("codex", "show", "Coast", "whistle")["relations"] == []
     room.run("codex", "pin", "Coast", "whistle", "ch-01")
@@ -136,6 +138,9 @@ def test_a_rename_is_seen_done_and_taken_back(room: Room) -> None:
         ("add", "Coast", "two\nlines"),
         ("add", "Coast", " "),
         ("add", "Coast", "X", "--level", "sometimes"),
+        ("add", "Coast", "X", "--type", "persn"),
+        ("edit", "Coast", "mara", "--type", "boat"),
+        ("list", "Coast", "--type", "boats"),
         ("add", "Coast", "X", "--id", "a b"),
         ("add", "Coast", "x" * 10_000),
         ("edit", "Coast", "mara", "--level", "sometimes"),
@@ -207,3 +212,109 @@ def test_an_entry_is_named_by_the_number_it_is_listed_with(room: Room) -> None:
     listed = room.run("codex", "list", "Coast", "--type", "location", "--ids").splitlines()
     number, ident = listed[-1].split()[:2]
     assert room.read("codex", "show", "Coast", number)["id"] == ident
+
+
+def test_a_relation_has_limits_that_are_said_shown_and_in_the_timeline(room: Room) -> None:
+    relate = ("codex", "relate", "Coast", "Mara Venn", "Hope Tarn", "--kind", "secretly her aunt")
+    said = room.run(
+        *relate, "--since", "ch-03", "--until", "The Cut Leaf", "--known-to", "hope", "--known-to", "reader"
+    )
+    where = "from What the Landing Knew on, before The Cut Leaf, known to Hope Tarn, the reader"
+    assert f"Mara Venn and Hope Tarn: secretly her aunt, {where}.\n" in said
+    assert f"  Hope Tarn: secretly her aunt, {where}\n" in room.run("codex", "show", "Coast", "mara")
+    shown = next(one for one in room.read("codex", "show", "Coast", "mara")["relations"] if one["to"] == "hope")
+    assert (shown["since"]["document"], shown["knownTo"]) == ("ch-03", ["hope", "reader"])
+    facts = room.read("timeline", "Coast", "mara")["facts"]
+    fact = next(one for one in facts if one["relatedTo"] == "hope")
+    assert (fact["text"], fact["isSecret"], fact["since"]["document"]) == (
+        "secretly her aunt: Hope Tarn",
+        True,
+        "ch-03",
+    )
+    assert [one["name"] for one in fact["knowers"]] == ["Hope Tarn", "reader"]
+    drawn = [line for line in room.run("timeline", "Coast", "mara").splitlines() if "secretly her aunt" in line]
+    assert drawn
+    assert all(line.split("  secretly")[0].endswith("·") for line in drawn)
+    room.run(*relate, "--since", "start", "--until", "end", "--known-to", "everybody")
+    assert "  Hope Tarn: secretly her aunt\n" in room.run("codex", "show", "Coast", "mara")
+    assert "STORE_NOT_FOUND" in room.run(
+        "codex", "relate", "Coast", "Mara Venn", "Hope Tarn", "--kind", "no", "--undo", code=2
+    )
+
+
+def test_a_character_who_will_not_know_their_own_secret_is_named_when_it_is_stored(room: Room) -> None:
+    """`--known-to` lists everybody who knows: the character it is about was locked out in silence."""
+    warning = 'will not know this. If that is wrong, add --known-to "Grace Odell".'
+    progress = ("codex", "progress", "Coast", "Grace Odell", "She is ill.", "--since", "ch-02", "--known-to")
+    room.run(*progress, "mara")
+    assert f"Grace Odell {warning}" in room.aside
+    room.run(*progress, "mara", "--known-to", "Grace Odell")
+    assert room.aside == ""
+    room.run("codex", "relate", "Coast", "Grace Odell", "Mara Venn", "--kind", "rival", "--known-to", "mara")
+    assert warning in room.aside
+    room.run("codex", "edit", "Coast", "Grace Odell", "--known-to", "mara")
+    assert warning in room.aside
+    room.run("codex", "know", "Coast", "Grace Odell", "Grace Odell", "--since", "ch-03")
+    room.run("codex", "edit", "Coast", "Grace Odell", "--known-to", "mara")
+    assert room.aside == ""
+    room.run("codex", "add", "Coast", "Brass Whistle", "--type", "item", "--known-to", "mara")
+    assert room.aside == ""  # a thing knows nothing anyway
+
+
+def test_a_type_is_understood_by_its_synonyms_and_refused_with_the_nearest(room: Room) -> None:
+    """`--type person` was stored as it was typed, and then nobody of that type was a character."""
+    for word, expected in (("person", "character"), ("人物", "character"), ("事件", "event"), ("Place", "location")):
+        assert room.read("codex", "edit", "Coast", "Grace Odell", "--type", word)["type"] == expected
+    assert "Did you mean character" in room.run("codex", "edit", "Coast", "mara", "--type", "charakter", code=2)
+    assert room.read("codex", "list", "Coast", "--type", "people") == room.read(
+        "codex", "list", "Coast", "--type", "character"
+    )
+    assert room.read("timeline", "Coast", "--type", "地点")["appearances"]
+    assert room.read("codex", "edit", "Coast", "mara", "--level", "手动")["aiContextLevel"] == "manual"
+
+
+def test_progress_and_know_say_what_was_stored_by_name_and_title(room: Room) -> None:
+    said = room.run(
+        *("codex", "progress", "Coast", "Grace Odell", "She resigns.", "--since", "ch-03", "--alias", "the Widow"),
+        *("--known-to", "mara", "--known-to", "reader"),
+    )
+    assert said.splitlines()[-3:] == [
+        f"  {said.split('.')[0].split()[-1]}. from What the Landing Knew: She resigns.",
+        "     also called the Widow",
+        "     known to: Mara Venn, the reader",
+    ]
+    number = said.split(". from")[0].split()[-1]
+    know = ("codex", "know", "Coast", "Grace Odell", "Will Tarn", "--progression", number)
+    assert room.run(*know, "--since", "The Weight") == (
+        f"Will Tarn knows progression {number} of Grace Odell (She resigns.) from The Weight on.\n"
+    )
+    assert room.run("codex", "know", "Coast", "Grace Odell", "reader") == (
+        "the reader knows Grace Odell from the start.\n"
+    )
+    assert "Taken away:\n" in room.run("codex", "progress", "Coast", "Grace Odell", "--remove", number)
+
+
+def test_why_takes_the_labels_that_inspect_prints(room: Room) -> None:
+    room.run("codex", "progress", "Coast", "Mara Venn", "She limps.", "--since", "ch-01")
+    steps = room.read("codex", "show", "Coast", "mara")["progressions"]
+    number = next(one["number"] for one in steps if one["text"] == "She limps.")
+    label = f"Mara Venn #{number}"
+    assert label in room.run("inspect", "Coast", "-d", "ch-02", "-w", "8192")
+    said = room.read("why", label, "Coast", "-d", "ch-02", "-w", "8192")
+    assert [one["source"] for one in said["verdicts"]] == [f"codex:entity:mara#{number}"]
+
+
+def test_codex_show_and_rename_name_things_and_show_no_ids(room: Room) -> None:
+    assert "entry mara" not in room.run("codex", "show", "Coast", "mara")
+    rows = room.read("codex", "rename", "Coast", "Mara", "Nora")["places"]
+    owners = {one["label"].rpartition(",")[0] for one in rows}
+    assert not {one for one in owners if one.startswith("ch-") or one in ("mara", "will", "grace")}
+
+
+def test_codex_show_is_in_one_language(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    room.run("codex", "edit", "Coast", "mara", "--known-to", "mara", "--known-to", "reader", "--tag", "a", "--tag", "b")
+    said = room.run("codex", "show", "Coast", "mara")
+    assert "（人物，" in said
+    assert "知情者：Mara Venn、读者" in said.replace("，读者", "、读者")
+    assert not {"character", "when_detected", "always", "reader"} & set(said.replace("（", " ").split())

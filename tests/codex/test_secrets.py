@@ -30,7 +30,8 @@ def secret(kind: str, number: int) -> str:
 
 
 def entry(name: str, number: int, level: Level) -> Entry:
-    """An entry about whom something becomes true, and who gets a name, in each later chapter."""
+    """An entry about whom something becomes true, and who gets a name and a relation, in each later chapter."""
+    related = tuple(Relation("bram", secret("relation", n), Position(f"ch-{n}")) for n in range(number, CHAPTERS + 1))
     steps = tuple(
         Progression(f"{secret('step', n)} {WORDS}.", Position(f"ch-{n}"), aliases=(secret("alias", n),))
         for n in range(number, CHAPTERS + 1)
@@ -41,7 +42,7 @@ def entry(name: str, number: int, level: Level) -> Entry:
         name=name,
         description="Somebody.",
         level=level,
-        relations=(Relation("late", "knows"), Relation("bram", "knows")),
+        relations=(Relation("late", "knows"), Relation("bram", "knows"), *related),
         progressions=steps,
     )
 
@@ -121,7 +122,7 @@ def test_no_source_includes_a_later_secret(
         additional_input=f"What of Mara, Bram, Late, {WORDS}?",
     )
     text = everything(handle.assemble(request))
-    kinds = ("step", "alias", "entry", "text", "synopsis", "beat", "rule", "note")
+    kinds = ("step", "alias", "relation", "entry", "text", "synopsis", "beat", "rule", "note")
     for number in range(chapter + 1, CHAPTERS + 1):
         assert [kind for kind in kinds if secret(kind, number) in text] == []
 
@@ -161,7 +162,7 @@ def test_no_lorebook_or_recap_fragment_is_included_before_its_position(
 def test_every_source_includes_its_secret_once_it_is_known() -> None:
     handle = project([Level.WHEN_DETECTED] * 3, None)
     text = everything(handle.assemble(handle.request(document_id="ch-4", window=32_000)))
-    for kind in ("step", "alias", "entry", "text", "synopsis", "beat", "rule", "note"):
+    for kind in ("step", "alias", "relation", "entry", "text", "synopsis", "beat", "rule", "note"):
         assert any(secret(kind, number) in text for number in range(1, 5)), kind
     author = handle.request(document_id="ch-1", perspective=Perspective.AUTHOR, window=32_000)
     assert secret("step", 6) in everything(handle.assemble(author))

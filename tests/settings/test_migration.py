@@ -75,6 +75,8 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
                 text("INSERT INTO user_settings (user_id, name, value) VALUES ('owner', :n, :v)"),
                 {"n": name, "v": value},
             )
+        for column in ("since_document", "since_offset", "until_document", "until_offset", "known_to"):
+            connection.execute(text(f"ALTER TABLE codex_relations DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE projects DROP COLUMN book_order"))
         connection.execute(text("DROP TABLE undo_steps"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))

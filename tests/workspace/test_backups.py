@@ -142,6 +142,8 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
     older = tmp_path / "older.db"
     shutil.copyfile(list_backups(folder / DATABASE_FILE)[0], older)
     with sqlite3.connect(older) as connection:
+        for column in ("since_document", "since_offset", "until_document", "until_offset", "known_to"):
+            connection.execute(f"ALTER TABLE codex_relations DROP COLUMN {column}")
         connection.execute("ALTER TABLE projects DROP COLUMN book_order")
         connection.execute("DROP TABLE undo_steps")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.codex import Codex, Level
+from fabula.codex import Codex, Level, Relation
 from fabula.constraints.model import BannedWords, ConstraintOrigin, Constraints
 from fabula.context.recipes.preset import Preset
 from fabula.core.errors import Code, FabulaError
@@ -51,7 +51,7 @@ aliases = ["the keeper"]
 description = "A woman."
 details = { age = 40 }
 notes = "PRIVATE"
-relations = [{ to = "lamp", kind = "keeps" }]
+relations = [{ to = "lamp", kind = "keeps", since = "ch-1", until = "ch-2", known_to = ["mara"] }]
 known_to = ["mara"]
 [[entry.progression]]
 since = { chapter = "ch-1", after = "The lamp fell." }
@@ -170,7 +170,7 @@ def test_codex_entries_are_read_whole(tmp_path: Path) -> None:
     mara, lamp = codex.by_id["mara"], codex.by_id["lamp"]
     assert (mara.name, mara.aliases, mara.level) == ("Mara", ("the keeper",), Level.WHEN_DETECTED)
     assert (mara.details, mara.notes, mara.known_to) == ({"age": "40"}, "PRIVATE", frozenset({"mara"}))
-    assert mara.relations[0].to == "lamp"
+    assert mara.relations == (Relation("lamp", "keeps", Position("ch-1"), Position("ch-2"), frozenset({"mara"})),)
     assert mara.progressions[0].since == Position("ch-1", len("Mara came. The lamp fell."))
     assert (lamp.level, lamp.type, lamp.since) == (Level.ALWAYS, "other", Position("ch-2"))
 
@@ -378,6 +378,11 @@ MALFORMED: dict[str, tuple[str, str | bytes | None, str]] = {
     "details that are a text": ("codex.toml", ENTRY + 'details = "old"\n', "`details` must be a table"),
     "aliases that are one text": ("codex.toml", ENTRY + 'aliases = "Y"\n', "`aliases` must be a list of texts"),
     "knowers that are one text": ("codex.toml", ENTRY + 'known_to = "mara"\n', "`known_to` must be a list of texts"),
+    "a relation since nowhere": (
+        "codex.toml",
+        ENTRY + 'relations = [{ to = "x", since = "ch-9" }]\n',
+        "no chapter 'ch-9'",
+    ),
     "a relation to nobody": ("codex.toml", ENTRY + 'relations = [{ kind = "knows" }]\n', "`to` is missing"),
     "since an unknown chapter": ("codex.toml", ENTRY + 'since = "ch-9"\n', "no chapter 'ch-9'"),
     "since a number": ("codex.toml", ENTRY + "since = 3\n", "no chapter 3"),

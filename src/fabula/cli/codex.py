@@ -12,16 +12,27 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import current_language, print_json, print_line, render, report, say, translate
+from fabula.cli.output import (
+    current_language,
+    print_json,
+    print_line,
+    quote_name,
+    report,
+    say,
+    shorten,
+    translate,
+    warn,
+)
 from fabula.cli.tables import Column, number_in_order, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
-    from fabula.codex import Entry
+    from fabula.codex import Entry, Relation
     from fabula.core.story import Position
     from fabula.workspace.codex import EntryKnower
+    from fabula.workspace.project import ProjectHandle
     from fabula.workspace.rename.rename import RenamePlace
 
 ENTRY = Annotated[str, Argument(help="An entry, by its name, alias, number or id.")]
@@ -32,6 +43,7 @@ KNOWN_TO = Annotated[
     list[str] | None, Option("--known-to", help="Who may know it, by any name; or reader, nobody, everybody.")
 ]
 _WORDS = {"reader": message("the reader"), "everybody": message("everybody else")}
+_SHOWN_TEXT = 80  # characters of a progression in one line
 UNDO = Annotated[bool, Option("--undo", help="Take it back.")]
 
 commands = CommandGroup("codex", help="Who and what there is in the story.")
@@ -103,9 +115,7 @@ def show(project: PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = Fa
 
     with open_project(project, store) as opened:
         found, knowers = opened.codex.find(entry), opened.codex.list_knowers(entry)
-        names = {one.id: one.name for one in opened.codex.list_entries()}
-        timeline = opened.view.timeline
-        titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
+        names, titles = _read_names(opened)
     if as_json:
         print_json(describe_entry(found, knowers))
     else:
@@ -129,7 +139,11 @@ def add(
 
     with open_project(project, store) as opened:
         made = opened.codex.add(name, entry_id=entry_id, **context.obj.values())
-    report(describe_entry(made), message("{name} is entry {id}.", name=made.name, id=made.id), as_json)
+        is_unaware = context.obj.known_to is not None and opened.codex.is_unaware(made.id)
+    kind, level = name_value(made.type), name_value(made.level.value)
+    done = message("{name} is in the codex ({kind}, {level}).", name=made.name, kind=kind, level=level)
+    report(describe_entry(made), done, as_json)
+    _warn_if(is_unaware, made)
 
 
 @commands.command(cls=EntryCommand)
@@ -149,7 +163,9 @@ def edit(
 
     with open_project(project, store) as opened:
         changed = opened.codex.edit(entry, name=name, **context.obj.values())
+        is_unaware = context.obj.known_to is not None and opened.codex.is_unaware(changed.id)
     report(describe_entry(changed), message("{name} is changed.", name=changed.name), as_json)
+    _warn_if(is_unaware, changed)
 
 
 @commands.command()
@@ -169,17 +185,27 @@ def relate(
     entry: ENTRY,
     other: Annotated[str, Argument(help="To whom: another entry, in the same way.")],
     kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
+    since: Annotated[str | None, Option("--since", help="From where on; `start` for the whole story.")] = None,
+    until: Annotated[str | None, Option("--until", help="Up to where; `end` for good.")] = None,
+    known_to: KNOWN_TO = None,
     undo: UNDO = False,
     store: STORE = None,
 ) -> None:
-    """Say how one entry stands to another.
+    """Say how one entry stands to another, from when until when, and who knows it.
 
     Example: fabula codex relate "The Lantern Coast" "Mara Venn" "Will Venn" --kind sister
     """
     with open_project(project, store) as opened:
-        found, target = opened.codex.relate(entry, other, kind=kind, undo=undo)
-    relation = message("no longer related") if undo else kind or message("related")
+        if undo:
+            found, target = opened.codex.unrelate(entry, other, kind=kind)
+            relation: Sentence | str = message("no longer related")
+        else:
+            limits = {"since": since, "until": until}
+            found, target, made = opened.codex.relate(entry, other, kind=kind, known_to=known_to, **limits)
+            relation = _describe_relation(made, *_read_names(opened))
     say("{name} and {other}: {relation}.", name=found.name, other=target.name, relation=relation)
+    if not undo and known_to is not None and made.known_to is not None:
+        _warn_if(found.type == "character" and found.id not in made.known_to, found)
 
 
 @commands.command()
@@ -198,14 +224,24 @@ def progress(
     Example: fabula codex progress "The Lantern Coast" "Mara Venn" "She has lost her sight." --since ch-05
     """
     with open_project(project, store) as opened:
+        before = opened.codex.find(entry)
+        is_unaware = False
         if number is not None:
             changed = opened.codex.remove_progression(entry, number)
         elif since is None:
             raise FabulaError(Code.CODEX_INVALID, message("Say --since when that is true. Nothing was changed."))
         else:
             changed = opened.codex.add_progression(entry, text, since=since, aliases=aliases or (), known_to=known_to)
+            is_unaware = opened.codex.is_unaware(changed.id, len(changed.progressions))
+        knowers, titles = opened.codex.list_knowers(changed.id), _read_names(opened)[1]
     count = plural(len(changed.progressions), "{count} progression", "{count} progressions")
-    say("{name} has {progressions}.", name=changed.name, progressions=count)
+    if number is None:
+        say("{name} has {progressions}:", name=changed.name, progressions=count)
+        _print_progression(len(changed.progressions), changed, knowers, titles)
+        _warn_if(is_unaware, changed)
+    else:
+        say("{name} has {progressions}. Taken away:", name=changed.name, progressions=count)
+        _print_progression(number, before, None, titles)
 
 
 @commands.command()
@@ -224,10 +260,20 @@ def know(
     """
     with open_project(project, store) as opened:
         found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
-        names = {one.id: one.name for one in opened.codex.list_entries()}
-    who = _knower_name(knower, names)
-    what = found.name if number is None else message("progression {number} of {name}", number=number, name=found.name)
-    say("{who} is no longer said to know {what}." if undo else "{who} knows {what}.", who=who, what=what)
+        names, titles = _read_names(opened)
+        knowers = opened.codex.list_knowers(found.id)
+    knower_name: Sentence | str = _WORDS.get(knower, names.get(knower, knower))
+    what: Sentence | str = found.name
+    if number is not None:
+        text = shorten(found.progressions[number - 1].text, _SHOWN_TEXT)
+        what = message("progression {number} of {name} ({text})", number=number, name=found.name, text=text)
+    at = next((one.since for one in knowers if (one.knower, one.progression) == (knower, number)), None)
+    if undo:
+        say("{who} is no longer said to know {what}.", who=knower_name, what=what)
+    elif at is None:
+        say("{who} knows {what} from the start.", who=knower_name, what=what)
+    else:
+        say("{who} knows {what} from {place} on.", who=knower_name, what=what, place=_place(at, titles))
 
 
 @commands.command()
@@ -321,27 +367,37 @@ def undo_rename(
 def _print_entry(
     entry: Entry, knowers: Sequence[EntryKnower], names: Mapping[str, str], titles: Mapping[str, str]
 ) -> None:
-    kind, level = entry.type, entry.level.value
-    say("{name} ({kind}, {level}), entry {id}", name=entry.name, kind=kind, level=level, id=entry.id)
+    kind, level = name_value(entry.type), name_value(entry.level.value)
+    say("{name} ({kind}, {level})", name=entry.name, kind=kind, level=level)
     if entry.aliases:
-        say("  also: {names}", names=", ".join(entry.aliases))
+        say("  also: {names}", names=entry.aliases)
     if entry.since is not None:
         say("  since: {place}", place=_place(entry.since, titles))
     _print_knowers(entry.known_to, [one for one in knowers if one.progression is None], titles)
     if entry.tags:
-        say("  tags: {tags}", tags=", ".join(entry.tags))
+        say("  tags: {tags}", tags=entry.tags)
     if entry.notes:
         say("  notes: {notes}", notes=entry.notes)
     for relation in entry.relations:
-        print_line(f"  {relation.kind or translate('related')}: {names.get(relation.to, relation.to)}")
+        other, described = names.get(relation.to, relation.to), _describe_relation(relation, names, titles)
+        say("  {other}: {relation}", other=other, relation=described)
     for name, value in entry.details.items():
-        print_line(f"  {name}: {value}")
+        say("  {name}: {value}", name=name, value=value)
     if entry.description:
         print_line(f"  {entry.description}")
-    for number, step in enumerate(entry.progressions, start=1):
-        say("  {number}. from {place}: {text}", number=number, place=_place(step.since, titles), text=step.text)
-        if step.aliases:
-            say("     also called {names}", names=", ".join(step.aliases))
+    for number in range(1, len(entry.progressions) + 1):
+        _print_progression(number, entry, knowers, titles)
+
+
+def _print_progression(
+    number: int, entry: Entry, knowers: Sequence[EntryKnower] | None, titles: Mapping[str, str]
+) -> None:
+    """Print a progression, with those who know it where they are given."""
+    step = entry.progressions[number - 1]
+    say("  {number}. from {place}: {text}", number=number, place=_place(step.since, titles), text=step.text)
+    if step.aliases:
+        say("     also called {names}", names=step.aliases)
+    if knowers is not None:
         _print_knowers(step.known_to, [one for one in knowers if one.progression == number], titles, "   ")
 
 
@@ -359,8 +415,31 @@ def _print_knowers(
     print_line(f"{indent}{translate('  known to: {names}', names=join_names(who or [message('nobody')]))}")
 
 
-def _knower_name(knower: str, names: Mapping[str, str]) -> str:
-    return render(_WORDS.get(knower, names.get(knower, knower)))
+def _describe_relation(relation: Relation, names: Mapping[str, str], titles: Mapping[str, str]) -> Sentence:
+    """Say what a relation is, from when until when it holds, and who knows it."""
+    parts: list[Sentence | str] = [relation.kind or message("related")]
+    if relation.since is not None:
+        parts.append(message("from {place} on", place=_place(relation.since, titles)))
+    if relation.until is not None:
+        parts.append(message("before {place}", place=_place(relation.until, titles)))
+    if relation.known_to is not None:
+        who = [_WORDS.get(one, names.get(one, one)) for one in sorted(relation.known_to)]
+        parts.append(message("known to {names}", names=join_names(who or [message("nobody")])))
+    return join_names(parts)
+
+
+def _read_names(project: ProjectHandle) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of entries and the titles of chapters, by their ids."""
+    timeline = project.view.timeline
+    titles = {one.document: one.title for one in (*timeline.entries, *timeline.earlier.values()) if one.title}
+    return {one.id: one.name for one in project.codex.list_entries()}, titles
+
+
+def _warn_if(is_unaware: bool, entry: Entry) -> None:
+    """Say that a character does not know what was stored about them, if that is so."""
+    if is_unaware:
+        name = quote_name(entry.name)
+        warn("{entry} will not know this. If that is wrong, add --known-to {name}.", entry=entry.name, name=name)
 
 
 def _place(at: Position, titles: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from fabula.cli.output import render, shorten, translate
+from fabula.cli.output import render, translate
 from fabula.cli.value_names import name_value
 from fabula.codex import Codex
 from fabula.context.request import Request
@@ -81,7 +81,7 @@ def show_why(name: str, verdicts: Sequence[Verdict]) -> None:
         if verdict.tokens:
             remarks.append(render(plural(verdict.tokens, "{count} token", "{count} tokens")))
         source, codes = (verdict.source, "grey58"), (", ".join(remarks), "grey58")
-        title, sentence = (_short_title(verdict), "bold"), render(verdict.message)
+        title, sentence = (verdict.label, "bold"), render(verdict.message)
         console.print(Text.assemble(word, "  ", title, " ", source, "  ", sentence, "  ", codes))
 
 
@@ -194,7 +194,7 @@ def _name_group(group: Sequence[Verdict]) -> Sentence:
 
 
 def _name_members(group: Sequence[Verdict]) -> str:
-    names = list(dict.fromkeys(_short_title(one) for one in group))
+    names = list(dict.fromkeys(one.title or one.label for one in group))
     return render(join_names([*names[:_NAMED_MEMBERS], *(["…"] if len(names) > _NAMED_MEMBERS else [])]))
 
 
@@ -206,7 +206,7 @@ def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: st
     table.add_column(overflow="fold")
     for group, reason in _group_verdicts(verdicts):
         first, tokens = group[0], sum(verdict.tokens for verdict in group)
-        name = Text(_numbered_title(first) if len(group) == 1 else render(_name_group(group)))
+        name = Text(first.label if len(group) == 1 else render(_name_group(group)))
         if not first.included:
             name.stylize("strike grey58" if len(group) == 1 else "grey58")
         score = f"{first.score:.2f}" if len(group) == 1 else ""
@@ -214,18 +214,6 @@ def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: st
             reason = translate("{reason}: {names}", reason=reason, names=_name_members(group))
         table.add_row(name, f"{tokens:,}" if tokens else "", score, Text(reason, style="grey58"))
     return Group(Text(f"\n{render(title)}", style=f"bold {colour}"), table)
-
-
-def _numbered_title(verdict: Verdict) -> str:
-    """Return the title of a fragment, with its number if it is one of several."""
-    number = verdict.source.partition("#")[2]
-    has_number = verdict.title and len(number) < 4 and number.isdecimal()  # passages have long ids there
-    return f"{_short_title(verdict)} #{number}" if has_number else _short_title(verdict)
-
-
-def _short_title(verdict: Verdict) -> str:
-    """Return the title of a fragment, or the beginning of its text, on one line."""
-    return shorten(verdict.title or verdict.text[:200], 60) or verdict.source
 
 
 def _print_warnings(console: Console, result: Result) -> None:

@@ -15,9 +15,10 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import print_json, print_line, quote_name, render, say, shorten
+from fabula.cli.output import current_language, print_json, print_line, quote_name, render, say, shorten
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, measure_width, print_table
+from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, join_names, message
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def show_timeline(
         with show_progress(message("Reading {title}", title=title)):
             found = opened.timeline.read(names or (), kind=kind)
     if as_json:
-        print_json(describe_timeline(found))
+        print_json(describe_timeline(found, current_language()))
     elif not found.documents:
         say("No chapters yet.")
     else:
@@ -70,10 +71,10 @@ def show_timeline(
 
 def _draw(found: StoryTimeline, most: int) -> None:
     people = [one for one in found.appearances if one.total][:most]
-    changes = [one for one in found.facts if one.index is not None][:most]
+    changes = [one for one in found.facts if one.index is not None or one.end_index is not None][:most]
     secrets = [one for one in found.facts if one.is_secret][:most]
     labels = [*(one.name for one in people), *(one.name for one in (*changes, *secrets))]
-    labels += [f"  {knower.name}" for one in secrets for knower in one.knowers]
+    labels += [f"  {_name_knower(knower)}" for one in secrets for knower in one.knowers]
     grid = _Grid(found.documents, max(map(measure_width, labels), default=0))
     peak = max((count for one in people for count in grid.merge(one.counts)), default=0)
     _print_part(
@@ -86,7 +87,7 @@ def _draw(found: StoryTimeline, most: int) -> None:
         grid,
         message("What becomes true"),
         message("what"),
-        [_Row(one.name, grid.draw_since(one.index), shorten(one.text, 160)) for one in changes],
+        [_Row(one.name, grid.draw_since(one.index, one.end_index), shorten(render(one.text), 160)) for one in changes],
     )
     rows = [row for one in secrets for row in _draw_secret(grid, found.documents, one)]
     _print_part(grid, message("Secrets, and who knows them"), message("what, and since when"), rows)
@@ -95,12 +96,18 @@ def _draw(found: StoryTimeline, most: int) -> None:
 
 
 def _draw_secret(grid: _Grid, documents: Sequence[StoryDocument], fact: StoryFact) -> Iterator[_Row]:
-    yield _Row(fact.name, grid.draw_since(fact.index), shorten(fact.text, 160))
+    yield _Row(fact.name, grid.draw_since(fact.index, fact.end_index), shorten(render(fact.text), 160))
     for one in fact.knowers:
         begins = max((index for index in (one.index, fact.index) if index is not None), default=None)
-        yield _Row(f"  {one.name}", grid.draw_since(begins), _describe_since(documents, one, begins))
+        yield _Row(
+            f"  {_name_knower(one)}", grid.draw_since(begins, fact.end_index), _describe_since(documents, one, begins)
+        )
     if not fact.knowers:
         yield _Row(f"  {render(message('nobody'))}", grid.draw(grid.zeros, lambda count: _NOTHING), "")
+
+
+def _name_knower(knower: FactKnower) -> str:
+    return render(name_value(knower.name) if knower.name == knower.knower_id else knower.name)
 
 
 def _describe_since(documents: Sequence[StoryDocument], knower: FactKnower, begins: int | None) -> Sentence:
@@ -154,12 +161,14 @@ class _Grid:
         """Draw one glyph a column."""
         return "".join(glyph(count).rjust(self._cell) for count in self.merge(counts))
 
-    def draw_since(self, index: int | None) -> str:
-        """Draw since when something holds; None for the whole story."""
+    def draw_since(self, index: int | None, end: int | None = None) -> str:
+        """Draw since when something holds, and before which chapter it ends; None for the whole story."""
         columns = len(self.merge(self.zeros))
         first = -1 if index is None else index // self._per_column
         glyphs = [_NOTHING if one < first else _BEGINS if one == first else _HOLDS for one in range(columns)]
-        return "".join(glyph.rjust(self._cell, _HOLDS if one > first else " ") for one, glyph in enumerate(glyphs))
+        cells = [glyph.rjust(self._cell, _HOLDS if one > first else " ") for one, glyph in enumerate(glyphs)]
+        last = columns if end is None else max(end // self._per_column, first + 1)
+        return "".join(cells[:last]) + _NOTHING.rjust(self._cell) * (columns - last)
 
     @property
     def header(self) -> str:

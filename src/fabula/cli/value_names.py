@@ -22,6 +22,7 @@ _NAMES = (
     message("when_detected"),
     message("manual"),
     message("never"),
+    message("reader"),
     # constraints
     message("narrative"),
     message("world"),

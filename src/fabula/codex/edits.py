@@ -159,6 +159,14 @@ def _columns(entry: Entry, at: str | None = None) -> dict[str, Any]:
 
 def _relation_rows(entry: Entry) -> list[dict[str, Any]]:
     return [
-        {"entry_id": entry.id, "to_id": relation.to, "kind": relation.kind, "place": place}
+        {
+            "entry_id": entry.id,
+            "to_id": relation.to,
+            "kind": relation.kind,
+            "place": place,
+            **position_values("since", relation.since),
+            **position_values("until", relation.until),
+            "known_to": None if relation.known_to is None else sorted(relation.known_to),
+        }
         for place, relation in enumerate(entry.relations)
     ]

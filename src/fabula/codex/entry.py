@@ -35,10 +35,18 @@ class Progression(Struct, frozen=True):
 
 
 class Relation(Struct, frozen=True):
-    """A relation from one entry to another, such as `sister`."""
+    """A relation from one entry to another, such as `sister`: from when until when it holds, and who may know it."""
 
     to: str
     kind: str
+    since: Position | None = None
+    until: Position | None = None
+    known_to: frozenset[str] | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it does not hold in the whole story, or not everybody may know it."""
+        return self.since is not None or self.until is not None or self.known_to is not None
 
 
 class PinMode(StrEnum):

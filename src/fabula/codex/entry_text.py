@@ -9,18 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabula.codex.entry import Entry, Progression
+from fabula.codex.entry_types import name_type
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language
-
-_TYPES = {
-    "character": message("character"),
-    "location": message("location"),
-    "event": message("event"),
-    "item": message("item"),
-    "faction": message("faction"),
-    "lore": message("lore"),
-    "other": message("other"),
-}
 
 
 def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str, str]] = ()) -> str:
@@ -28,7 +19,7 @@ def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str
     text = message(
         "{name} ({type}{also}): {description}",
         name=entry.name,
-        type=_TYPES.get(entry.type, entry.type),
+        type=name_type(entry.type),
         also=message("; also {names}", names=join_names(entry.aliases)) if entry.aliases else "",
         description=entry.description,
     ).render(language)
@@ -40,10 +31,14 @@ def render_entry(entry: Entry, language: Language, relations: Sequence[tuple[str
     return text
 
 
-def render_relations(entry: Entry, relations: Sequence[tuple[str, str]], language: Language) -> str:
-    """Render relations by themselves: `Mara Venn (relations): sister of: Tom Venn.`"""
+def render_relation(entry: Entry, kind: str, other: str, chapter: Sentence | None, language: Language) -> str:
+    """Render a relation by itself: `Mara Venn (relations, from chapter 5 on): sister of: Tom Venn.`"""
+    relation = _join_relations([(kind, other)], language)
+    if chapter is None:
+        return message("{name} (relations): {relations}.", name=entry.name, relations=relation).render(language)
+    since = message("from {chapter} on", chapter=chapter)
     return message(
-        "{name} (relations): {relations}.", name=entry.name, relations=_join_relations(relations, language)
+        "{name} (relations, {since}): {relations}.", name=entry.name, since=since, relations=relation
     ).render(language)
 
 

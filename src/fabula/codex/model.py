@@ -7,14 +7,15 @@ fragments may be used at the request's position.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 
 from msgspec.structs import replace
 
-from fabula.codex.entry import Entry, Knowledge, Level, Pins
-from fabula.codex.entry_text import render_entry, render_progression, render_relations
+from fabula.codex.entry import Entry, Knowledge, Level, Pins, Relation
+from fabula.codex.entry_text import render_entry, render_progression, render_relation
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
 from fabula.core.story import Perspective, Position, Timeline
@@ -101,7 +102,7 @@ class Codex:
         return self.name_index.later_names
 
     def render(self, entry: Entry, score: float) -> tuple[Fragment, ...]:
-        """Render an entry as fragments: itself, each progression, and each relation to an entry with limits."""
+        """Render an entry as fragments: itself, each progression, and each relation that has limits."""
         key = (entry.id, score)
         fragments = self._rendered.get(key)
         if fragments is None:
@@ -123,6 +124,7 @@ class Codex:
                 tier=Tier.ENTRY,
                 score=score,
                 since=visibility.since,
+                until=visibility.until,
                 known_to=visibility.known_to,
                 derived_from=(*((visibility,) if visibility.learned_at else ()), *inherited),
             )
@@ -137,27 +139,38 @@ class Codex:
             text = render_progression(entry, progression, chapter, self._language)
             visibility = self._visibility(f"{entry.source}#{number}", progression.since, progression.known_to)
             fragments.append(fragment(text, visibility, *inherited))
-        # A relation names another entry, so it is visible only where that one is too.
-        for kind, other, limits in limited_relations:
-            text = render_relations(entry, [(kind, other.name)], self._language)
-            visibility = replace(own, source=f"{entry.source}#{RELATION_PREFIX}{other.id}")
-            fragments.append(fragment(text, visibility, limits))
+        # A relation names another entry, so it is visible only where both entries are.
+        numbers: Counter[str] = Counter()
+        for relation, other, limits in limited_relations:
+            chapter = None if relation.since is None else self._timeline.chapter_name(relation.since.document)
+            text = render_relation(entry, relation.kind, other.name, chapter, self._language)
+            numbers[other.id] += 1
+            source = f"{entry.source}#{RELATION_PREFIX}{other.id}"
+            if numbers[other.id] > 1:  # another relation to the same entry
+                source = f"{source}:{numbers[other.id]}"
+            visibility = replace(self.find_limits(relation), source=source)
+            fragments.append(fragment(text, visibility, *(one for one in (own, limits) if _is_limited(one))))
         return fragments
 
-    def _sort_relations(self, entry: Entry) -> tuple[list[tuple[str, str]], list[tuple[str, Entry, Visibility]]]:
-        """The relations to name: those to entries that everybody may know, by name, and those to the others.
+    def find_limits(self, relation: Relation) -> Visibility:
+        """Return from when until when a relation holds by itself, and who may know it."""
+        return Visibility("", relation.since, relation.until, self.resolve_knowers(relation.known_to))
 
-        An entry that enters no prompt, or only by hand, is not named.
+    def _sort_relations(self, entry: Entry) -> tuple[list[tuple[str, str]], list[tuple[Relation, Entry, Visibility]]]:
+        """The relations to name: those that everybody may know, by name, and those that have limits.
+
+        The limits are those of the relation, or of the other entry, which come with it. An entry that enters no
+        prompt, or only by hand, is not named.
         """
         open_relations: list[tuple[str, str]] = []
-        limited: list[tuple[str, Entry, Visibility]] = []
+        limited: list[tuple[Relation, Entry, Visibility]] = []
         for relation in entry.relations:
             other = self.by_id.get(relation.to)
             if other is None or not relation.kind or other.level not in (Level.ALWAYS, Level.WHEN_DETECTED):
                 continue
             limits = self._visibility(other.source, other.since, other.known_to)
-            if _is_limited(limits):
-                limited.append((relation.kind, other, limits))
+            if relation.is_limited or _is_limited(limits):
+                limited.append((relation, other, limits))
             else:
                 open_relations.append((relation.kind, other.name))
         return open_relations, limited

@@ -16,7 +16,7 @@ from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
-from fabula.codex.entry import Entry, Knowledge, Progression
+from fabula.codex.entry import Entry, Knowledge, Progression, Relation
 from fabula.codex.model import Codex
 from fabula.core.story import Perspective, Position, name_earlier_document
 
@@ -50,10 +50,15 @@ def merge_entry(shared: Entry, own: Entry) -> Entry:
         aliases=tuple(name for name in names if name != own.name),
         tags=tuple(dict.fromkeys((*shared.tags, *own.tags))),
         details={**shared.details, **own.details},
-        relations=tuple(dict.fromkeys((*shared.relations, *own.relations))),
+        relations=_merge_relations(shared.relations, own.relations),
         progressions=(*shared.progressions, *own.progressions),
         **overridden,
     )
+
+
+def _merge_relations(shared: Sequence[Relation], own: Sequence[Relation]) -> tuple[Relation, ...]:
+    """Merge relations; where both have one of the same kind to the same entry, the own one takes precedence."""
+    return tuple({(relation.to, relation.kind): relation for relation in (*shared, *own)}.values())
 
 
 def _merge_knowledge(shared: Codex, own: Knowledge) -> Knowledge:
@@ -69,7 +74,10 @@ def _merge_knowledge(shared: Codex, own: Knowledge) -> Knowledge:
 
 
 def _add_earlier_book(shared: Codex, book_id: str, book: Codex) -> Codex:
-    """Add the progressions of shared entries that an earlier book has, and who learned of them there."""
+    """Add what became true of shared entries in an earlier book, and who learned of it there.
+
+    That is its progressions, and its relations from some position on to other shared entries.
+    """
     people = shared.by_id.keys() | {Perspective.READER.value}  # nobody else is the same person in both books
     entries: list[Entry] = []
     knowledge: dict[str, dict[str, Position | None]] = {}
@@ -84,19 +92,38 @@ def _add_earlier_book(shared: Codex, book_id: str, book: Codex) -> Codex:
         add_knowledge(found.source, people)
         allowed = None if own is None else _find_knowers(book, own.source, own.known_to)
         steps: list[Progression] = []
+        relations: list[Relation] = []
         for number, step in enumerate(() if own is None else own.progressions, start=1):
             fact = f"{found.source}#{number}"
-            limits = [one for one in (allowed, _find_knowers(book, fact, step.known_to)) if one is not None]
-            known_to = frozenset.intersection(*limits) & people if limits else None
+            known_to = _limit_knowers(people, allowed, _find_knowers(book, fact, step.known_to))
             steps.append(replace(step, since=_as_earlier(book_id, step.since), known_to=known_to))
             add_knowledge(fact, people if known_to is None else known_to)
-        entries.append(replace(found, progressions=(*found.progressions, *steps)) if steps else found)
+        for one in () if own is None else own.relations:
+            if one.since is not None and one.to in shared.by_id:
+                since, until = _as_earlier(book_id, one.since), one.until and _as_earlier(book_id, one.until)
+                known_to = _limit_knowers(people, allowed, one.known_to)
+                relations.append(replace(one, since=since, until=until, known_to=known_to))
+        entries.append(
+            replace(
+                found,
+                progressions=(*found.progressions, *steps),
+                relations=_merge_relations(found.relations, relations),
+            )
+            if steps or relations
+            else found
+        )
     return shared.with_entries(entries, knowledge=_merge_knowledge(shared, knowledge))
 
 
 def _find_knowers(book: Codex, fact: str, known_to: frozenset[str] | None) -> frozenset[str] | None:
     """Everybody who knows a fact at the end of a book; None for all."""
     return None if known_to is None else known_to.union(book.knowledge.get(fact, ()))
+
+
+def _limit_knowers(people: Set[str], *limits: frozenset[str] | None) -> frozenset[str] | None:
+    """Those of the people who may know something by all limits; None for everybody."""
+    given = [one for one in limits if one is not None]
+    return frozenset.intersection(*given) & people if given else None
 
 
 def _as_earlier(book_id: str, position: Position) -> Position:

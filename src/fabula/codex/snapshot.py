@@ -68,7 +68,7 @@ def read_entries(reading: ReadTransaction, ids: Iterable[str] | None = None) -> 
     wanted = None if ids is None else sorted(ids)
     related: dict[str, list[Relation]] = {}
     for row in _rows(reading, relations, "entry_id", wanted, "place", "to_id", "kind"):
-        related.setdefault(row.entry_id, []).append(Relation(row.to_id, row.kind))
+        related.setdefault(row.entry_id, []).append(read_struct(Relation, row, to=row.to_id))
     steps: dict[str, list[Progression]] = {}
     for row in _rows(reading, progressions, "entry_id", wanted, "place", "id"):
         steps.setdefault(row.entry_id, []).append(progression_from_row(row))

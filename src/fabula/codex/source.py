@@ -5,8 +5,8 @@ counts as detected too: the point of view, and the people mentioned most since t
 prompt that is no longer mentioned is offered again with a lower score, so that it keeps its position while the
 budget allows. Where a document and a conversation pin an entry differently, the exclusion wins; what the request
 itself includes takes precedence over pins. The gate decides what may be known. This module also asks the gate
-before one thing leads to another: a name that is revealed later does not detect its entry yet, and an entry that is
-not known here, or that the request excludes, brings no related entries.
+before one thing leads to another: a name that is revealed later does not detect its entry yet, and an entry or a
+relation that is not known here, or that the request excludes, brings no related entries.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from fabula.codex.entry import Entry, Level, PinMode, Progression
+from fabula.codex.entry import Entry, Level, PinMode, Progression, Relation
 from fabula.codex.model import Codex
 from fabula.codex.name_index import sort_key
-from fabula.context.gate import judge_fragment
+from fabula.context.gate import judge_fragment, judge_visibility
 from fabula.context.nearby import Nearby
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
@@ -204,6 +204,8 @@ class _EntryScorer:
                 if not self._is_known(self._codex.render(entry, 0.0)[0]):
                     continue
                 for relation in entry.relations:
+                    if relation.is_limited and not self._is_relation_known(relation):
+                        continue
                     other = by_id.get(relation.to)
                     if other is None or other.level is not Level.WHEN_DETECTED or other.id in self.excluded:
                         continue
@@ -263,6 +265,11 @@ class _EntryScorer:
             _has_alias(progression, hit.surface) and self._is_known(fragments[number])
             for number, progression in enumerate(entry.progressions, start=1)
         )
+
+    def _is_relation_known(self, relation: Relation) -> bool:
+        limits = self._codex.find_limits(relation)
+        verdict = judge_visibility(limits, self._source_request.vantage, self._timeline)
+        return verdict in (None, Reason.NOT_REVEALED)
 
     def _is_known(self, fragment: Fragment) -> bool:
         verdict = judge_fragment(fragment, self._source_request.vantage, self._timeline)

@@ -48,6 +48,9 @@ relations = project_table(
     Column("to_id", Text, nullable=False),
     Column("kind", Text, nullable=False, server_default=""),
     integer_column("place"),
+    *position_columns("since"),
+    *position_columns("until"),
+    json_column("known_to", None, info={"type": list[str]}),
     project_foreign_key(["entry_id"], "codex_entries"),
     key=("entry_id", "to_id", "kind"),
 )

@@ -58,8 +58,18 @@ def validate_entry(entry: Entry) -> Entry:
                 levels=join_alternatives([*Level]),
             )
         )
-    if any(not relation.to for relation in entry.relations):
-        raise codex_error(message("A relation of the entry {name!r} leads nowhere. Name another entry.", name=short))
+    relations = tuple(dict.fromkeys(entry.relations))
+    for relation in relations:
+        if not relation.to:
+            raise codex_error(
+                message("A relation of the entry {name!r} leads nowhere. Name another entry.", name=short)
+            )
+        validate_position(relation.since)
+        validate_position(relation.until)
+    if len({(relation.to, relation.kind) for relation in relations}) < len(relations):
+        raise codex_error(
+            message("The entry {name!r} has the same relation to another entry twice. Leave one out.", name=short)
+        )
     validate_position(entry.since)
     progressions = tuple(map(validate_progression, entry.progressions))
     if len(aliases) + sum(len(progression.aliases) for progression in progressions) > MAX_ALIASES:
@@ -72,7 +82,7 @@ def validate_entry(entry: Entry) -> Entry:
         name=name,
         aliases=aliases,
         tags=tags,
-        relations=tuple(dict.fromkeys(entry.relations)),
+        relations=relations,
         progressions=progressions,
     )
 

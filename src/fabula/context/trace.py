@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, message
 from fabula.text.lookup import fold_name
+from fabula.text.truncation import shorten_to_line
 
 
 class Reason(StrEnum):
@@ -108,6 +109,7 @@ _RETRIEVED = {  # by the kind of a source
 INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
 GATE_REASONS = frozenset({Reason.NOT_YET, Reason.NO_LONGER, Reason.NOT_KNOWN, Reason.NOT_REVEALED})
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.HEADROOM, Reason.CHUNK_LIMIT})
+_LABEL_LENGTH = 60  # characters
 BOOK_OVERRIDDEN = message("the rules of its lorebook let it in, and the token budget left it out")
 
 
@@ -124,6 +126,14 @@ class Verdict(Struct, frozen=True):
     text: str = ""
     part: Part = Part.PLAIN
     cause: Sentence | None = None  # the reason in this case, where more is known than `EXPLANATIONS` says
+
+    @property
+    def label(self) -> str:
+        """The name it is shown with: its title or its first words, and its number if it is one of several."""
+        name = shorten_to_line(self.title or self.text[:200], _LABEL_LENGTH) or self.source
+        number = self.source.partition("#")[2]
+        has_number = self.title and len(number) < 4 and number.isdecimal()  # passages have long ids there
+        return f"{name} #{number}" if has_number else name
 
     @property
     def included(self) -> bool:
@@ -163,6 +173,14 @@ def _owners(source: str) -> tuple[str, str, str]:
     """A source, the owner of a numbered one, and the owner's id."""
     owner = source.partition("#")[0]
     return source, owner, owner.rpartition(":")[2]
+
+
+def _is_called(verdict: Verdict, wanted: str) -> bool:
+    """Whether a folded name is that of a verdict; a label that was cut is one too."""
+    label = fold_name(verdict.label)
+    if wanted in (fold_name(verdict.source), fold_name(verdict.title), label):
+        return True
+    return len(wanted) > 1 and wanted.endswith("…") and label.startswith(wanted[:-1])
 
 
 class IncludedFragment(Protocol):
@@ -220,7 +238,7 @@ class Trace:
         return sorted((v for v in self if v.layer is layer), key=lambda v: not v.included)
 
     def find(self, name: str, sources: Set[str] = frozenset()) -> list[Verdict]:
-        """The verdicts of a name: of the given sources or owners of sources, then those whose title or source is so.
+        """The verdicts of a name: of the given sources or owners, then those whose title, source or label is so.
 
         Where there are none, those whose title or source contains the name; else those whose text does.
         """
@@ -228,7 +246,7 @@ class Trace:
         first = [v for v in self if not sources.isdisjoint(_owners(v.source))]
         first.sort(key=lambda v: v.source not in sources)  # an entry stands before what becomes of it
         chosen = {id(v) for v in first}
-        exact = [v for v in self if wanted in (fold_name(v.source), fold_name(v.title)) and id(v) not in chosen]
+        exact = [v for v in self if _is_called(v, wanted) and id(v) not in chosen]
         alike = [*first, *exact] or [v for v in self if wanted in fold_name(v.source) or wanted in fold_name(v.title)]
         return alike or [v for v in self if wanted and wanted in fold_name(v.text)]
 

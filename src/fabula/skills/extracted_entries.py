@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fabula.codex import Entry
+from fabula.codex.entry_types import ENTRY_TYPES
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Position
 from fabula.skills.structured_answer import STRING, STRINGS, make_list_schema, parse_rows
 from fabula.text.word_boundaries import contains_word, find_word
 
-ENTRY_TYPES = ("character", "location", "event", "item", "faction", "lore", "other")
 MAX_ENTRIES = 100
 MAX_NAME_CHARACTERS = 80
 MAX_DESCRIPTION_CHARACTERS = 600

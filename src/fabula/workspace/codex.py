@@ -7,21 +7,23 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry, PinMode, Progression, Relation, edits, knowledge, progressions
+from fabula.codex.entry_types import find_level, find_type
 from fabula.codex.knowledge import KnownFact
 from fabula.codex.progressions import StoredProgression
 from fabula.codex.tables import entries as entry_rows
-from fabula.codex.validation import apply_values
+from fabula.codex.validation import apply_values, codex_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import Position
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
 from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
-from fabula.workspace.story_places import START, read_limit, read_place
+from fabula.workspace.story_places import END, START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
 
@@ -55,7 +57,10 @@ class CodexVerbs(ProjectVerbs):
 
     def list_entries(self, *, kind: str | None = None, level: str | None = None) -> list[Entry]:
         """List entries in the order of the prompt: *always* ones first, then by type and name."""
-        return [entry for entry in self._entries() if kind in (None, entry.type) and level in (None, entry.level.value)]
+        entries = self._entries()
+        kind = None if kind is None else find_type(kind, (entry.type for entry in entries))
+        level = None if level is None else find_level(level).value
+        return [entry for entry in entries if kind in (None, entry.type) and level in (None, entry.level.value)]
 
     def find(self, name: str) -> Entry:
         """Return the entry of that id, name, alias or number, or whose name begins so."""
@@ -78,6 +83,13 @@ class CodexVerbs(ProjectVerbs):
                 EntryKnower(number or None, one, names.get(one, one), learned.get(one)) for one in dict.fromkeys(who)
             ]
         return knowers
+
+    def is_unaware(self, entry: str, progression: int | None = None) -> bool:
+        """Is it about a character who will never know it? A list of knowers means nobody else, also not this one."""
+        found = self.find(entry)
+        known_to = found.known_to if progression is None else found.progressions[progression - 1].known_to
+        knowers = {one.knower for one in self.list_knowers(found.id) if one.progression == progression}
+        return found.type == "character" and known_to is not None and found.id not in knowers
 
     def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
         """Add an entry."""
@@ -104,12 +116,55 @@ class CodexVerbs(ProjectVerbs):
             edits.remove(tx, found.id)
         return found
 
-    def relate(self, entry: str, other: str, *, kind: str = "", undo: bool = False) -> tuple[Entry, Entry]:
-        """Say how one entry stands to another, or take that back."""
+    def relate(
+        self,
+        entry: str,
+        other: str,
+        *,
+        kind: str = "",
+        since: str | None = None,
+        until: str | None = None,
+        known_to: Sequence[str] | None = None,
+    ) -> tuple[Entry, Entry, Relation]:
+        """Say how one entry stands to another, from when until when, and who may know it (cdx-5, cdx-8).
+
+        A relation of that kind is changed where there is one, and limits that are not given stay as they are. Without
+        a kind, the only relation between the two is changed. Return both entries and the relation.
+        """
+        view = self._view
+        with self._change(entry, other) as (tx, found, (target,)):
+            own = edits.get(tx, found.id).entry
+            known = [one for one in found.relations if one.to == target.id and (one.kind == kind or not kind)]
+            if len(known) > 1:
+                raise codex_error(_describe_kinds(found, target, message("Say --kind which relation is meant.")))
+            relation = known[0] if known else Relation(target.id, kind)
+            if since is not None:
+                relation = replace(relation, since=read_limit(tx, since, START))
+            if until is not None:
+                relation = replace(relation, until=read_limit(tx, until, END))
+            if known_to is not None:
+                who = read_knowers(view, tx, known_to)
+                relation = replace(relation, known_to=None if who is None else frozenset(who))
+            if relation.since and relation.until and view.timeline.has_reached(relation.until, relation.since):
+                raise codex_error(message("A relation cannot end before it begins. Choose other chapters."))
+            others = [one for one in own.relations if (one.to, one.kind) != (relation.to, relation.kind)]
+            edits.update(tx, own.id, {"relations": [*others, relation]})
+        return found, target, relation
+
+    def unrelate(self, entry: str, other: str, *, kind: str = "") -> tuple[Entry, Entry]:
+        """Take back how one entry stands to another: the relation of that kind, or all relations between the two."""
         with self._change(entry, other) as (tx, found, (target,)):
             own = edits.get(tx, found.id).entry
             others = [one for one in own.relations if one.to != target.id or (kind and one.kind != kind)]
-            edits.update(tx, own.id, {"relations": others if undo else [*others, Relation(target.id, kind)]})
+            if len(others) == len(own.relations):
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND,
+                    message(
+                        "{sentence} Nothing was changed.",
+                        sentence=_describe_kinds(found, target, message("Relations of a series are changed there.")),
+                    ),
+                )
+            edits.update(tx, own.id, {"relations": others})
         return found, target
 
     def add_progression(
@@ -229,7 +284,9 @@ def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields
     """Return the fields of an entry that something was said about, as the codex stores them."""
     values = select_given(fields, EntryFields)
     if "kind" in values:
-        values["type"] = values.pop("kind")
+        values["type"] = find_type(values.pop("kind"), (before.type,))
+    if "level" in values:
+        values["level"] = find_level(values["level"])
     if "details" in values:
         details = {**before.details, **values["details"]}
         values["details"] = {name: value for name, value in details.items() if name and value}
@@ -241,6 +298,15 @@ def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields
         values["without"] = values.pop("exceptions")
     rules = {name: values.pop(name) for name in ("without", "case") if name in values}
     return {**values, "rules": {**to_builtins(before.rules), **rules}} if rules else values
+
+
+def _describe_kinds(entry: Entry, other: Entry, advice: Sentence) -> Sentence:
+    """Say how an entry stands to another, and what to do about it."""
+    kinds = [one.kind or message("related") for one in entry.relations if one.to == other.id]
+    names = {"name": entry.name, "other": other.name}
+    if not kinds:
+        return message("{name} has no such relation to {other}.", **names)
+    return message("{name} and {other}: {kinds}. {advice}", **names, kinds=join_names(kinds), advice=advice)
 
 
 def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:

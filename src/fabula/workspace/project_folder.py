@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from fabula.codex import Codex, Entry, Level, Progression, Relation
+from fabula.codex.entry_types import find_type
 from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints, TextCheck
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
@@ -169,7 +170,7 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
     return [
         Entry(
             id=ident,
-            type=row.get_text("type", "other"),
+            type=_read_type(row),
             name=row.get_text("name"),
             aliases=row.get_texts("aliases"),
             level=row.get_value("level", Level, Level.WHEN_DETECTED),
@@ -177,7 +178,7 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
             details=dict(row.get_table("details").items()),
             tags=row.get_texts("tags"),
             notes=row.get_text("notes", ""),
-            relations=tuple(Relation(r.get_text("to"), r.get_text("kind", "")) for r in row.get_tables("relations")),
+            relations=tuple(_read_relation(one, parse_position) for one in row.get_tables("relations")),
             known_to=_read_known_to(row),
             since=parse_position(row, "since"),
             progressions=tuple(_read_progression(step, parse_position) for step in row.get_tables("progression")),
@@ -185,6 +186,23 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
         )
         for ident, row in data.get_tables_by_id("entry")
     ]
+
+
+def _read_type(row: CheckedTable) -> str:
+    try:
+        return find_type(row.get_text("type", "other"))
+    except FabulaError as error:
+        refuse_project(row.location, message("{problem}", problem=error.message))
+
+
+def _read_relation(row: CheckedTable, parse_position: PositionParser) -> Relation:
+    return Relation(
+        row.get_text("to"),
+        row.get_text("kind", ""),
+        parse_position(row, "since"),
+        parse_position(row, "until"),
+        _read_known_to(row),
+    )
 
 
 def _read_progression(row: CheckedTable, parse_position: PositionParser) -> Progression:

@@ -1,7 +1,7 @@
 """The timeline of a story: who appears where, what becomes true when, and who learns it when (man-8).
 
 Columns are the documents in reading order. A row of an entry counts how often its names occur in each of them. A fact
-is an entry or a progression that begins somewhere in the story, or that only some may know.
+is an entry, a progression or a relation that begins or ends somewhere in the story, or that only some may know.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry
 from fabula.codex.entry import Level
+from fabula.codex.entry_types import find_type, name_type
 from fabula.codex.name_index import NameIndex
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Position
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -65,10 +66,13 @@ class StoryFact(Struct, frozen=True, kw_only=True):
 
     entry_id: str
     name: str
-    text: str
-    progression: int = 0  # its number; 0 for the entry itself
+    text: str | Sentence
+    progression: int = 0  # its number; 0 for the entry itself and for relations
+    related_to: str | None = None  # the id of the other entry of a relation
     since: Position | None = None
+    until: Position | None = None
     index: int | None = None  # of the document in the timeline
+    end_index: int | None = None
     is_secret: bool = False  # only `knowers` know it
     knowers: tuple[FactKnower, ...] = ()
 
@@ -89,10 +93,16 @@ class TimelineVerbs(ProjectVerbs):
         view = self._view
         codex = view.snapshot(Codex)
         entries = list(codex.entries) if codex is not None else []
-        if kind is not None and kind not in (known := sorted({entry.type for entry in entries})):
+        known = sorted({entry.type for entry in entries})
+        kind = None if kind is None else find_type(kind, known, code=Code.REQUEST_INVALID)
+        if kind is not None and kind not in known:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                message("No entry is of the type {kind!r}. There are: {known}.", kind=kind, known=join_names(known)),
+                message(
+                    "No entry is of the type {kind!r}. There are: {known}.",
+                    kind=kind,
+                    known=join_names(map(name_type, known)),
+                ),
             )
         if names:
             chosen = shown = [
@@ -150,13 +160,23 @@ def _collect_facts(view: View, codex: Codex, entries: Sequence[Entry]) -> list[S
 
 
 def _facts_of(codex: Codex, entry: Entry, columns: Mapping[str, int]) -> Iterator[StoryFact]:
+    def name_knowers(known_to: frozenset[str] | None, learned: Mapping[str, Position | None]) -> tuple[FactKnower, ...]:
+        return tuple(
+            FactKnower(
+                knower_id=one,
+                name=codex.by_id[one].name if one in codex.by_id else one,
+                since=learned.get(one),
+                index=_find_column(learned.get(one), columns),
+            )
+            for one in sorted({*(codex.resolve_knowers(known_to) or ()), *learned})
+        )
+
     steps = [(0, entry.description, entry.since, entry.known_to)]
     steps += [(number, one.text, one.since, one.known_to) for number, one in enumerate(entry.progressions, start=1)]
     for number, text, since, known_to in steps:
         learned = codex.knowledge.get(f"{entry.source}#{number}" if number else entry.source, {})
         if since is None and known_to is None and not learned:
             continue
-        ids = sorted({*(known_to or ()), *learned})
         yield StoryFact(
             entry_id=entry.id,
             name=entry.name,
@@ -165,16 +185,27 @@ def _facts_of(codex: Codex, entry: Entry, columns: Mapping[str, int]) -> Iterato
             since=since,
             index=_find_column(since, columns),
             is_secret=known_to is not None,
-            knowers=tuple(
-                FactKnower(
-                    knower_id=one,
-                    name=codex.by_id[one].name if one in codex.by_id else one,
-                    since=learned.get(one),
-                    index=_find_column(learned.get(one), columns),
-                )
-                for one in ids
-            ),
+            knowers=name_knowers(known_to, learned),
         )
+    for relation in entry.relations:
+        if relation.is_limited:
+            other = codex.by_id.get(relation.to)
+            yield StoryFact(
+                entry_id=entry.id,
+                name=entry.name,
+                text=message(
+                    "{kind}: {name}",
+                    kind=relation.kind or message("related"),
+                    name=relation.to if other is None else other.name,
+                ),
+                related_to=relation.to,
+                since=relation.since,
+                until=relation.until,
+                index=_find_column(relation.since, columns),
+                end_index=_find_column(relation.until, columns),
+                is_secret=relation.known_to is not None,
+                knowers=name_knowers(relation.known_to, {}),
+            )
 
 
 def _find_column(since: Position | None, columns: Mapping[str, int]) -> int | None:

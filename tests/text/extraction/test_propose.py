@@ -195,3 +195,29 @@ def test_progress_is_told_and_ends_where_it_should(language: str) -> None:
 )
 def test_any_text_is_bounded_and_harmless(language: str, text: str) -> None:
     assert len(propose_entries([("one", text)], language=language)) <= 1
+
+
+PORT = (
+    "We came to New Harbourne at dusk. All New Harbourne slept, and in New Harbourne no lamp burned. "
+    "They raised a cry of “Tolliver! where is Tolliver?” and ran out. It was the last of Tolliver in that book. "
+    "“Tolliver!” called a boy. The name of Tolliver was on the list.\n\n"
+)
+
+
+def test_a_word_that_always_stands_before_a_name_is_part_of_it() -> None:
+    """New Bedford was proposed as Bedford."""
+    assert names(english(PORT * 2), "location") == ["New Harbourne"]
+
+
+def test_somebody_who_is_called_by_name_is_a_character() -> None:
+    """Bulkington, whom his shipmates call, was proposed as a thing."""
+    assert "Tolliver" in names(english(PORT * 2))
+
+
+def test_a_wife_is_first_mentioned_where_she_is_and_not_where_her_family_name_is() -> None:
+    """Mrs. Hussey began in an extract by Lay and Hussey, fifteen chapters before her."""
+    early = "The book was by Lay and Fenn, survivors of the wreck.\n\n"
+    tea = "“Tea,” said Mrs. Fenn. Then Mrs. Fenn rose. He saw Mrs. Fenn at the door, and Mrs. Fenn smiled.\n\n"
+    texts = [("extracts", early), ("one", tea * 3)]
+    proposal = called(propose_entries(texts, language="en", limit=50), "Mrs. Fenn")
+    assert (proposal.document, proposal.kind) == ("one", "character")

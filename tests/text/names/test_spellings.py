@@ -175,3 +175,31 @@ def test_names_that_stay_the_same_stay_as_they_are() -> None:
     first = NameMatcher({"a": ("Mara",)}, rules={"a": NameRules(is_person=True)})
     assert first.with_changes({"a": ("Mara",), "gone": None}, {"a": NameRules(is_person=True)}) is first
     assert owners(first.with_changes({"a": None}).find("Mara came.")) == []
+
+
+@pytest.mark.parametrize(
+    ("alias", "text"),
+    [
+        ("white whale", "They saw the White Whale."),
+        ("white whale", "WHITE WHALE!"),
+        ("white whale", "White whale ahead."),
+        ("the white whale", "It was the White Whale."),
+        ("lady of the lake", "The Lady of the Lake rose."),
+        ("lady of the lake", "The Lady Of The Lake rose."),
+        ("half-moon inn", "At the Half-Moon Inn."),
+    ],
+)
+def test_an_alias_in_lower_case_is_found_in_title_case(alias: str, text: str) -> None:
+    """An alias "white whale" missed every "White Whale" of the book."""
+    assert [hit.owner for hit in NameMatcher({"x": (alias,)}).find(text)] == ["x"]
+    exact = NameMatcher({"x": (alias,)}, rules={"x": NameRules(case=CaseMatching.EXACT)})
+    assert list(exact.find(text)) == []
+
+
+@given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8), min_size=1, max_size=4))
+def test_a_lower_case_name_is_found_as_it_is_in_capitals_and_in_title_case(words: list[str]) -> None:
+    name = " ".join(words)
+    matcher = NameMatcher({"x": (f"{name} quay",)})
+    for spelling in (name, name.title(), name.upper(), name[0].upper() + name[1:]):
+        quay = "Quay" if spelling == name.title() else "QUAY" if spelling == name.upper() else "quay"
+        assert [hit.surface for hit in matcher.find(f"See {spelling} {quay}.")] == [f"{spelling} {quay}"]

@@ -118,8 +118,7 @@ def test_a_preview_shows_every_place_with_its_context_and_changes_nothing(coast:
         "Mara Venn, name",
         "Mara Venn, aliases 1",
         "Mara Venn, details 1",
-        "mara, text",
-        "mara, aliases 1",
+        "Mara Venn, progression",
     }
     assert "Mara Lake, name" not in labels
     assert "Mara Lake, description" in labels

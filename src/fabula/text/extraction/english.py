@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from msgspec import Struct, field
 
@@ -27,6 +27,7 @@ from fabula.text.extraction.model import (
 )
 
 MIN_PERSON_SCORE = 0.1  # of a character
+MIN_PAIR_SHARE = 0.7  # of a name's mentions have the same word before them, if that is part of the name
 MAX_ALIASES = 6
 _UP, _LOW = "A-ZÀ-ÖØ-ÞŁŒŠŽ", "a-zß-öø-ÿāăąćčďēęěğīłńňōœŕřśşšţťūůűźżž"
 _CAPITAL = rf"[{_UP}](?:[{_UP}{_LOW}]|['’](?!s\b)(?=[{_UP}{_LOW}]))*(?:-[{_UP}][{_UP}{_LOW}]+)*"
@@ -36,6 +37,8 @@ _LOWER_CASE_WORD = re.compile(rf"(?<![\w’'-])[{_LOW}]{{2,}}(?:['’][{_LOW}]+)
 _HEADING = re.compile(r"(?:(?<=\n\n)|\A)[^\n]{1,90}(?<![.!?…,;:”\"’—-])(?=\n\n|\n?\Z)")
 _WORD_BEFORE = re.compile(r"([\w’'-]+)[,]?[ \u00a0\n]+\Z")
 _WORD_AFTER = re.compile(r"(['’]s?)?,?[ \u00a0\n]+([\w’'-]+)|['’]s\b")
+_OPENING_QUOTES = frozenset('“‘"')
+_CALL_ENDS = frozenset("!,?")
 _SENTENCE_ENDS = frozenset(".!?…")
 _SENTENCE_OPENERS = _SENTENCE_ENDS | frozenset(":;“‘\"'([{*_—")
 _TITLE_CLASSES = (lists.MEN_TITLES, lists.WIVES_TITLES, lists.UNMARRIED_TITLES, lists.WOMEN_TITLES)
@@ -53,6 +56,7 @@ class CapitalisedRun(Struct, gc=False):
     before: str
     after: str
     is_possessive: bool
+    is_call: bool  # begins speech and is all that is said, or is followed by a comma: “Bulkington!”
     place: TextPlace
 
 
@@ -124,6 +128,7 @@ def _find_runs(number: int, text: str) -> Iterator[CapitalisedRun]:
             word_before[1].lower() if word_before else "",
             (after[2] or "").lower() if after else "",
             after is not None and (after[1] is not None or after[0].startswith(("'", "’"))),
+            before[-1:] in _OPENING_QUOTES and text[end : end + 1] in _CALL_ENDS,
             TextPlace(number, start),
         )
 
@@ -143,7 +148,9 @@ class _NameWords:
         self._lower_case = lower_case
         self._inside_sentence: Counter[str] = Counter()
         self._speeches: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()  # of neighbours inside sentences
         for run in runs:
+            self._pairs.update(pairwise(run.words[1:] if run.begins_sentence else run.words))
             self._inside_sentence.update(run.words[1:] if run.begins_sentence else run.words)
             if run.before in lists.SPEECH_VERBS and not run.begins_sentence:
                 self._speeches[run.words[0]] += 1
@@ -172,12 +179,21 @@ class _NameWords:
             return True
         return self._speeches[word] >= 3 and self._speeches[word] * 20 >= inside
 
+    def _belongs_before(self, word: str, name_word: str) -> bool:
+        """Is an ordinary word part of the name after it, because the name hardly ever stands without: New Bedford?"""
+        count = self._pairs[word, name_word]
+        is_usual = count >= MIN_MENTIONS and count >= MIN_PAIR_SHARE * self._inside_sentence[name_word]
+        return is_usual and len(word) > 1 and word not in self and word.lower() not in lists.TITLES
+
     def split_names(self, run: CapitalisedRun) -> Iterator[tuple[str, Form]]:
         """The names in a run, each with the titles before it."""
         titles: list[str] = []
         name: list[str] = []
-        for word in (*run.words, ""):
+        for word, following in pairwise((*run.words, "", "")):
             lower = word.lower()
+            if not name and following in self and self._belongs_before(word, following):
+                name.append(word)
+                continue
             if word and (word in self or (name and lower in lists.NAME_PARTICLES)):
                 name.append(word)
                 continue
@@ -201,7 +217,7 @@ def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> Non
     statistics.speeches += run.before in lists.SPEECH_VERBS or run.after in lists.SPEECH_VERBS
     if run.is_possessive:
         statistics.actions += run.after in lists.POSSESSIONS
-    elif run.after in lists.ACTION_WORDS or run.after.endswith("ed"):
+    elif run.is_call or run.after in lists.ACTION_WORDS or run.after.endswith("ed"):
         statistics.actions += 1
     elif run.after in lists.AUXILIARIES:
         statistics.actions += 0.5

@@ -18,6 +18,7 @@ from fabula.text.extraction.sentences import find_sentence, shorten_quotation
 
 MAX_PROPOSALS = 200
 MAX_EVIDENCE = 160  # characters of one sentence
+_NEAR = 80  # characters after a place in which a name stands there
 _SHARES: Mapping[Kind, float] = {"character": 0.5, "location": 0.15, "faction": 0.05, "other": 0.05}
 
 
@@ -71,7 +72,9 @@ def _score(name: ExtractedName) -> float:
 
 
 def _make_proposal(name: ExtractedName, texts: Texts) -> ProposedEntry:
-    places = sorted(name.places)
+    # Where titles tell people apart, a family name alone may be anybody's.
+    places = sorted(place for place in name.places if _stands_at(name, texts[place.text][1], place.offset))
+    places = places or sorted(name.places)
     first = places[0]
     return ProposedEntry(
         name=name.name,
@@ -83,6 +86,11 @@ def _make_proposal(name: ExtractedName, texts: Texts) -> ProposedEntry:
         evidence=tuple(dict.fromkeys(_quote_sentence(texts[place.text][1], place.offset) for place in places)),
         score=_score(name),
     )
+
+
+def _stands_at(name: ExtractedName, text: str, offset: int) -> bool:
+    near = " ".join(text[offset : offset + _NEAR].split())
+    return any(one in near for one in (name.name, *name.aliases))
 
 
 def _quote_sentence(text: str, offset: int) -> str:

@@ -19,13 +19,15 @@ from fabula.text.word_list import load_word_lists
 
 MAX_QUOTATION = 240  # characters of one sentence
 MAX_MATCHES = 2000  # mentions that are looked at
-_CONTEXT = 300  # characters on each side in which a sentence is looked for
+_CONTEXT = 300  # characters on each side in which a sentence is looked for,
+_WIDER = 8  # and how many times as many if it is longer
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|M|Mme|Mlle|Capt|Col|Rev|Prof|Lieut|Gen|[A-Z])\.\s+\Z")
 _OPENING_QUOTES = '“‘"「『'
 _QUOTES = re.compile('[“”"「」『』]')
 _LISTS = load_word_lists("telling_words")
 _ENGLISH_WORDS, _CHINESE_WORDS = _LISTS["english"], tuple(_LISTS["chinese"])
 _WORD = re.compile(r"[a-z]+")
+_BLANK = re.compile(r"\s+")
 _ENGLISH_AFTER = (
     (re.compile(r",? (?:was|is|had been|became) (?:a|an|the|one|his|her|my|our|their)\b"), 4.0),
     (re.compile(r", (?:a|an|the|his|her|who|whose|which|where)\b"), 3.0),
@@ -52,8 +54,14 @@ class TellingSentence(Struct, frozen=True):
 
 def find_sentence(text: str, offset: int) -> tuple[int, int]:
     """Where the sentence around an offset begins and ends; a line break between paragraphs ends one too."""
-    left = max(0, offset - _CONTEXT)
-    near = text[left : offset + _CONTEXT]
+    start, end = _find_sentence_within(text, offset, _CONTEXT)
+    is_cut = 0 < start == offset - _CONTEXT or end == offset + _CONTEXT < len(text)
+    return _find_sentence_within(text, offset, _WIDER * _CONTEXT) if is_cut else (start, end)
+
+
+def _find_sentence_within(text: str, offset: int, context: int) -> tuple[int, int]:
+    left = max(0, offset - context)
+    near = text[left : offset + context]
     at = offset - left
     starts = [start for start in find_sentence_starts(near) if not _ABBREVIATION.search(near, 0, start)]
     break_before = near.rfind("\n\n", 0, at)
@@ -64,20 +72,22 @@ def find_sentence(text: str, offset: int) -> tuple[int, int]:
 
 
 def shorten_quotation(sentence: str, at: int, limit: int) -> str:
-    """A sentence on one line, shortened around a place in it where it is too long."""
-    if len(sentence) > limit:
-        cut = max(0, at - limit // 2)
-        sentence = f"{'…' if cut else ''}{sentence[cut : cut + limit]}…"
+    """A sentence on one line, shortened around a place in it where it is too long; no word is cut."""
+    if len(sentence.strip()) > limit:
+        first = max(0, at - limit // 2)
+        last = min(first + limit, len(sentence))
+        blanks = [blank.start() for blank in _BLANK.finditer(sentence)]
+        start = next((blank for blank in blanks if first <= blank < at), first) if first else 0
+        end = next((blank for blank in reversed(blanks) if at < blank <= last), last) if last < len(sentence) else last
+        shown = sentence[start:end].strip()
+        sentence = f"{'…' if start else ''}{shown}{'…' if end < len(sentence) else ''}"
     return " ".join(sentence.split())
 
 
 def quote_sentence(sentence: str) -> str:
-    """A sentence in quotation marks; marks inside it become single ones, and one without its partner is left out."""
-    if sentence.count("“") != sentence.count("”"):
-        sentence = sentence.strip("“”")
-    if sentence.count("“") != sentence.count("”"):
-        sentence = sentence.replace("“", "").replace("”", "")
-    return f"“{sentence.replace('“', '‘').replace('”', '’')}”"
+    """A sentence in quotation marks, or as it stands where it has such marks inside: nothing in it is replaced."""
+    words = sentence.strip("“”")
+    return sentence if "“" in words or "”" in words else f"“{words}”"
 
 
 def find_telling_sentences(

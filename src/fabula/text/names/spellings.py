@@ -3,7 +3,7 @@
 Punctuation is levelled first, character for character, so that offsets stay: a curly apostrophe becomes a straight
 one, and a line break or hard space becomes a space. Beyond that a name may stand in capitals, begin a sentence, be in
 lower case where that is no ordinary word, have decomposed accents, or have a plural that changes its ending (Fairies,
-Wolves, Watermen).
+Wolves, Watermen). A name that is given in lower case may stand in title case (the White Whale).
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from unicodedata import is_normalized, normalize
 from fabula.text.tokens.tokenizer import load_encoding
 
 _MAX_COMMON_WORD = 14  # letters; hardly any longer word is a single token
+_WORD_START = re.compile(r"(?<![^\s-])[^\W\d_]")
+_MAIN_WORD_START = re.compile(  # titles leave small words in lower case
+    r"(?<![^\s-])(?!(?:an?|and|at|by|de|du|for|from|in|of|on|or|the|to|von|with)(?![^\s-]))[^\W\d_]"
+)
 _SIBILANT = re.compile(r"(?:[sxz]|ch|sh)\Z", re.IGNORECASE)
 _CHANGING_ENDING = re.compile(
     r"(?P<y>(?<=[bcdfghjklmnpqrstvwxz])y)\Z|(?P<f>(?<=[A-Za-z][^f])fe?)\Z|(?P<man>(?<=[a-z])man)\Z"
@@ -57,9 +61,16 @@ def _vary_case(name: str, common: Collection[str], *, lower: bool = True) -> tup
     spellings = {name: None, name[0].upper() + name[1:]: None}
     if len(name) > 1:
         spellings[name.upper()] = None
+    if name.islower():  # `the white whale` is also the White Whale and The White Whale
+        for pattern in (_WORD_START, _MAIN_WORD_START):
+            spellings[pattern.sub(_to_upper, name)] = None
     if lower and name[0].isupper() and (lowered := name.lower()) not in common:
         spellings[lowered] = None
     return tuple(spellings)
+
+
+def _to_upper(letter: re.Match[str]) -> str:
+    return letter[0].upper()
 
 
 def make_irregular_plural(name: str) -> str | None:

@@ -41,6 +41,7 @@ from fabula.store.schema import Json, all_tables, table_info
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.names.matcher import NameMatcher, NameRules
+from fabula.text.truncation import shorten_to_line
 from fabula.workspace.rename.edits import (
     Edit,
     apply_edits,
@@ -87,7 +88,14 @@ _COLUMN_LABELS = {
     "evidence": message("evidence"),
     "content": message("content"),
 }
-_LABEL_COLUMNS = ("title", "name", "document_id", "entry_id", "id")  # how the preview names a row; the first wins
+_TEXT_LABELS = {  # of a text that stands beside others of the same chapter or entry
+    beats.name: message("beat"),
+    synopses.name: message("synopsis"),
+    progressions.name: message("progression"),
+}
+_OWNER_COLUMNS = ("id", "document_id", "entry_id")  # in which a row names a document or an entry
+_LABEL_COLUMNS = ("title", "name", "text", "content", "id")  # how the preview names another row; the first wins
+_LABEL_LENGTH = 40  # characters
 
 
 class RenamePlace(Struct, frozen=True, kw_only=True):
@@ -142,8 +150,10 @@ def preview_rename(
     `also` has further names and what each of them becomes.
     """
     find = _make_finder(reading, _validate_names(old, new, also or {}))
+    names = {row.id: row.title for row in reading.rows(documents, only=("id", "title")) if row.title}
+    names |= {entry.id: entry.name for entry in reversed(read_all_entries(reading))}
     return [
-        _make_place(table, row, column, number, text, edit, in_series=in_series)
+        _make_place(table, row, column, number, text, edit, names, in_series=in_series)
         for in_series, table, row, column in iterate_cells(reading, history)
         for number, text in iterate_texts(column, getattr(row, column))
         for edit in find(text)
@@ -388,16 +398,27 @@ def _hash_value(value: Any) -> str:
 
 
 def _make_place(
-    table: Table, row: Row[Any], column: str, number: str, text: str, edit: Edit, *, in_series: bool
+    table: Table,
+    row: Row[Any],
+    column: str,
+    number: str,
+    text: str,
+    edit: Edit,
+    names: Mapping[str, str],
+    *,
+    in_series: bool,
 ) -> RenamePlace:
     start, end, replacement = edit
-    owner = next((getattr(row, name) for name in _LABEL_COLUMNS if name in row._fields), "")
-    shown = owner or message("the project")
+    values = row._mapping
+    owner = next((names[values[name]] for name in _OWNER_COLUMNS if values.get(name) in names), "")
+    owner = owner or next((values[name] for name in _LABEL_COLUMNS if values.get(name)), "")
+    shown = shorten_to_line(owner, _LABEL_LENGTH) if owner and table is not projects else message("the project")
     if in_series:
         shown = message("{owner} (series)", owner=shown)
+    kind = _TEXT_LABELS.get(table.name, _COLUMN_LABELS["text"]) if column == "text" else _COLUMN_LABELS[column]
     return RenamePlace(
         area=table_info(table).area,
-        label=message("{owner}, {column}{number}", owner=shown, column=_COLUMN_LABELS[column], number=number),
+        label=message("{owner}, {column}{number}", owner=shown, column=kind, number=number),
         start=start,
         end=end,
         words=text[start:end],

@@ -23,10 +23,13 @@ class StoryPlace(Schema):
 
 
 class RelationInfo(Schema):
-    """How an entry stands to another."""
+    """How an entry stands to another, from when until when, and who may know it; null for everybody."""
 
     to: str
     kind: str
+    since: StoryPlace | None
+    until: StoryPlace | None
+    known_to: tuple[str, ...] | None
 
 
 class ProgressionInfo(Schema):
@@ -72,7 +75,10 @@ def describe_entry(entry: Entry, knowers: Iterable[EntryKnower] | UnsetType = UN
     """Describe an entry, perhaps with those who know it."""
     steps = [describe(ProgressionInfo, step, number=number) for number, step in enumerate(entry.progressions, start=1)]
     known = UNSET if isinstance(knowers, UnsetType) else [describe(KnowerInfo, one) for one in knowers]
-    return describe(EntryInfo, entry, rules=to_builtins(entry.rules), progressions=steps, knowers=known)
+    relations = [describe(RelationInfo, one) for one in entry.relations]
+    return describe(
+        EntryInfo, entry, rules=to_builtins(entry.rules), relations=relations, progressions=steps, knowers=known
+    )
 
 
 class RenamePlaceInfo(Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fabula.core.messages import ENGLISH
 from fabula.workspace.schemas.codex import StoryPlace
 from fabula.workspace.schemas.schema import Schema, describe
 from fabula.workspace.timeline import StoryTimeline
@@ -41,7 +42,9 @@ class StoryFactInfo(Schema):
     name: str
     text: str
     progression: int
+    related_to: str | None
     since: StoryPlace | None
+    until: StoryPlace | None
     is_secret: bool
     knowers: tuple[FactKnowerInfo, ...]
 
@@ -54,6 +57,7 @@ class TimelineInfo(Schema):
     facts: tuple[StoryFactInfo, ...]
 
 
-def describe_timeline(timeline: StoryTimeline) -> TimelineInfo:
+def describe_timeline(timeline: StoryTimeline, language: str = ENGLISH) -> TimelineInfo:
     """Describe a timeline."""
-    return describe(TimelineInfo, timeline)
+    facts = [describe(StoryFactInfo, fact, language) for fact in timeline.facts]
+    return describe(TimelineInfo, timeline, facts=facts)
