@@ -369,6 +369,8 @@ def _resolve(request: Request, view: View) -> Request:
     conversations = view.snapshot(Conversations)
     mark = conversations.states.get(request.conversation_id) if conversations is not None else None
     recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
-    perspective = request.perspective or (skill.perspective if skill is not None else None)
+    perspective = request.perspective
+    if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
+        perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")
     return replace(request, recipe=recipe, perspective=perspective, mode=mode)
