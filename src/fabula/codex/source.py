@@ -119,11 +119,12 @@ class _EntryScorer:
         request = source_request.request
         self._requested = [entry for name in request.include for entry in codex.find_entries(name)]
         self.included: set[str] = set()
-        self.excluded: dict[str, str] = {}  # with the document or conversation whose pin says so
+        self.excluded: dict[str, str] = {}  # with the title of the document whose pin says so
         for where_id in (request.document_id, request.conversation_id) if codex.pins else ():
+            told = view.timeline.entry(where_id)
             for ident, mode in codex.pins.get(where_id, {}).items():
                 if mode is PinMode.EXCLUDE:
-                    self.excluded[ident] = where_id
+                    self.excluded[ident] = "" if told is None else told.title
                 elif ident in codex.by_id:
                     self.included.add(ident)
         for entry in self._requested:
