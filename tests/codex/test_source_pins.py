@@ -55,7 +55,7 @@ def test_an_excluded_entry_names_the_document_that_excludes_it(name: str) -> Non
     project = pinned({"ch-2": {name: PinMode.EXCLUDE}})
     result = ask(project, document_id="ch-2", additional_input=f"Let {name.title()} speak.")
     found = verdict(result, f"codex:entity:{name}")
-    assert (found.reason, found.detail) == (Reason.PINNED_OUT, "ch-2")
+    assert (found.reason, found.detail) == (Reason.PINNED_OUT, "Chapter 2")
     assert found.layer is (Layer.RULES if name == "abel" else Layer.RETRIEVED)
     assert f"All about {name.title()}." not in everything(result)
     assert "All about Zora." in result.prompt

@@ -298,7 +298,7 @@ def test_two_processes_record_and_commit_at_once_and_a_third_goes_on_from_there(
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        1,
+        2,
         (
             "prefix_hash",
             "document",
@@ -312,6 +312,7 @@ def test_the_format_changes_with_the_fields() -> None:
             "late_tokens_spent",
             "resend_tokens",
             "unused_requests",
+            "included_at",
             "rules_left_out",
             "source_state",
         ),

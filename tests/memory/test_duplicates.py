@@ -24,7 +24,7 @@ def test_of_two_that_say_the_same_the_surer_stays() -> None:
     result = ask(story(chapter(1, "One."), memory=memory))
     assert sources(result, "memory:") == ["memory:b"]
     (left,) = (verdict for verdict in result.trace if verdict.source == "memory:a")
-    assert (left.reason, left.detail) == (Reason.DUPLICATE, "memory:b")
+    assert (left.reason, left.detail) == (Reason.DUPLICATE, "Avoid exclamation points.")
     assert [one.id for one in memory.preferences] == ["b", "a"], "nothing is lost from memory itself"
 
 
@@ -46,7 +46,7 @@ def test_what_the_project_says_overrules_the_opposite_of_the_person() -> None:
     result = ask(story(chapter(1, "One."), memory=memory))
     assert sources(result, "memory:") == ["memory:its"]
     assert reason(result, "memory:mine") is Reason.NOT_CHOSEN
-    assert "says otherwise: memory:its" in next(v.sentence for v in result.trace if v.source == "memory:mine")
+    assert "otherwise: Prefers short" in next(v.sentence for v in result.trace if v.source == "memory:mine")
 
 
 def test_two_of_one_project_that_contradict_each_other_both_stand() -> None:
@@ -84,7 +84,7 @@ def test_what_a_constraint_says_is_left_to_the_constraint() -> None:
     project = story(chapter(1, "One."), chapter(2, "Two."), memory=memory, constraints=rules)
     result = ask(project, document_id="ch-1")
     (left,) = (verdict for verdict in result.trace if verdict.source == "memory:calm")
-    assert (left.reason, left.detail) == (Reason.DUPLICATE, "constraint:calm")
+    assert (left.reason, left.detail) == (Reason.DUPLICATE, "Never use exclamation marks.")
     assert sources(result, "memory:") == ["memory:dreams"], "a constraint that does not always hold stands for nobody"
 
 

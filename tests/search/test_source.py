@@ -175,7 +175,7 @@ def test_a_dry_run_says_what_was_near_and_not_offered() -> None:
     assert {verdict.reason for verdict in later} == {Reason.NOT_YET}
     assert not [verdict for verdict in later if verdict.text]
     shown = [v for v in result.trace if v.source.startswith("search:ch-2#") and v.reason is Reason.DUPLICATE]
-    assert {verdict.detail for verdict in shown} == {"editor:cursor-window"}
+    assert {str(verdict.detail) for verdict in shown} == {"the text before the cursor"}
 
 
 def test_while_the_index_is_being_made_the_prompt_comes_without_it_and_says_so() -> None:

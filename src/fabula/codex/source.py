@@ -12,7 +12,7 @@ relation that is not known here, or that the request excludes, brings no related
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from fabula.codex.entry import Entry, Level, PinMode, Progression, Relation
 from fabula.codex.model import Codex
@@ -25,6 +25,7 @@ from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message, plural
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
+from fabula.core.story import Timeline, Vantage
 from fabula.core.view import View
 from fabula.text.names.matcher import NameMatch
 
@@ -118,11 +119,12 @@ class _EntryScorer:
         request = source_request.request
         self._requested = [entry for name in request.include for entry in codex.find_entries(name)]
         self.included: set[str] = set()
-        self.excluded: dict[str, str] = {}  # with the document or conversation whose pin says so
+        self.excluded: dict[str, str] = {}  # with the title of the document whose pin says so
         for where_id in (request.document_id, request.conversation_id) if codex.pins else ():
+            told = view.timeline.entry(where_id)
             for ident, mode in codex.pins.get(where_id, {}).items():
                 if mode is PinMode.EXCLUDE:
-                    self.excluded[ident] = where_id
+                    self.excluded[ident] = "" if told is None else told.title
                 elif ident in codex.by_id:
                     self.included.add(ident)
         for entry in self._requested:
@@ -130,12 +132,7 @@ class _EntryScorer:
         self.included -= self.excluded.keys()
         # What the request excludes is offered, so that the trace names it, and brings nothing along.
         self._barred = {entry.id for name in request.exclude for entry in codex.find_entries(name)}
-        with_later_names = codex.name_index.ids_with_later_names
-
-        def is_revealed(hit: NameMatch) -> bool:
-            return hit.owner not in with_later_names or self._is_name_revealed(hit)
-
-        self._accepts = is_revealed if with_later_names else None
+        self._accepts = make_name_filter(codex, source_request.vantage, view.timeline)
 
     def score_entries(self) -> dict[str, float]:
         """Score every entry to offer, by id: mentioned, in the scene, related, previously included, or requested."""
@@ -201,7 +198,7 @@ class _EntryScorer:
             for entry in frontier:
                 if not entry.relations or entry.id in self._barred:
                     continue
-                if not self._is_known(self._codex.render(entry, 0.0)[0]):
+                if not _is_known(self._codex.render(entry, 0.0)[0], self._source_request.vantage, self._timeline):
                     continue
                 for relation in entry.relations:
                     if relation.is_limited and not self._is_relation_known(relation):
@@ -255,25 +252,47 @@ class _EntryScorer:
                 nearness[owner] = max(near, nearness.get(owner, 0.0))
         return nearness
 
-    def _is_name_revealed(self, hit: NameMatch) -> bool:
-        """Is it known here whose name this is? A name of a progression is known from its position on."""
-        entry = self._codex.by_id[hit.owner]
-        if hit.surface.casefold() in (name.casefold() for name in (entry.name, *entry.aliases)):
-            return True
-        fragments = self._codex.render(entry, 0.0)
-        return any(
-            _has_alias(progression, hit.surface) and self._is_known(fragments[number])
-            for number, progression in enumerate(entry.progressions, start=1)
-        )
-
     def _is_relation_known(self, relation: Relation) -> bool:
         limits = self._codex.find_limits(relation)
         verdict = judge_visibility(limits, self._source_request.vantage, self._timeline)
         return verdict in (None, Reason.NOT_REVEALED)
 
-    def _is_known(self, fragment: Fragment) -> bool:
-        verdict = judge_fragment(fragment, self._source_request.vantage, self._timeline)
-        return verdict in (None, Reason.NOT_REVEALED)
+
+def make_name_filter(codex: Codex, vantage: Vantage, timeline: Timeline) -> Callable[[NameMatch], bool] | None:
+    """A check whether it is known at a vantage whose name was found; None where no name is revealed later."""
+    with_later_names = codex.name_index.ids_with_later_names
+
+    def is_revealed(hit: NameMatch) -> bool:
+        if hit.owner not in with_later_names:
+            return True
+        entry = codex.by_id[hit.owner]
+        if hit.surface.casefold() in (name.casefold() for name in (entry.name, *entry.aliases)):
+            return True
+        known = _find_known_progressions(codex, entry, vantage, timeline)
+        return any(_has_alias(progression, hit.surface) for progression in known)
+
+    return is_revealed if with_later_names else None
+
+
+def list_known_names(codex: Codex, entry: Entry, vantage: Vantage, timeline: Timeline) -> tuple[str, ...]:
+    """The names of an entry that are known at a vantage; none of an entry that is not known there."""
+    if not _is_known(codex.render(entry, 0.0)[0], vantage, timeline):
+        return ()
+    known = _find_known_progressions(codex, entry, vantage, timeline)
+    later = (alias for progression in known for alias in progression.aliases)
+    return tuple(dict.fromkeys((entry.name, *entry.aliases, *later)))
+
+
+def _find_known_progressions(codex: Codex, entry: Entry, vantage: Vantage, timeline: Timeline) -> Iterator[Progression]:
+    """The progressions with names of their own that are known at a vantage; one is known from its position on."""
+    fragments = codex.render(entry, 0.0)
+    for number, progression in enumerate(entry.progressions, start=1):
+        if progression.aliases and _is_known(fragments[number], vantage, timeline):
+            yield progression
+
+
+def _is_known(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> bool:
+    return judge_fragment(fragment, vantage, timeline) in (None, Reason.NOT_REVEALED)
 
 
 def _has_alias(progression: Progression, surface: str) -> bool:

@@ -25,7 +25,7 @@ from fabula.context.recipes import (
     available_anchors,
 )
 from fabula.context.render import PromptMessage
-from fabula.context.request import Attachment, HistoryWindow, Principal, Request, SourceRequest
+from fabula.context.request import Attachment, Grants, HistoryWindow, Principal, Request, SourceRequest
 from fabula.context.result import LayerReport, Result
 from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import resolve_vantage
@@ -55,6 +55,7 @@ __all__ = [
     "FabulaError",
     "Fragment",
     "FunctionSource",
+    "Grants",
     "HistoryWindow",
     "InjectionStrategy",
     "Language",

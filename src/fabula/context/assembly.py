@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from fabula.context.attachments import AttachmentResult, fit_attachments
 from fabula.context.budget import Budget, BudgetProfile, Limits, compute_budget
 from fabula.context.candidates import Candidates, apply_limits, fragment_names, sort_candidates
-from fabula.context.continuity import Continuity
+from fabula.context.continuity import Continuity, name_place
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import (
@@ -35,8 +35,14 @@ from fabula.context.gather import (
     find_character_name,
 )
 from fabula.context.measure import Measure
-from fabula.context.nearby import find_nearby
-from fabula.context.order import RetrievedOrder, count_unused_requests, order_retrieved, select_previously_included
+from fabula.context.nearby import Nearby, find_nearby
+from fabula.context.order import (
+    RetrievedOrder,
+    count_unused_requests,
+    find_first_offsets,
+    order_retrieved,
+    select_previously_included,
+)
 from fabula.context.place import PlacedPrompt, place, trace_preset
 from fabula.context.reasons import explain_gate
 from fabula.context.recipes import CompletePreset, Recipe
@@ -49,6 +55,7 @@ from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, message
+from fabula.core.story import Vantage
 from fabula.core.view import View
 from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
@@ -102,7 +109,7 @@ class Assembly(Struct, kw_only=True):
     @property
     def place(self) -> str:
         """The conversation and document of the request, as a continuity names them."""
-        return f"{self.request.conversation_id}\x1f{self.request.document_id}"
+        return name_place(self.request.conversation_id, self.request.document_id)
 
     @property
     def same_place(self) -> bool:
@@ -152,12 +159,14 @@ class Assembly(Struct, kw_only=True):
         first_request = prepared.source_request
         first = self._ask(self.sources.first, first_request, prepared.measure)
         fragments = [*self.fragments, *chain.from_iterable(first.groups)]
-        nearby, text = find_nearby(fragments, self.request.additional_input)
+        nearby, text = self._find_nearby(fragments, first_request.vantage)
         # A retrieved layer beyond its share is reduced with a new chapter, and far beyond it at any time.
         only_recent = before.retrieved_tokens > (2 * share if self.same_place else share)
+        window = next((one for one in fragments if isinstance(one, TextWindow)), None)
+        vantage = at_stored_position(first_request.vantage, window)
         source_request = replace(
             first_request,
-            vantage=at_stored_position(first_request.vantage, text),
+            vantage=vantage,
             nearby=nearby,
             text_before_cursor=text,
             history_window=HistoryWindow(
@@ -166,7 +175,7 @@ class Assembly(Struct, kw_only=True):
                 recipe.history_characters,
                 before.history_start if self.same_place else None,
             ),
-            previously_included=self._previously_included(only_recent=only_recent),
+            previously_included=self._previously_included(vantage, only_recent=only_recent),
             reselect=only_recent or self._must_reselect(text, prepared.measure),
             source_state=before.source_state if self.same_place else {},
             warnings=[],
@@ -209,7 +218,7 @@ class Assembly(Struct, kw_only=True):
                 source_request, history_window=replace(window, first_shown=first_shown), warnings=[]
             )
             if must_reselect:
-                included = self._previously_included(only_recent=is_full)
+                included = self._previously_included(source_request.vantage, only_recent=is_full)
                 source_request = replace(source_request, reselect=True, previously_included=included)
 
     def finish(
@@ -261,8 +270,11 @@ class Assembly(Struct, kw_only=True):
     def _ask(self, group: SourceGroup, source_request: SourceRequest, measure: Measure) -> GatheredFragments:
         return self.gatherer.gather(group, source_request, self.view, measure.phrases)
 
-    def _previously_included(self, *, only_recent: bool) -> tuple[str, ...]:
-        return select_previously_included(self.before, only_recent=only_recent, unused_limit=self.recipe.unused_limit)
+    def _previously_included(self, vantage: Vantage, *, only_recent: bool) -> tuple[str, ...]:
+        offset = _offset_of(vantage) if self.same_place else None
+        return select_previously_included(
+            self.before, offset, only_recent=only_recent, unused_limit=self.recipe.unused_limit
+        )
 
     def _condition_context(self, source_request: SourceRequest, measure: Measure) -> ConditionContext:
         """What conditions depend on. All messages of the conversation count, however far back."""
@@ -277,11 +289,22 @@ class Assembly(Struct, kw_only=True):
             project_id=request.project_id,
             scope=request.conversation_id or request.document_id,
             messages=messages,
-            nearby_texts=[nearby.text for nearby in find_nearby(fragments, request.additional_input)[0]],
+            nearby_texts=[nearby.text for nearby in self._find_nearby(fragments, source_request.vantage)[0]],
             modes=frozenset(name for name in (recipe.name, request.skill_id, request.mode) if name),
             model=request.model,
             active_since=msgspec.json.decode(state, type=dict[str, int]) if state else {},
         )
+
+    def _find_nearby(
+        self, fragments: Sequence[Fragment], vantage: Vantage
+    ) -> tuple[tuple[Nearby, ...], TextWindow | None]:
+        """The nearby texts that may be known here: names in others lead to nothing (ctx-12)."""
+        gate = Gate(self.request.project_id, vantage, self.view.timeline)
+        limited = [fragment for fragment in fragments if not fragment.is_unrestricted]
+        hidden = {id(one) for one in limited if gate.judge(one) not in (None, Reason.NOT_REVEALED)}
+        if hidden:
+            fragments = [fragment for fragment in fragments if id(fragment) not in hidden]
+        return find_nearby(fragments, self.request.additional_input)
 
     def _must_reselect(self, text: TextWindow | None, measure: Measure) -> bool:
         """Whether the retrieved layer is selected anew: in another place, or where the text window must step."""
@@ -370,6 +393,9 @@ class Assembly(Struct, kw_only=True):
             late_tokens_spent=late_tokens,
             resend_tokens=shown,
             unused_requests=count_unused_requests(order, self.before),
+            included_at=find_first_offsets(
+                order, self.before, _offset_of(source_request.vantage), same_place=self.same_place
+            ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
         )
@@ -386,3 +412,8 @@ class Assembly(Struct, kw_only=True):
             except Exception as error:
                 log.warning("source %s could not say what it left out: %s", source.name, describe_failure(error))
         return omitted
+
+
+def _offset_of(vantage: Vantage) -> int:
+    """The offset of a vantage in its document; 0 for one without a place in the story."""
+    return vantage.position.offset if vantage.position is not None else 0

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
 from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
-from fabula.context.trace import FragmentOutcome, Reason
+from fabula.context.trace import FragmentOutcome, Reason, name_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
 from fabula.core.messages import message
@@ -109,7 +109,7 @@ def _take_window(fragment: Fragment, measure: Measure, candidates: Candidates, *
     if not_revealed:
         candidates.not_revealed.add(id(window))
     if candidates.window is not None:
-        candidates.drop(window, Reason.DUPLICATE, 0, candidates.window.source)
+        candidates.drop(window, Reason.DUPLICATE, 0, name_fragment(candidates.window))
     elif window.is_empty:
         candidates.drop(window, Reason.EMPTY)
     else:
@@ -151,7 +151,7 @@ def _drop_duplicates(candidates: Candidates, names: Sequence[str], rank: Callabl
             piece = section[index]
             twin = by_text.get(piece.text) or by_source.get(piece.fragment.source)
             if twin is not None:
-                candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, twin.fragment.source)
+                candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, name_fragment(twin.fragment))
                 continue
             kept.add(index)
             by_text[piece.text] = piece

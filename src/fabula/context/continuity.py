@@ -3,11 +3,16 @@
 The engine keeps no state between requests. Where a window began, what the retrieved layer held and
 in which order: all of that comes out with a result, and goes in with the next request of the same
 document or conversation, recipe, model and vantage. Losing it costs cached tokens and nothing else.
+
+What an earlier prompt held is offered again only where everything that brought it in is known too: at
+or behind the place where it was included. A later chapter never says what an earlier one is told.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from fabula.core.story import Position, Timeline
 
 
 class Continuity(Struct, frozen=True, kw_only=True):
@@ -25,6 +30,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     late_tokens_spent: int = 0
     resend_tokens: int = 0
     unused_requests: dict[str, int] = {}  # by source: for how many requests it was not needed
+    included_at: dict[str, int] = {}  # by source: the first offset of the document at which it was included
     rules_left_out: tuple[str, ...] = ()
     source_state: dict[str, bytes] = {}  # by source: the state it saved
 
@@ -32,6 +38,22 @@ class Continuity(Struct, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         """Whether no request came before, so that there is no prefix to preserve."""
         return not self.document
+
+
+def name_place(conversation_id: str, document_id: str) -> str:
+    """The name of a conversation and a document, as a continuity has it."""
+    return f"{conversation_id}\x1f{document_id}"
+
+
+def continue_from(before: Continuity, place: str, timeline: Timeline) -> Continuity:
+    """What a request at a place continues from: of a place that does not lie behind it, the prefix hash alone."""
+    if before.document == place or before.is_empty:
+        return before
+    conversation, _, document = place.partition("\x1f")
+    earlier_conversation, _, earlier = before.document.partition("\x1f")
+    if conversation == earlier_conversation and timeline.has_reached(Position(earlier), Position(document)):
+        return before
+    return Continuity(prefix_hash=before.prefix_hash)
 
 
 NO_CONTINUITY = Continuity()

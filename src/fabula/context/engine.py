@@ -16,7 +16,7 @@ from msgspec import Struct
 from fabula.context.admission import AdmissionQueue
 from fabula.context.assembly import Assembly, RecipeSources
 from fabula.context.budget import BudgetProfile, Limits
-from fabula.context.continuity import NO_CONTINUITY, Continuity
+from fabula.context.continuity import NO_CONTINUITY, Continuity, continue_from, name_place
 from fabula.context.gather import Gatherer, Source, SourceGroup
 from fabula.context.measure import Measure
 from fabula.context.options import AssemblyOptions
@@ -132,7 +132,7 @@ class Engine:
             recipe=recipe,
             preset=complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
-            before=continuity,
+            before=continue_from(continuity, name_place(request.conversation_id, request.document_id), view.timeline),
             sources=self._recipe_sources[request.recipe or NOVEL.name],
             gatherer=self._gatherer,
             limits=limits,

@@ -23,7 +23,7 @@ from fabula.context.measure import Measure, MeasuredFragment, TextBlock
 from fabula.context.reasons import explain_room
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules_limit import fit_rules
-from fabula.context.trace import FragmentOutcome, OutcomeExplanation, Reason
+from fabula.context.trace import FragmentOutcome, OutcomeExplanation, Reason, name_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message
@@ -537,7 +537,7 @@ def _drop_shown_messages(
         return retrieved
     for piece in retrieved:
         if piece.fragment.source in sources:
-            selection.record(piece, Reason.DUPLICATE, detail=piece.fragment.source)
+            selection.record(piece, Reason.DUPLICATE, detail=name_fragment(piece.fragment))
     return [piece for piece in retrieved if piece.fragment.source not in sources]
 
 

@@ -66,12 +66,31 @@ def _kind(piece: MeasuredFragment) -> str:
     return piece.fragment.source.partition(":")[0]
 
 
-def select_previously_included(before: Continuity, *, only_recent: bool, unused_limit: int) -> tuple[str, ...]:
-    """The sources to offer again: all of the last prompt or, `only_recent`, those needed lately."""
+def select_previously_included(
+    before: Continuity, offset: int | None, *, only_recent: bool, unused_limit: int
+) -> tuple[str, ...]:
+    """The sources to offer again: those of the last prompt that were included at or before this offset.
+
+    `only_recent` leaves those that were needed lately. An offset of None stands for another, later document, which
+    takes over what seldom changes.
+    """
     sources = (*before.retrieved, *before.late)
+    if offset is None:
+        sources = tuple(source for source in sources if source.partition(":")[0] not in OFTEN_CHANGING)
+    elif offset < max(before.included_at.values(), default=0):
+        sources = tuple(source for source in sources if before.included_at.get(source, 0) <= offset)
     if not only_recent:
         return sources
     return tuple(source for source in sources if before.unused_requests.get(source, 0) <= unused_limit)
+
+
+def find_first_offsets(order: RetrievedOrder, before: Continuity, offset: int, *, same_place: bool) -> dict[str, int]:
+    """For each fragment of the layer, the first offset of this document at which it was included."""
+    sources = [piece.fragment.source for piece in (*order.main, *order.late)]
+    if not same_place:  # what an earlier document brought along is known in all of this one
+        return dict.fromkeys(sources, offset) | dict.fromkeys(before.included_at.keys() & set(sources), 0)
+    known = before.included_at
+    return {source: min(known.get(source, offset), offset) for source in sources}
 
 
 def count_unused_requests(order: RetrievedOrder, before: Continuity) -> dict[str, int]:

@@ -15,11 +15,22 @@ from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import TextWindow
 
 
+class Grants(Struct, frozen=True, kw_only=True):
+    """What a principal may ask for, by id; None allows everything of its kind."""
+
+    perspectives: frozenset[Perspective] | None = None
+    characters: frozenset[str] | None = None  # whose knowledge a prompt may hold, and who may speak
+    documents: frozenset[str] | None = None
+    conversations: frozenset[str] | None = None
+    entries: frozenset[str] | None = None  # that may be included by hand
+
+
 class Principal(Struct, frozen=True):
     """The user on whose behalf a request is made. In single-user local use that is the owner."""
 
     user: str = "owner"
     may_inspect: bool = True
+    grants: Grants = Grants()
 
 
 class Attachment(Struct, frozen=True, kw_only=True):

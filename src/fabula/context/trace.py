@@ -103,6 +103,8 @@ _RETRIEVED = {  # by the kind of a source
     "synopsis": message("it tells what happened in an earlier chapter"),
     "biography": message("it is the biography of the character who speaks"),
     "recap": message("it tells what was said earlier in the conversation"),
+    "rollup": message("it sums up earlier chapters"),
+    "memory": message("it is earlier work with words of the text nearby"),
     "talk": message("it is what you talked about lately"),
 }
 
@@ -110,6 +112,7 @@ INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason
 GATE_REASONS = frozenset({Reason.NOT_YET, Reason.NO_LONGER, Reason.NOT_KNOWN, Reason.NOT_REVEALED})
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.HEADROOM, Reason.CHUNK_LIMIT})
 _LABEL_LENGTH = 60  # characters
+_NAME_CHARACTERS = 40  # of a text that has no title
 BOOK_OVERRIDDEN = message("the rules of its lorebook let it in, and the token budget left it out")
 
 
@@ -158,6 +161,11 @@ class Verdict(Struct, frozen=True):
     def sentence(self) -> str:
         """The reason in English."""
         return str(self.message)
+
+
+def name_fragment(fragment: Fragment) -> str:
+    """A fragment by its title, else by its first words."""
+    return fragment.title or shorten_to_line(fragment.text, _NAME_CHARACTERS) or fragment.source
 
 
 class OutcomeExplanation(Protocol):

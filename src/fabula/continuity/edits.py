@@ -28,7 +28,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 1  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 2  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100

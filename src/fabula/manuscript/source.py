@@ -37,7 +37,7 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
     known_to = document.effective_known_to if request.speaker_id else None
     if title:
         scene = message("[Scene] {title}", title=title).render(language)
-        yield _make_cached_fragment("editor:scene", Part.SCENE, scene, project_id, title=title)
+        yield _make_cached_fragment("editor:scene", Part.SCENE, scene, project_id, known_to, title)
     yield make_text_window(
         document.paragraphs,
         cursor,

@@ -22,10 +22,12 @@ from fabula.core.story import Position
 from fabula.core.view import Language
 from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.style_metrics import get_dialogue_share
+from fabula.text.truncation import shorten_to_line
 
 MAX_STYLE_SAMPLES = 3  # in one prompt
 RELEVANCE_LEVELS = 4  # an episode has one fragment for each level, so that each is measured once
 MAX_WORKING_NOTES = 12
+_QUOTE_CHARS = 40  # of another memory, in a reason
 Confidence = Annotated[float, Meta(ge=0, le=1)]
 VoteCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 SceneType = Literal["talk", "told"]  # mostly dialogue, or mostly narration
@@ -211,9 +213,10 @@ class Memory:
             same = [one for one in same if one.since in (None, memory.since)]
             opposite = _find_opposite(memory, [kept[int(number)] for number in index.find_opposite(memory.text)])
             if same:
-                self._omit(memory, Reason.DUPLICATE, f"memory:{same[0].id}")
+                self._omit(memory, Reason.DUPLICATE, shorten_to_line(same[0].text, _QUOTE_CHARS))
             elif opposite:
-                detail = message("this project says otherwise: {source}", source=f"memory:{opposite[0].id}")
+                quoted = shorten_to_line(opposite[0].text, _QUOTE_CHARS)
+                detail = message("this project says otherwise: {text}", text=quoted)
                 self._omit(memory, Reason.NOT_CHOSEN, detail)
             else:
                 index.add(str(len(kept)), memory.text)

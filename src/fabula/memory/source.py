@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Reason, Verdict
+from fabula.context.trace import Reason, Verdict, name_fragment
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
@@ -97,8 +97,11 @@ def _has_choice(memory: Memory) -> bool:
 
 def _split_repeated(offered: FragmentGroup, constraints: Sequence[Fragment]) -> tuple[FragmentGroup, list[Verdict]]:
     """Split off the fragments that repeat a constraint which holds in the whole story, as verdicts."""
-    permanent = MeaningIndex((one.source, one.text) for one in constraints if one.since is None and one.until is None)
-    repeated = {one.source: same[0] for one in offered if (same := permanent.find_same(one.text))}
+    holding = {one.source: one for one in constraints if one.since is None and one.until is None}
+    permanent = MeaningIndex((source, one.text) for source, one in holding.items())
+    repeated = {
+        one.source: name_fragment(holding[same[0]]) for one in offered if (same := permanent.find_same(one.text))
+    }
     if not repeated:
         return offered, []
     verdicts = [omit_fragment(one, Reason.DUPLICATE, repeated[one.source]) for one in offered if one.source in repeated]

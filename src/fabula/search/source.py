@@ -34,7 +34,7 @@ from fabula.search.find import (
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
 from fabula.search.query import make_query
-from fabula.text.terms import map_shared_terms
+from fabula.text.shared_words import find_shared_words
 
 log = logging.getLogger("fabula.search")
 
@@ -50,6 +50,8 @@ _MAX_WORDS = 4  # named as the reason
 _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
 
+_SHOWN = message("the text before the cursor")
+_ALIKE = message("resembles the text nearby")
 _BESIDE = message("is next to a passage that was found")
 _ONLY_WORDS = message("passages could not be compared by meaning; search goes by words alone")
 
@@ -110,11 +112,13 @@ class SearchSource:
             number = hit.passage_number
             fragment = _make_fragment(index, number, hit.score, "", source_request, scope)
             if fragment.source not in offered and index.document_of(number).id != own:
-                reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), ""
+                reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), None
                 if reason in (None, Reason.NOT_REVEALED) and not mask[number]:
-                    reason, detail = Reason.DUPLICATE, "editor:cursor-window"
+                    reason, detail = Reason.DUPLICATE, _SHOWN
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
-                yield Verdict(fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail)
+                yield Verdict(
+                    fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail or ""
+                )
 
     def _make_query(self, index: SearchIndex, source_request: SourceRequest, view: View) -> Query:
         """The query of a request; a failure to find names does not prevent the search."""
@@ -268,13 +272,15 @@ class SharedWords(Sentence, frozen=True, kw_only=True):
     query: Query
 
     def render(self, language: str = ENGLISH) -> str:
-        """Return the sentence; empty where no word is shared."""
+        """Return the sentence, with the words that are worth naming; there may be none."""
         heaviest = max((weight for _, weight in self.query.parts), default=0.0)
-        asked = {term for text, weight in self.query.parts if weight == heaviest for term in map_shared_terms(text)}
-        common = sorted(word for term, word in map_shared_terms(self.text).items() if term in asked)
-        shared = [name for name in self.query.names if name in self.text] + sorted(common, key=len, reverse=True)
-        shown = list(dict.fromkeys([word.casefold() for word in shared if len(word) > 1]))[:_MAX_WORDS]
-        return message("shares {words} with the text nearby", words=join_names(shown)).render(language) if shown else ""
+        asked = [text for text, weight in self.query.parts if weight == heaviest]
+        named = [name for name in self.query.names if name in self.text]
+        shown = {word.casefold(): word for word in reversed([*named, *find_shared_words(self.text, asked)])}
+        words = [word for word in reversed(shown.values()) if not any(word in name for name in named if word != name)]
+        if not words:
+            return _ALIKE.render(language)
+        return message("shares {words} with the text nearby", words=join_names(words[:_MAX_WORDS])).render(language)
 
 
 def _make_fragment(

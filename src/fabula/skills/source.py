@@ -90,7 +90,7 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
         "beat": beats[0] if beats else "",
         "beats": beats,
         "title": document.title if document is not None else "",
-        "chapter": view.timeline.chapter_number(request.document_id) or "",
+        "chapter": (document and view.timeline.chapter_number(document.id)) or "",
         "pov": (document.pov or "") if document is not None else "",
         "project": view.project.title,
         "language": source_request.language,

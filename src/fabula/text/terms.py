@@ -52,13 +52,6 @@ def count_shared_terms(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]
     return shared, Counter(chain.from_iterable(runs)) if runs else {}
 
 
-def map_shared_terms(text: str) -> dict[str, str]:
-    """The shared terms of a text, each with a word of the text that has it."""
-    words, runs = _split_runs(text)
-    found = {term: word for word in words if (term := _make_shared_term(word))}
-    return found | {pair: pair for pair in _pair_characters(runs)}
-
-
 def _split_runs(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and its runs of unspaced characters."""
     lowered = text.lower()

@@ -32,6 +32,7 @@ from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
+from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage
 from fabula.workspace.names import (
     find_conversation,
     find_excluded,
@@ -164,6 +165,7 @@ class ProjectHandle:
         """Make a request of this project; by default at the end of its last document, with its own preset."""
         view = self.view
         if document_id is None:
+            check_unlimited(self.principal)
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
@@ -179,7 +181,18 @@ class ProjectHandle:
         return self._resolve_names(request, view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
-        """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4)."""
+        """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).
+
+        A principal with limits names things by their ids, and learns nothing of those that it may not ask for.
+        """
+        check_request(self.principal, request)
+        try:
+            return self._find_named(request, view)
+        except FabulaError:
+            check_unlimited(self.principal)
+            raise
+
+    def _find_named(self, request: Request, view: View) -> Request:
         document, conversation, character = request.document_id, request.conversation_id, request.character
         if document and request.unsaved_text is None:  # a text that comes along may be of a new document
             document = find_view_document(view, document)
@@ -205,16 +218,19 @@ class ProjectHandle:
         document = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
         return replace(request, cursor=read_cursor(place, document.text if document is not None else ""))
 
-    def read_request(self, data: bytes) -> Request:
-        """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's."""
+    def read_request(self, data: bytes, uploads: Mapping[str, str] | None = None) -> Request:
+        """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's.
+
+        `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
+        """
         view = self.view
-        manuscript = view.snapshot(Manuscript) or Manuscript()
+        manuscript, granted = view.snapshot(Manuscript) or Manuscript(), self.principal.grants.documents
 
         def text_of(document: str) -> str | None:
-            found = manuscript.by_id.get(document)
+            found = manuscript.by_id.get(document) if granted is None or document in granted else None
             return None if found is None else found.text
 
-        request = read_request(data, text_of)
+        request = read_request(data, text_of, uploads or {})
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
         return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
 
@@ -228,6 +244,7 @@ class ProjectHandle:
 
     def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble without consequences, with a reason for everything that stayed out (ctx-9)."""
+        check_unlimited(self.principal)
         return self._assemble(self.engine.inspect, request, working_memory)[2]
 
     def explain(self, result: Result, name: str) -> list[Verdict]:
@@ -235,6 +252,7 @@ class ProjectHandle:
 
         A name that nothing has and no text contains is refused with the nearest ones.
         """
+        check_unlimited(self.principal)
         view = self.view
         sources = find_sources(view, name)
         found = result.trace.find(name, sources)
@@ -245,9 +263,12 @@ class ProjectHandle:
     def _assemble(
         self, assemble: Callable[..., Result], request: Request, working_memory: WorkingMemory
     ) -> tuple[View, ContinuityKeys, Result]:
+        check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
-        request = _resolve(request, view)
-        keys = continuity_keys(request, resolve_vantage(request, view), _branch(request, view))
+        request = replace(_resolve(request, view), principal=self.principal)
+        vantage = resolve_vantage(request, view)
+        check_vantage(self.principal, vantage)
+        keys = continuity_keys(request, vantage, _branch(request, view))
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys)
         return view, keys, assemble(request, view, fragments=fragments, continuity=continuity)
@@ -288,10 +309,12 @@ class ProjectHandle:
 
         `search_project` explains the options.
         """
+        check_search(self.principal, options.get("until"), everything=options.get("everything", False))
         return search_project(self.view, words, self._embedding, **options)
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""
+        check_unlimited(self.principal)
         if self.store is None:
             return EMPTY_WORKING_MEMORY
         with self.store.read(project=self.id) as reading:
@@ -299,6 +322,7 @@ class ProjectHandle:
 
     def export(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
+        check_unlimited(self.principal)
         from fabula.formats.manuscripts.files import write_manuscript
         from fabula.manuscript.documents import make_draft
 
@@ -319,6 +343,7 @@ class ProjectHandle:
 
         With `with_person`, the file also has the person's profile, memories and settings.
         """
+        check_unlimited(self.principal)
         from fabula.store.save.saving import make_slug, save_project
 
         target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
@@ -369,6 +394,8 @@ def _resolve(request: Request, view: View) -> Request:
     conversations = view.snapshot(Conversations)
     mark = conversations.states.get(request.conversation_id) if conversations is not None else None
     recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
-    perspective = request.perspective or (skill.perspective if skill is not None else None)
+    perspective = request.perspective
+    if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
+        perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")
     return replace(request, recipe=recipe, perspective=perspective, mode=mode)

@@ -8,10 +8,11 @@ and the spans of the query's words in a passage, for display.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypedDict
 
 from fabula.codex import Codex
+from fabula.codex.source import list_known_names, make_name_filter
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code
 from fabula.core.messages import message
@@ -126,20 +127,19 @@ def find_names(view: View, text: str) -> tuple[str, ...]:
     codex = view.snapshot(Codex)
     if codex is None:
         return ()
-    return _list_names(codex, (hit.owner for hit in codex.name_matcher.find(text)))
+    ids = dict.fromkeys(hit.owner for hit in codex.name_matcher.find(text))
+    return tuple(name for ident in ids for name in codex.by_id[ident].names)
 
 
 def find_names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:
-    """Return all names and aliases of the codex entries that are mentioned near the cursor of a request."""
+    """Return the names, as far as they are known here, of the codex entries that are mentioned near the cursor."""
     codex = view.snapshot(Codex)
     if codex is None:
         return ()
-    find = codex.name_matcher.find
-    return _list_names(codex, (entry_id for part in request.nearby for entry_id in part.nearest_mentions(find)))
-
-
-def _list_names(codex: Codex, entry_ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name for entry_id in dict.fromkeys(entry_ids) for name in codex.by_id[entry_id].names)
+    find, vantage, timeline = codex.name_matcher.find, request.vantage, view.timeline
+    accepts = make_name_filter(codex, vantage, timeline)
+    ids = dict.fromkeys(ident for part in request.nearby for ident in part.nearest_mentions(find, accepts))
+    return tuple(name for ident in ids for name in list_known_names(codex, codex.by_id[ident], vantage, timeline))
 
 
 def _find_end(view: View, until: str | None) -> Position | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.view import View
+from fabula.workspace.grants import check_unlimited
 
 if TYPE_CHECKING:
     from fabula.store.store import Store
@@ -85,6 +86,7 @@ class ProjectVerbs:
     """What a person can do with one subject of an open project."""
 
     def __init__(self, project: ProjectHandle) -> None:
+        check_unlimited(project.principal)
         self._project = project
 
     @property

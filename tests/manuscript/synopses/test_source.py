@@ -396,3 +396,21 @@ def test_what_is_told_does_not_depend_on_what_was_worked_out_before() -> None:
         assert (
             warm.assemble(warm.request(window=window)).prompt == fresh.assemble(fresh.request(window=window)).prompt
         ), window
+
+
+@pytest.mark.parametrize("window", [4096, 8192, 32_000])
+def test_no_synopsis_in_the_middle_of_a_long_book_is_left_out_beside_room_for_it(window: int) -> None:
+    book = [
+        replace(
+            chapter(number, "It rained. " * 40), synopsis=f"In chapter {number} " + "the ship sailed on and on. " * 9
+        )
+        for number in range(1, 136)
+    ]
+    project = story(*book)
+    result = project.inspect(project.request(document_id="ch-60", window=window))
+    unused = result.budget.total - result.token_count
+    rollups = [verdict for verdict in result.trace if verdict.source.startswith("rollup:")]
+    assert len(rollups) == 3
+    assert all(verdict.included or verdict.tokens > unused for verdict in rollups)
+    earlier = [v for v in result.trace if v.source.startswith("synopsis:") and v.reason is Reason.NOT_CHOSEN]
+    assert {str(v.detail) for v in earlier} <= {"a summary of several chapters covers it", "it is being written"}

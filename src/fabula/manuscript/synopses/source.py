@@ -18,7 +18,7 @@ from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message
-from fabula.core.relevance import PREVIOUSLY_INCLUDED, SYNOPSIS, score_in_range
+from fabula.core.relevance import OPTIONAL_SYNOPSIS, PREVIOUSLY_INCLUDED, SYNOPSIS, score_in_range
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses.chapters import DERIVED, Chapter
@@ -42,7 +42,6 @@ _RELEVANT = message("it shares words with the text near the cursor")
 _CURRENT = message("it is being written")
 _ROLLED_UP = message("a summary of several chapters covers it")
 _WITHOUT_SYNOPSIS = message("these chapters have no synopses yet")
-_NO_SPACE = message("nearer chapters used up the space for synopses")
 
 FindCharacters = Callable[[View], CharacterFinder]
 _Candidate = tuple[Chapter | Rollup, float]  # with its nearness in the story
@@ -98,7 +97,9 @@ class SynopsesSource:
         story = synopses.plan(source_request.request.document_id, source_request.vantage, view.timeline)
         for rollup in story.all_rollups:
             if rollup.source not in included:
-                yield Verdict(rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, _NO_SPACE)
+                yield Verdict(
+                    rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, _WITHOUT_SYNOPSIS
+                )
         for chapter in synopses.chapters:
             source = f"synopsis:{chapter.id}"
             if not chapter.is_empty and included.isdisjoint((source, f"relevant:{chapter.id}")):
@@ -125,7 +126,7 @@ def _explain(
         return reason, ""
     if _is_rolled_up(story, chapter, included):
         return Reason.NOT_CHOSEN, _ROLLED_UP
-    return Reason.NOT_CHOSEN, _WITHOUT_SYNOPSIS if chapter.id in story.without_synopsis else _NO_SPACE
+    return Reason.NOT_CHOSEN, _WITHOUT_SYNOPSIS
 
 
 def _previous_fragments(
@@ -211,7 +212,10 @@ def _select(story: StorySoFar, source_request: SourceRequest, budget: int) -> It
 
 
 def _fit(candidates: Iterable[_Candidate], budget: int, source_request: SourceRequest) -> Iterator[Fragment]:
-    """The candidates that fit, in order; nothing is summarised that would not fit."""
+    """The candidates in order; those beyond the budget only for the room that all others leave.
+
+    Nothing is summarised that would not fit into the budget.
+    """
     for candidate, nearness in candidates:
         if candidate.estimated_tokens > budget or not candidate.synopsis.text:
             continue
@@ -220,6 +224,8 @@ def _fit(candidates: Iterable[_Candidate], budget: int, source_request: SourceRe
         if tokens <= budget:
             budget -= tokens
             yield fragment
+        else:
+            yield _make_fragment(candidate, OPTIONAL_SYNOPSIS, source_request)
 
 
 def _make_fragment(

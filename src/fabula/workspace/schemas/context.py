@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
@@ -11,11 +11,24 @@ from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import LAYERS, Layer
 from fabula.core.messages import ENGLISH, message
 from fabula.core.story import Perspective
 from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
 from fabula.workspace.schemas.schema import Schema, decode, describe
+
+
+class AttachmentSent(Schema):
+    """An image or a file that comes with a request. `reference` is the id of an upload, or a `data:` URL."""
+
+    id: str
+    kind: Literal["image", "file"]
+    name: str = ""
+    description: str = ""
+    text: str = ""
+    reference: str = ""
+    tokens: int = 1100
 
 
 class AssembleRequest(Schema):
@@ -44,7 +57,7 @@ class AssembleRequest(Schema):
     character: str | None = None
     late_joiners: bool | None = None
     session: dict[str, str] = field(default_factory=dict)
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[AttachmentSent, ...] = ()
 
 
 class MessageSent(Schema):
@@ -126,8 +139,13 @@ class Explanation(Schema):
     verdicts: tuple[FragmentVerdict, ...]
 
 
-def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Request:
-    """Read a request from JSON. `text_of` returns a document's stored text, to count units in."""
+def read_request(
+    data: bytes | str, text_of: Callable[[str], str | None], uploads: Mapping[str, str] | None = None
+) -> Request:
+    """Read a request from JSON. `text_of` returns a document's stored text, to count units in.
+
+    `uploads` has the files that attachments may refer to, by id.
+    """
     wire = decode(data, AssembleRequest, what=message("request"))
     fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
     sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
@@ -141,7 +159,33 @@ def read_request(data: bytes | str, text_of: Callable[[str], str | None]) -> Req
         fields["selection"] = (to_offset(wire.selection[0]), to_offset(wire.selection[1]))
     if wire.unsaved_text is not None:
         fields["unsaved_text"] = normalise(wire.unsaved_text)
+    fields["attachments"] = tuple(_read_attachment(one, uploads or {}) for one in wire.attachments)
     return Request(**fields)
+
+
+def _read_attachment(sent: AttachmentSent, uploads: Mapping[str, str]) -> Attachment:
+    """Read an attachment; a reference that is neither data nor an upload, such as a path, is refused."""
+    reference = sent.reference
+    if reference and not reference.startswith("data:"):
+        if reference not in uploads:
+            raise FabulaError(
+                Code.NOT_ALLOWED,
+                message(
+                    "The attachment {name} must be uploaded first, and then be named by the id of the upload. "
+                    "Nothing was changed.",
+                    name=sent.name or sent.id,
+                ),
+            )
+        reference = uploads[reference]
+    return Attachment(
+        id=sent.id,
+        kind=sent.kind,
+        name=sent.name,
+        description=sent.description,
+        text=sent.text,
+        reference=reference,
+        tokens=sent.tokens,
+    )
 
 
 def describe_prompt(result: Result, language: str = ENGLISH) -> AssembledPrompt:

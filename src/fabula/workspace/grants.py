@@ -1,0 +1,63 @@
+"""Grants of a principal: what a request may ask for is decided here, before anything is assembled, searched or read.
+
+The owner may ask for everything. For anybody else a refusal is the same sentence whether the thing exists or not. What
+shows a whole project (inspecting, reading, changing, saving) is for principals without limits alone.
+"""
+
+from __future__ import annotations
+
+from fabula.context.request import Grants, Principal, Request
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.core.story import Perspective, Vantage
+
+_UNLIMITED = Grants()
+
+
+def refuse_request() -> FabulaError:
+    """Return the error for what a principal may not ask for, which names nothing."""
+    return FabulaError(
+        Code.NOT_ALLOWED, message("You may not ask for this here. Ask the owner of the project. Nothing was changed.")
+    )
+
+
+def has_limits(principal: Principal) -> bool:
+    """Return whether a principal may ask for less than everything."""
+    return principal.grants != _UNLIMITED
+
+
+def check_unlimited(principal: Principal) -> None:
+    """Refuse a principal with limits: what follows shows or changes the whole project."""
+    if has_limits(principal):
+        raise refuse_request()
+
+
+def check_request(principal: Principal, request: Request) -> None:
+    """Refuse a request that names a document, a conversation, a character or an entry which was not granted."""
+    grants = principal.grants
+    wanted = (
+        (grants.documents, (request.document_id,)),
+        (grants.conversations, (request.conversation_id,)),
+        (grants.characters, (request.character or "", request.speaker_id)),
+        (grants.entries, (*request.include, *request.exclude)),
+    )
+    for granted, names in wanted:
+        if granted is not None and any(name and granted.isdisjoint((name, name.rpartition(":")[2])) for name in names):
+            raise refuse_request()
+
+
+def check_vantage(principal: Principal, vantage: Vantage) -> None:
+    """Refuse a vantage that was not granted: whose eyes, and which character."""
+    grants = principal.grants
+    if grants.perspectives is not None and vantage.perspective not in grants.perspectives:
+        raise refuse_request()
+    if vantage.character and grants.characters is not None and vantage.character not in grants.characters:
+        raise refuse_request()
+
+
+def check_search(principal: Principal, until: str | None, *, everything: bool) -> None:
+    """Refuse a search that would find more than was granted; it reads as the reader at the end of `until`."""
+    grants = principal.grants
+    if grants.documents is not None and (everything or until is None or until not in grants.documents):
+        raise refuse_request()
+    check_vantage(principal, Vantage(Perspective.AUTHOR if everything else Perspective.READER))

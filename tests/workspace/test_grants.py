@@ -1,0 +1,127 @@
+"""A principal is told only what it was granted, and a refusal does not say whether a thing exists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from fabula.codex import Entry
+from fabula.codex import edits as codex
+from fabula.context.request import Grants, Principal
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Perspective
+from fabula.manuscript import documents, projects
+from fabula.store.store import Store
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+P = "coast"
+BO = Grants(
+    perspectives=frozenset({Perspective.CHARACTER}),
+    characters=frozenset({"bo"}),
+    documents=frozenset({"ch-2", "gone"}),
+    conversations=frozenset(),
+    entries=frozenset({"lamp"}),
+)
+
+
+@pytest.fixture
+def coast(store: Store) -> Workspace:
+    projects.create(store, "The Coast", project_id=P)
+    with store.write(project=P) as tx:
+        for name in ("mara", "bo", "lamp"):
+            codex.create(tx, Entry(id=name, type="character", name=name.title(), description=f"{name} is old."))
+        documents.add(tx, "Alone", text="Mara was alone.", document_id="ch-1", known_to=["mara"])
+        documents.add(tx, "Supper", text="They ate.", document_id="ch-2")
+    return Workspace(store)
+
+
+def as_bo(coast: Workspace) -> ProjectHandle:
+    return coast.project(P, Principal("bo", grants=BO))
+
+
+def ask(project: ProjectHandle, **fields: object) -> str:
+    wire = {"projectId": P, "documentId": "ch-2", "character": "bo", **fields}
+    return project.assemble(project.read_request(json.dumps(wire).encode())).prompt
+
+
+def test_what_was_granted_is_assembled(coast: Workspace) -> None:
+    assert "They ate." in ask(as_bo(coast))
+    assert "lamp is old" in ask(as_bo(coast), include=["lamp"])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"eyes": "author"},
+        {"eyes": "reader"},
+        {"character": "mara"},
+        {"character": "nobody"},
+        {"character": "Bo"},
+        {"speakerId": "mara"},
+        {"documentId": "ch-1"},
+        {"documentId": "ch-1", "cursorPosition": 9999},
+        {"documentId": "ch-9", "cursorPosition": 9999},
+        {"documentId": "gone"},
+        {"documentId": "ch-1", "unsavedText": "x"},
+        {"conversationId": "talk"},
+        {"include": ["mara"]},
+        {"include": ["nothing"]},
+        {"exclude": ["nothing"]},
+    ],
+)
+def test_every_refusal_is_the_same_whether_the_thing_exists_or_not(coast: Workspace, fields: dict[str, object]) -> None:
+    with pytest.raises(FabulaError) as refused:
+        ask(as_bo(coast), **fields)
+    assert refused.value.code is Code.NOT_ALLOWED
+    assert str(refused.value.message) == (
+        "You may not ask for this here. Ask the owner of the project. Nothing was changed."
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda project: project.search("alone"),
+        lambda project: project.search("alone", until="ch-2"),
+        lambda project: project.search("alone", everything=True),
+        lambda project: project.inspect(project.request(document_id="ch-2", character="bo")),
+        lambda project: project.chapters,
+        lambda project: project.codex,
+        lambda project: project.request(),
+        lambda project: project.save(),
+        lambda project: project.working_memory(""),
+    ],
+)
+def test_what_shows_the_whole_project_is_refused(coast: Workspace, call: Callable[[ProjectHandle], object]) -> None:
+    with pytest.raises(FabulaError) as refused:
+        call(as_bo(coast))
+    assert refused.value.code is Code.NOT_ALLOWED
+
+
+def test_a_reader_searches_up_to_a_chapter_that_was_granted(coast: Workspace) -> None:
+    grants = Grants(perspectives=frozenset({Perspective.READER}), documents=frozenset({"ch-2"}))
+    project = coast.project(P, Principal("guest", grants=grants))
+    assert [found.document_id for found in project.search("ate", until="ch-2")] == ["ch-2"]
+    assert project.search("alone", until="ch-2") == []
+
+
+def test_a_request_object_cannot_bring_another_principal(coast: Workspace) -> None:
+    request = coast.project(P).request(document_id="ch-2", perspective="author")
+    with pytest.raises(FabulaError) as refused:
+        as_bo(coast).assemble(request)
+    assert refused.value.code is Code.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("reference", ["/etc/hostname", "file:///etc/hostname", "..", "C:\\key.png", "upload-2"])
+def test_an_attachment_refers_to_an_upload_and_never_to_a_path(coast: Workspace, reference: str) -> None:
+    project = coast.project(P)
+    attached = {"id": "a", "kind": "image", "reference": reference}
+    data = json.dumps({"projectId": P, "documentId": "ch-2", "attachments": [attached]}).encode()
+    with pytest.raises(FabulaError) as refused:
+        project.read_request(data, {"upload-1": "/uploads/1.png"})
+    assert refused.value.code is Code.NOT_ALLOWED
+    read = project.read_request(data, {reference: "/uploads/1.png"})
+    assert read.attachments[0].reference == "/uploads/1.png"
