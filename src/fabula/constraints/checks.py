@@ -58,7 +58,6 @@ _PERSONS = {
     "second": message("second person"),
     "third": message("third person"),
 }
-_UNKNOWN_CONDITION = message("the condition is not understood")
 _PRONOUNS = {("first", "en"): "I", ("second", "en"): "you", ("first", "zh"): "我", ("second", "zh"): "你"}
 
 
@@ -96,7 +95,7 @@ def find_check(constraint: Constraint, entry_names: EntryNames | None = None) ->
 
 
 class ProgramCheck(Struct, frozen=True):
-    """What a program checks of a constraint; where it checks nothing, `problem` may say why."""
+    """What a program checks of a constraint; where it checks nothing, `problem` says why."""
 
     check: TextCheck | None
     problem: Sentence | None = None
@@ -106,8 +105,7 @@ def explain_check(constraint: Constraint, timeline: Timeline, entry_names: Entry
     """Find what a program checks of a constraint in this story, and otherwise why the model checks it."""
     check = find_check(constraint, entry_names)
     if check is None:
-        is_partial = _read_rule(constraint, entry_names).has_unknown_condition
-        return ProgramCheck(None, _UNKNOWN_CONDITION if is_partial else None)
+        return ProgramCheck(None, _read_rule(constraint, entry_names).reason)
     problem = find_story_range(check, timeline).problem if has_chapter_limits(check) else None
     return ProgramCheck(check, None) if problem is None else ProgramCheck(None, problem)
 
