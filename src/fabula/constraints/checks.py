@@ -14,7 +14,7 @@ from itertools import chain
 from msgspec import Struct
 
 from fabula.constraints.banned_words import drop_overlaps, find_banned_words, make_matcher
-from fabula.constraints.conditions import find_story_range, has_chapter_limits
+from fabula.constraints.conditions import find_story_range, has_chapter_limits, name_story_range
 from fabula.constraints.model import (
     BannedWords,
     Constraint,
@@ -95,10 +95,11 @@ def find_check(constraint: Constraint, entry_names: EntryNames | None = None) ->
 
 
 class ProgramCheck(Struct, frozen=True):
-    """What a program checks of a constraint; where it checks nothing, `problem` says why."""
+    """What a program checks of a constraint and in which chapters; where it checks nothing, `problem` says why."""
 
     check: TextCheck | None
     problem: Sentence | None = None
+    chapters: Sentence | None = None
 
 
 def explain_check(constraint: Constraint, timeline: Timeline, entry_names: EntryNames | None = None) -> ProgramCheck:
@@ -107,7 +108,9 @@ def explain_check(constraint: Constraint, timeline: Timeline, entry_names: Entry
     if check is None:
         return ProgramCheck(None, _read_rule(constraint, entry_names).reason)
     problem = find_story_range(check, timeline).problem if has_chapter_limits(check) else None
-    return ProgramCheck(check, None) if problem is None else ProgramCheck(None, problem)
+    if problem is not None:
+        return ProgramCheck(None, problem)
+    return ProgramCheck(check, chapters=name_story_range(check, timeline))
 
 
 def _read_rule(constraint: Constraint, entry_names: EntryNames | None) -> RuleReading:
