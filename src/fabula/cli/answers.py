@@ -49,7 +49,7 @@ class AnswerPrinter:
                     print("\n", flush=True)
                 else:
                     print_line(replaced, file=sys.stderr)
-                _print_verdict(verdict)
+                print_verdict(verdict)
                 warn("{head}Written anew:", head=self._head(variant))
                 self.wait()
             case Completed():
@@ -116,7 +116,7 @@ class AnswerPrinter:
             warn("Nothing was sent. There is no clipboard here, so copy the prompt wherever you like.")
         if answer.finish_reason == "length":
             warn("It stopped because it reached the greatest length allowed.")
-        _print_verdict(answer.verdict)
+        print_verdict(answer.verdict)
         _print_record_error(answer)
         if run and was_sent:
             warn(
@@ -127,7 +127,8 @@ class AnswerPrinter:
             warn("When the answer is in a file, take it with: fabula accept PROJECT {run} --edited FILE", run=run)
 
 
-def _print_verdict(verdict: JudgeVerdict) -> None:
+def print_verdict(verdict: JudgeVerdict) -> None:
+    """Print what the judge found, equal findings once."""
     lines = Counter(
         f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: {render(finding.reason)} [{finding.rule_id}]"
         for finding in verdict.findings

@@ -54,7 +54,7 @@ def list_constraints(
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """List all constraints, as they stand in a prompt; ✓ marks those that a program can check.
+    """List all constraints, as JSON in their order in a prompt; ✓ marks those that a program can check.
 
     Example: fabula constraint list sample:lantern_coast
     """
@@ -74,7 +74,7 @@ def list_constraints(
     ]
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
     print_list(
-        found,
+        found if as_json else sorted(found, key=lambda one: one.number),
         lambda one: describe_checked(one, current_language()),
         columns,
         empty,
