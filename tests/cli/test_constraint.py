@@ -170,7 +170,14 @@ def test_what_makes_no_sense_is_refused_in_one_line(room: Room, words: tuple[str
     said = room.run("constraint", *words, code=2)
     assert said.startswith("CONSTRAINT_VALIDATION_ERROR: ")
     assert said.count("\n") == 1
+    assert "$" not in said
     assert room.read("constraint", "list", "Coast") == before
+
+
+def test_a_wrong_kind_is_answered_with_the_nearest_one(room: Room) -> None:
+    assert "`kind` cannot be 'sytle'; the nearest is 'style'" in room.run(
+        "constraint", "add", "Coast", "X", "--kind", "sytle", code=2
+    )
 
 
 def test_a_file_that_cannot_be_read_says_so(room: Room) -> None:

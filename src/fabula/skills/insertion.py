@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fabula.context.request import Request
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
@@ -80,7 +81,10 @@ def read_insertion_point(assembly_summary: Mapping[str, Any]) -> InsertionPoint:
     except msgspec.ValidationError as error:
         raise FabulaError(
             Code.TEXT_INVALID,
-            message("The record of this answer makes no sense ({error}). Nothing was changed.", error=error),
+            message(
+                "The record of this answer makes no sense ({error}). Nothing was changed.",
+                error=explain_decode_error(error, InsertionPoint),
+            ),
         ) from error
 
 

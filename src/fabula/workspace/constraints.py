@@ -13,6 +13,7 @@ from fabula.constraints import Constraint, Constraints, edits
 from fabula.constraints.checks import Violation, explain_check, find_check, is_in_force
 from fabula.constraints.model import TextCheck, number_constraints
 from fabula.constraints.rule_parser import parse_rule
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
@@ -95,7 +96,10 @@ class ConstraintVerbs(ProjectVerbs):
             except msgspec.ValidationError as error:
                 raise FabulaError(
                     Code.CONSTRAINT_VALIDATION_ERROR,
-                    message("This cannot be a constraint: {error}. Nothing was changed.", error=error),
+                    message(
+                        "This cannot be a constraint: {error}. Nothing was changed.",
+                        error=explain_decode_error(error, Constraint),
+                    ),
                 ) from error
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
