@@ -256,6 +256,12 @@ def test_the_clipboard_provider_touches_the_clipboard_where_one_is_there(
     assert (run["answer"], run["saw"]["ended"]) == ("", "copied")
 
 
+def test_write_says_which_model_it_uses_and_why(room: Room) -> None:
+    room.run("write", "Coast", "--provider", "clipboard")
+    assert room.aside.startswith("clipboard/")
+    assert " writes, because you asked for it.\n" in room.aside
+
+
 def test_a_clipboard_run_counts_no_tokens(room: Room) -> None:
     room.run("write", "Coast", "--provider", "clipboard")
     usage = room.read("runs", "Coast")[0]["usage"]
