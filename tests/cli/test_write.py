@@ -256,11 +256,28 @@ def test_the_clipboard_provider_touches_the_clipboard_where_one_is_there(
     assert (run["answer"], run["saw"]["ended"]) == ("", "copied")
 
 
+def test_write_says_which_model_it_uses_and_why(room: Room) -> None:
+    room.run("write", "Coast", "--provider", "clipboard")
+    assert room.aside.startswith("clipboard/")
+    assert " writes, because you asked for it.\n" in room.aside
+
+
 def test_a_clipboard_run_counts_no_tokens(room: Room) -> None:
     room.run("write", "Coast", "--provider", "clipboard")
     usage = room.read("runs", "Coast")[0]["usage"]
     assert (usage["inputTokens"], usage["outputTokens"]) == (0, 0)
     assert room.read("cost", "Coast")["spent"][0]["outputTokens"] == 0
+
+
+def test_an_answer_from_the_clipboard_is_checked_when_it_is_accepted(room: Room) -> None:
+    room.run("constraint", "add", "Coast", "Never use the word 'kraken'.", "--id", "calm")
+    room.run("write", "Coast", "--provider", "clipboard")
+    (room.folder / "answer.txt").write_text("The kraken went out.\n", "utf-8")
+    said = room.run("accept", "Coast", "last", "--edited", "answer.txt")
+    assert "Accepted into" in said
+    assert "“kraken”: “kraken” is not to be used. [calm]" in room.aside
+    findings = room.read("runs", "Coast")[0]["verdicts"][-1]["findings"]
+    assert "calm" in [one["breaks"] for one in findings]
 
 
 def test_what_another_program_made_of_a_prompt_is_taken_as_the_models(room: Room) -> None:

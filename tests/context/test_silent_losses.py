@@ -202,7 +202,7 @@ def test_an_unknown_field_of_a_preset_is_refused_with_the_nearest_name(written: 
     assert repr(nearest) in refusal.value.sentence
     with pytest.raises(msgspec.ValidationError) as problem:
         msgspec.json.decode(written, type=Preset)
-    assert str(explain_decode_error(problem.value, Preset)).endswith(f"Did you mean {nearest!r}?")
+    assert str(explain_decode_error(problem.value, Preset)).endswith(f"the nearest is {nearest!r}")
 
 
 # Coroutine functions

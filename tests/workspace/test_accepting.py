@@ -15,6 +15,7 @@ from fabula.manuscript import documents as document_service
 from fabula.manuscript import outline
 from fabula.manuscript.tables import beats, documents, marks
 from fabula.memory.outcomes import list_outcomes
+from fabula.workspace.settings import SettingVerbs
 from tests.llm.server import openai_answer
 from tests.workspace.test_writing import StoredSample, finished, model_server, sample
 
@@ -56,6 +57,35 @@ def test_accept_says_where_the_text_went_and_undo_takes_it_back(sample: StoredSa
     assert sample.runs()[0].outcome == "open"
     sample.handle.changes.redo()
     assert marked(sample) == ["The gulls came."]
+
+
+def test_an_answer_at_the_end_of_a_chapter_is_a_paragraph_of_its_own(sample: StoredSample) -> None:
+    document = put(sample, "She lit the lamp.\n\nIt burned.")
+    sample.server.script = openai_answer("The gulls came.")
+    sample.handle.runs.accept(finished(sample.write()).run_id)
+    assert sample.text(document) == "She lit the lamp.\n\nIt burned.\n\nThe gulls came."
+    assert marked(sample) == ["The gulls came."]
+
+
+def test_an_edited_answer_is_checked_like_any_other(sample: StoredSample) -> None:
+    put(sample, "One.\n")
+    sample.handle.constraints.add("Never use the word 'kraken'.", constraint_id="calm")
+    sample.server.script = openai_answer("The sea was quiet.")
+    run_id = finished(sample.write()).run_id
+    accepted = sample.handle.runs.accept(run_id, text="The kraken was quiet.")
+    assert [(one.rule_id, one.quote) for one in accepted.verdict.violations] == [("calm", "kraken")]
+    run = sample.runs()[0]
+    assert run.outcome == "edited"
+    assert [one["breaks"] for one in run.verdicts[-1]["findings"]] == ["calm"]
+
+
+def test_an_edited_answer_is_not_checked_where_judging_is_off(sample: StoredSample) -> None:
+    put(sample, "One.\n")
+    sample.handle.constraints.add("Never use the word 'kraken'.")
+    SettingVerbs(sample.store, sample.project).set("judge.policy", "off")
+    sample.server.script = openai_answer("The sea was quiet.")
+    run_id = finished(sample.write()).run_id
+    assert sample.handle.runs.accept(run_id, text="The kraken was quiet.").verdict.findings == ()
 
 
 def test_the_same_text_with_other_line_ends_is_not_edited(sample: StoredSample) -> None:

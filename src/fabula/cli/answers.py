@@ -16,7 +16,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.llm.model import HANDED_OVER
 from fabula.skills.judge import JudgeVerdict
-from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, WritingEvent
+from fabula.workspace.writing import Completed, Failed, JudgeStart, Retry, TextDelta, WritingEvent
 
 
 class AnswerPrinter:
@@ -26,6 +26,7 @@ class AnswerPrinter:
         self._model, self._is_several = model, variants > 1
         self._streams = variants == 1 and not (may_retry and not sys.stdout.isatty())
         self._waiting = ProgressDisplay(message("Waiting for {model}", model=model))
+        self._judging = ProgressDisplay(message("{model} checks the answer against the rules", model=model))
         self._unfinished: defaultdict[int, str] = defaultdict(str)  # texts so far, by variant
         self.completed: list[Completed] = []
         self.failure: FabulaError | None = None
@@ -38,18 +39,21 @@ class AnswerPrinter:
         """Print what just came."""
         if self._streams or not isinstance(event, TextDelta):
             self._waiting.stop()
+            self._judging.stop()
         match event:
             case TextDelta(variant=variant, text=text):
                 self._unfinished[variant] += text
                 if self._streams:
                     print(printable(text), end="", flush=True)
+            case JudgeStart():
+                self._judging.start()
             case Retry(variant=variant, verdict=verdict):
                 replaced = self._unfinished.pop(variant, "")
                 if self._streams:
                     print("\n", flush=True)
                 else:
                     print_line(replaced, file=sys.stderr)
-                _print_verdict(verdict)
+                print_verdict(verdict)
                 warn("{head}Written anew:", head=self._head(variant))
                 self.wait()
             case Completed():
@@ -69,6 +73,7 @@ class AnswerPrinter:
     def show_rest(self) -> None:
         """Print what came of answers that were stopped."""
         self._waiting.stop()
+        self._judging.stop()
         for variant, text in sorted(self._unfinished.items()):
             if text and not self._streams:
                 self._print(variant, text)
@@ -116,7 +121,7 @@ class AnswerPrinter:
             warn("Nothing was sent. There is no clipboard here, so copy the prompt wherever you like.")
         if answer.finish_reason == "length":
             warn("It stopped because it reached the greatest length allowed.")
-        _print_verdict(answer.verdict)
+        print_verdict(answer.verdict)
         _print_record_error(answer)
         if run and was_sent:
             warn(
@@ -127,7 +132,8 @@ class AnswerPrinter:
             warn("When the answer is in a file, take it with: fabula accept PROJECT {run} --edited FILE", run=run)
 
 
-def _print_verdict(verdict: JudgeVerdict) -> None:
+def print_verdict(verdict: JudgeVerdict) -> None:
+    """Print what the judge found, equal findings once."""
     lines = Counter(
         f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: {render(finding.reason)} [{finding.rule_id}]"
         for finding in verdict.findings

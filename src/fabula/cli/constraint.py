@@ -13,7 +13,7 @@ from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
-from fabula.cli.tables import Column, number_in_order, print_list
+from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message, plural
 
@@ -54,7 +54,7 @@ def list_constraints(
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """List all constraints, as they stand in a prompt; ✓ marks those that a program can check.
+    """List all constraints, as JSON in their order in a prompt; ✓ marks those that a program can check.
 
     Example: fabula constraint list sample:lantern_coast
     """
@@ -62,25 +62,26 @@ def list_constraints(
 
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
-        numbers = number_in_order(one.constraint.id for one in opened.constraints.list_constraints())
     columns: list[Column[CheckedConstraint]] = [
         Column(message("checked"), lambda one: "✓" if one.check is not None else "", style="green"),
         Column(message("kind"), lambda one: name_value(one.constraint.kind.value)),
         Column(message("from"), lambda one: name_value(one.constraint.origin.value)),
         Column(message("priority"), lambda one: one.constraint.priority, right=True),
+        Column(message("since"), lambda one: one.since),
+        Column(message("until"), lambda one: one.until),
         Column(message("who checks it"), lambda one: one.how, wraps=True),
         Column(message("rule"), lambda one: one.constraint.text, wraps=True),
     ]
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
     print_list(
-        found,
+        found if as_json else sorted(found, key=lambda one: one.number),
         lambda one: describe_checked(one, current_language()),
         columns,
         empty,
         as_json,
         with_ids=with_ids,
         id_of=lambda one: one.constraint.id,
-        numbers=numbers,
+        numbers={one.constraint.id: one.number for one in found},
     )
 
 
@@ -101,7 +102,12 @@ def add(
 
     with open_project(project, store) as opened:
         made = opened.constraints.add(text, constraint_id=constraint_id, **asdict(context.obj))
-    sentence = message("Constraint {id} is in force: {how}.", id=made.constraint.id, how=made.how)
+    sentence = message(
+        "Constraint {number} is in force: “{text}” It is {how}.",
+        number=made.number,
+        text=made.constraint.text,
+        how=made.how,
+    )
     report(describe_checked(made, current_language()), sentence, as_json)
 
 
@@ -122,7 +128,12 @@ def edit(
 
     with open_project(project, store) as opened:
         changed = opened.constraints.edit(constraint, text=text, **asdict(context.obj))
-    sentence = message("Constraint {id} is changed: {how}.", id=changed.constraint.id, how=changed.how)
+    sentence = message(
+        "Constraint {number} is changed: “{text}” It is {how}.",
+        number=changed.number,
+        text=changed.constraint.text,
+        how=changed.how,
+    )
     report(describe_checked(changed, current_language()), sentence, as_json)
 
 
@@ -134,7 +145,7 @@ def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> Non
     """
     with open_project(project, store) as opened:
         removed = opened.constraints.remove(constraint)
-    say("Constraint {id} is gone.", id=removed.id)
+    say("Constraint {number} is gone: “{text}”", number=removed.number, text=removed.constraint.text)
 
 
 @commands.command()
@@ -164,15 +175,31 @@ def check(
     text = read_text(file)
     with open_project(project, store) as opened:
         found = opened.constraints.check_text(text, document_id=document)
+        unchecked = opened.constraints.count_unchecked(chapter=document)
     if as_json:
-        print_json(describe_violations(found, current_language()))
+        print_json(describe_violations(found, unchecked, current_language()))
     else:
         for one in found:
             line = text.count("\n", 0, one.start) + 1
             print_line(f"{file}:{line}: {render(one.sentence)} [{one.constraint}]")
         say(plural(len(found), "{count} violation.", "{count} violations."))
+        _say_unchecked(unchecked)
     if found:
         raise typer.Exit(1)
+
+
+def _say_unchecked(count: int) -> None:
+    """Say how many rules were not checked, and who checks them."""
+    if count:
+        say(
+            plural(
+                count,
+                "{count} constraint was not checked: only the judge model can. It checks what a model writes, "
+                "if you say: fabula setting set PROJECT judge.withModel true",
+                "{count} constraints were not checked: only the judge model can. It checks what a model writes, "
+                "if you say: fabula setting set PROJECT judge.withModel true",
+            )
+        )
 
 
 def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -> None:
@@ -181,8 +208,8 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
 
     with open_project(project, store) as opened:
         checked = opened.constraints.check_story(chapter)
-        left = sum(one.check is None for one in opened.constraints.list_constraints())
-    found = describe_story_check(checked, current_language())
+        unchecked = opened.constraints.count_unchecked(chapter=chapter)
+    found = describe_story_check(checked, unchecked, current_language())
     if as_json:
         print_json(found)
     else:
@@ -194,13 +221,6 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
                 print_line(f"  {one.line}: {one.quotation}")
                 print_line(f"     {one.sentence} [{one.constraint}]")
         say(plural(len(found.violations), "{count} violation.", "{count} violations."))
-        if left:
-            say(
-                plural(
-                    left,
-                    "{count} constraint is checked by the judge model, not here.",
-                    "{count} constraints are checked by the judge model, not here.",
-                )
-            )
+        _say_unchecked(unchecked)
     if found.violations:
         raise typer.Exit(1)

@@ -34,7 +34,14 @@ class RequestOptions:
     ] = None
     skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
-    model: Annotated[str, Option("--model", "-m", help="For which model; gpt-4o by default.")] = ""
+    model: Annotated[
+        str,
+        Option(
+            "--model",
+            "-m",
+            help="For which model; by default the one that writes, and gpt-4o where nothing is written.",
+        ),
+    ] = ""
     window: Annotated[int | None, Option("--window", "-w", help="The model's window, if not its usual one.")] = None
     recipe: Annotated[str, Option("--recipe", help="How the prompt is laid out; as the skill says, by default.")] = ""
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None

@@ -107,8 +107,12 @@ def accept(
     """
     # Editors end the last line of a file, which is no part of the answer.
     text = None if file is None else read_text(file).removesuffix("\n")
+    from fabula.cli.answers import print_verdict
+
     with open_project(project, store) as opened:
-        say(describe_accepted(opened.runs.accept(run, text=text, beat=beat)))
+        accepted = opened.runs.accept(run, text=text, beat=beat)
+    say(describe_accepted(accepted))
+    print_verdict(accepted.verdict)
 
 
 @commands.command()

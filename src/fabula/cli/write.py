@@ -74,6 +74,8 @@ def write(
 async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, variants: int) -> list[Completed]:
     from fabula.cli.answers import AnswerPrinter
 
+    if choice.reason is not None:
+        warn("{model} writes, because {reason}.", model=f"{choice.provider.name}/{choice.model}", reason=choice.reason)
     printer = AnswerPrinter(
         f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
     )

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from fabula.codex.entry import Entry, Level, Progression
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, join_alternatives, join_names, message
@@ -135,7 +136,9 @@ def apply_values(record: _Record, values: Mapping[str, Any], *, fixed: Set[str] 
     try:
         return msgspec.convert({**fields, **values}, type(record))
     except msgspec.ValidationError as error:
-        raise codex_error(message("The values cannot be used: {problem}.", problem=str(error))) from error
+        raise codex_error(
+            message("The values cannot be used: {problem}.", problem=explain_decode_error(error, type(record)))
+        ) from error
 
 
 def _strip_all(texts: Iterable[str]) -> tuple[str, ...]:

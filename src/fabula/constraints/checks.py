@@ -14,7 +14,7 @@ from itertools import chain
 from msgspec import Struct
 
 from fabula.constraints.banned_words import drop_overlaps, find_banned_words, make_matcher
-from fabula.constraints.conditions import find_story_range, has_chapter_limits
+from fabula.constraints.conditions import find_story_range, has_chapter_limits, name_story_range
 from fabula.constraints.model import (
     BannedWords,
     Constraint,
@@ -58,7 +58,6 @@ _PERSONS = {
     "second": message("second person"),
     "third": message("third person"),
 }
-_UNKNOWN_CONDITION = message("the condition is not understood")
 _PRONOUNS = {("first", "en"): "I", ("second", "en"): "you", ("first", "zh"): "我", ("second", "zh"): "你"}
 
 
@@ -96,20 +95,22 @@ def find_check(constraint: Constraint, entry_names: EntryNames | None = None) ->
 
 
 class ProgramCheck(Struct, frozen=True):
-    """What a program checks of a constraint; where it checks nothing, `problem` may say why."""
+    """What a program checks of a constraint and in which chapters; where it checks nothing, `problem` says why."""
 
     check: TextCheck | None
     problem: Sentence | None = None
+    chapters: Sentence | None = None
 
 
 def explain_check(constraint: Constraint, timeline: Timeline, entry_names: EntryNames | None = None) -> ProgramCheck:
     """Find what a program checks of a constraint in this story, and otherwise why the model checks it."""
     check = find_check(constraint, entry_names)
     if check is None:
-        is_partial = _read_rule(constraint, entry_names).has_unknown_condition
-        return ProgramCheck(None, _UNKNOWN_CONDITION if is_partial else None)
+        return ProgramCheck(None, _read_rule(constraint, entry_names).reason)
     problem = find_story_range(check, timeline).problem if has_chapter_limits(check) else None
-    return ProgramCheck(check, None) if problem is None else ProgramCheck(None, problem)
+    if problem is not None:
+        return ProgramCheck(None, problem)
+    return ProgramCheck(check, chapters=name_story_range(check, timeline))
 
 
 def _read_rule(constraint: Constraint, entry_names: EntryNames | None) -> RuleReading:

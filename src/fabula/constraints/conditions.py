@@ -279,6 +279,32 @@ def find_story_range(limits: ChapterLimits, timeline: Timeline) -> StoryRange:
     return StoryRange(first, end)
 
 
+def name_story_range(limits: ChapterLimits, timeline: Timeline) -> Sentence | None:
+    """The chapters in which a check holds now, with their titles; None where it holds in all or nobody can tell.
+
+    A rule keeps the number that its words give, so its chapter is another one when chapters are added before it.
+    """
+    story_range = find_story_range(limits, timeline)
+    if story_range.problem is not None or not has_chapter_limits(limits):
+        return None
+    first = _name_division(limits, limits.from_number, story_range.first, timeline)
+    end = _name_division(limits, limits.before_number, story_range.end, timeline)
+    if limits.before_number is None:
+        return message("from {first} on", first=first)
+    if limits.from_number is None:
+        return message("before {end}", end=end)
+    return message("from {first} on, before {end}", first=first, end=end)
+
+
+def _name_division(limits: ChapterLimits, number: int | None, index: int, timeline: Timeline) -> Sentence:
+    """A division with the title of the document with which it begins."""
+    own = name_divisions([*([limits.within] if limits.within is not None else []), (limits.division, number or 0)])
+    if index >= len(timeline.entries):
+        return message("{chapter}, which is not written yet", chapter=own)
+    title = timeline.entries[index].title
+    return message("{chapter} (now “{title}”)", chapter=own, title=title) if title else own
+
+
 def has_chapter_limits(limits: ChapterLimits) -> bool:
     """Whether a check holds only in some chapters."""
     return limits.from_number is not None or limits.before_number is not None

@@ -24,6 +24,7 @@ from fabula.constraints.model import (
 )
 from fabula.constraints.snapshot import constraint_from_row
 from fabula.constraints.tables import constraints
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id
 from fabula.core.messages import Sentence, join_names, message
@@ -112,7 +113,7 @@ def _validate(constraint: Constraint, **values: object) -> Constraint:
         fields = msgspec.to_builtins(constraint) | msgspec.to_builtins(values)
         constraint = msgspec.convert(fields, Constraint)
     except (msgspec.ValidationError, TypeError) as error:
-        problem = str(error)
+        problem = explain_decode_error(error, Constraint)
         raise _constraint_error(
             message("The constraint {id!r} cannot be stored: {problem}.", id=constraint.id, problem=problem)
         ) from error

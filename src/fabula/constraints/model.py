@@ -152,6 +152,12 @@ def sort_constraints(constraints: Iterable[Constraint]) -> list[Constraint]:
     return ordered
 
 
+def number_constraints(constraints: Iterable[Constraint]) -> dict[str, int]:
+    """Number constraints by id in the order in which they were made, so that a new one gets the next number."""
+    made = sorted(constraints, key=lambda constraint: (constraint.created_at, constraint.id))
+    return {constraint.id: number for number, constraint in enumerate(made, start=1)}
+
+
 def check_limit(count: int, limit: int) -> None:
     """Refuse more constraints than a project may have."""
     if count > limit:

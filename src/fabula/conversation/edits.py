@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Row, desc
 from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, hash_content
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.tables import conversations, messages, presence
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import Sentence, message
@@ -87,7 +88,10 @@ def update_conversation(
         msgspec.convert(msgspec.to_builtins(values), ConversationChange)
     except _INVALID as error:
         raise _refused(
-            message("The conversation cannot be changed like this: {problem}.", problem=str(error))
+            message(
+                "The conversation cannot be changed like this: {problem}.",
+                problem=explain_decode_error(error, ConversationChange),
+            )
         ) from error
     return tx.update_row(
         conversations, {"id": conversation_id}, {**values, "changed": current_timestamp()}, expected=expected
@@ -257,7 +261,9 @@ def _check_message(new: Message) -> Message:
     try:
         checked = msgspec.convert(msgspec.to_builtins(replace(new, **changes)), Message)
     except _INVALID as error:
-        raise _refused(message("The message cannot be stored like this: {problem}.", problem=str(error))) from error
+        raise _refused(
+            message("The message cannot be stored like this: {problem}.", problem=explain_decode_error(error, Message))
+        ) from error
     _check_id(checked.id)
     return checked
 

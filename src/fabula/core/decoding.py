@@ -1,28 +1,107 @@
-"""Explain why JSON could not be decoded, with the nearest right name for an unknown field (ctx-14)."""
+"""Explain why values could not be read, with the nearest right name or value, for people (ctx-14).
+
+The texts of msgspec name types and paths of the program. Every edge (options, JSON, settings, files) shows the
+sentences of this module in their place.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, join_alternatives, message
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`")
+_MISSING_FIELD = re.compile(r"missing required field `(.+?)`")
+_VALUE = re.compile(r"Invalid (?:enum )?value (.+?)(?: - at |$)")
+_BOUND = re.compile(r"Expected `(\w+)`( of length)? (>=|<=|>|<|==) (\S+?)(?: - at |$)")
+_TYPE = re.compile(r"Expected `(.+?)`(?:, got `(.+?)`)?")
+_FIELD = re.compile(r"`\$(.*?)`")
+_TYPES = {
+    "int": message("a whole number"),
+    "float": message("a number"),
+    "str": message("a text"),
+    "bool": message("true or false"),
+    "array": message("a list"),
+    "object": message("a table of names and values"),
+    "null": message("nothing"),
+}
 
 
 def explain_decode_error(error: Exception, kind: Any) -> Sentence:
-    """What msgspec found wrong with JSON for a type, as one or two sentences."""
-    from difflib import get_close_matches
+    """What msgspec found wrong with values of a type, as a sentence without a full stop."""
+    text = str(error)
+    path = _FIELD.search(text)
+    name = re.sub(r"\[\.*\d*\]", "", path[1]).rpartition(".")[2] if path is not None else ""
+    field = message("`{name}`", name=name) if name else message("the value")
+    if found := _UNKNOWN_FIELD.search(text):
+        near = get_close_matches(found[1], sorted(set(_field_names(_inspect(kind)))), n=1)
+        if near:
+            return message("there is no {name!r}; the nearest is {near!r}", name=found[1], near=near[0])
+        return message("there is no {name!r}", name=found[1])
+    if found := _MISSING_FIELD.search(text):
+        return message("`{name}` is missing", name=found[1])
+    if found := _VALUE.search(text):
+        return _explain_value(field, found[1].strip("'\""), sorted(set(_allowed_values(_inspect(kind), name))))
+    if found := _BOUND.search(text):
+        return _explain_bound(field, bool(found[2]), found[3], found[4])
+    if (found := _TYPE.search(text)) and "regex" not in text:
+        expected = [_TYPES.get(one.strip(), one.strip()) for one in found[1].split("|")]
+        return message("{field} must be {expected}", field=field, expected=join_alternatives(expected))
+    if "regex" in text:
+        return message("{field} has characters that it may not have, or is empty", field=field)
+    return message("{error}", error=text.partition(" - at `")[0].rstrip("."))
 
-    unknown = _UNKNOWN_FIELD.search(str(error))
-    names = set(_field_names(msgspec.inspect.type_info(kind))) if unknown else set()
-    near = get_close_matches(unknown[1], sorted(names), n=1) if unknown else []
+
+def _explain_value(field: Sentence, value: str, allowed: list[str]) -> Sentence:
+    near = get_close_matches(value, allowed, n=1)
     if near:
-        return message("{error}. Did you mean {name!r}?", error=error, name=near[0])
-    return message("{error}.", error=error)
+        return message("{field} cannot be {value!r}; the nearest is {near!r}", field=field, value=value, near=near[0])
+    if not allowed:
+        return message("{field} cannot be {value!r}", field=field, value=value)
+    values = join_alternatives(allowed)
+    return message("{field} cannot be {value!r}; write {values}", field=field, value=value, values=values)
+
+
+def _explain_bound(field: Sentence, is_length: bool, sign: str, bound: str) -> Sentence:
+    if is_length and sign in ("<=", "<"):
+        return message("{field} is longer than {bound}", field=field, bound=bound)
+    if is_length:
+        return message("{field} is shorter than {bound}", field=field, bound=bound)
+    if sign in ("<=", "<"):
+        return message("{field} must be at most {bound}", field=field, bound=bound)
+    return message("{field} must be at least {bound}", field=field, bound=bound)
+
+
+def _inspect(kind: Any) -> Any:
+    return msgspec.inspect.type_info(kind)
+
+
+def _allowed_values(info: Any, name: str, *, here: bool = False, seen: frozenset[type] = frozenset()) -> Iterator[str]:
+    """The values that a field of this name may have, or (`here`) a value of this type."""
+    here = here or not name
+    if isinstance(info, msgspec.inspect.EnumType) and here:
+        yield from (str(one.value) for one in info.cls)
+    elif isinstance(info, msgspec.inspect.LiteralType) and here:
+        yield from map(str, info.values)
+    elif isinstance(info, msgspec.inspect.StructType):
+        if info.tag_field == name and isinstance(info.tag, str):
+            yield info.tag
+        for field in info.fields if info.cls not in seen else ():
+            is_field = field.encode_name == name
+            yield from _allowed_values(field.type, name or "-", here=is_field, seen=seen | {info.cls})
+    elif isinstance(info, msgspec.inspect.UnionType):
+        for one in info.types:
+            yield from _allowed_values(one, name, here=here, seen=seen)
+    elif isinstance(info, msgspec.inspect.CollectionType | msgspec.inspect.VarTupleType):
+        yield from _allowed_values(info.item_type, name, here=here, seen=seen)
+    elif isinstance(info, msgspec.inspect.DictType):
+        yield from _allowed_values(info.key_type, name, here=here, seen=seen)
+        yield from _allowed_values(info.value_type, name, here=here, seen=seen)
 
 
 def _field_names(info: Any, seen: frozenset[type] = frozenset()) -> Iterator[str]:

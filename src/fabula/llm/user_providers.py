@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from platformdirs import user_config_path
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, ProviderConfig
@@ -78,7 +79,9 @@ def load_providers() -> ProviderRegistry:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise _invalid_file(file, message("it is larger than {limit} kB", limit=MAX_FILE_BYTES // 1000))
         content = msgspec.convert(tomllib.loads(file.read_text("utf-8")), _ProvidersFile)
-    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        raise _invalid_file(file, explain_decode_error(error, _ProvidersFile)) from error
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise _invalid_file(file, str(error).rstrip(".")) from error
     own = {name: replace(row, name=name) for name, row in content.places.items()}
     registry = ProviderRegistry({**BUILT_IN_PROVIDERS, **own}, content.background)

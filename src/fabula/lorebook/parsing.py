@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.lorebook.model import BookSource, LorebookSettings, LoreEntry, ParsedLorebook, TimedEffects
@@ -65,7 +66,11 @@ def _convert(raw: object, target: type[T], location: Sentence) -> T:
     try:
         value = msgspec.convert(raw, target)
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        problem = message("Something in {location} has the wrong type: {error}.", location=location, error=error)
+        problem = message(
+            "Something in {location} has the wrong type: {error}.",
+            location=location,
+            error=explain_decode_error(error, target),
+        )
         raise invalid_lorebook(problem) from error
     for name, number in msgspec.structs.asdict(value).items():
         if isinstance(number, int | float) and not -MAX_NUMBER <= number <= MAX_NUMBER:

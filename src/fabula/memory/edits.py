@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Table
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import join_names, message
@@ -331,7 +332,11 @@ def _check(memory: MemoryItem, scope: MemoryScope) -> MemoryItem:
     try:
         memory = msgspec.convert(msgspec.to_builtins(memory), MemoryItem)
     except (msgspec.ValidationError, TypeError) as error:
-        raise refuse(message("The memory cannot be stored like this: {problem}.", problem=str(error))) from error
+        raise refuse(
+            message(
+                "The memory cannot be stored like this: {problem}.", problem=explain_decode_error(error, MemoryItem)
+            )
+        ) from error
     if not memory.text.strip():
         raise FabulaError(Code.TEXT_INVALID, message("A memory needs a few words. Nothing was changed."))
     since = memory.since

@@ -115,7 +115,7 @@ def parse_preset(data: bytes | str) -> Preset:
     try:
         parsed = msgspec.json.decode(data, type=Preset | list[Node])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refuse(message("This is no preset: {problem}", problem=explain_decode_error(error, Preset))) from error
+        raise _refuse(message("This is no preset: {problem}.", problem=explain_decode_error(error, Preset))) from error
     return parsed if isinstance(parsed, Preset) else Preset(nodes=tuple(parsed))
 
 
@@ -146,7 +146,11 @@ def _validate(preset: Preset) -> Preset:
         decoded = msgspec.json.decode(msgspec.json.encode(preset), type=Preset)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise _refuse(
-            message("The preset {name!r} cannot be stored: {error}.", name=preset.title, error=error)
+            message(
+                "The preset {name!r} cannot be stored: {error}.",
+                name=preset.title,
+                error=explain_decode_error(error, Preset),
+            )
         ) from error
     try:
         complete_preset(decoded, NOVEL.preset)

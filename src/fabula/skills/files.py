@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from fabula.context.recipes import RECIPES
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -84,7 +85,7 @@ def parse_skill(skill_id: str, text: str, *, origin: SkillOrigin = "folder") -> 
     try:
         content = msgspec.convert(data, _SkillFile)
     except msgspec.ValidationError as error:
-        raise _invalid_skill(skill_id, _find_line(text, str(error)), str(error).rstrip(".")) from error
+        raise _invalid_skill(skill_id, _find_line(text, str(error)), explain_decode_error(error, _SkillFile)) from error
     _validate(skill_id, text, content)
     templates = dict(content.template)
     for language in _LANGUAGES:  # a template in one language serves for the other too

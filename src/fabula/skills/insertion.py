@@ -2,11 +2,13 @@
 
 The insertion point is part of the record of a run, and a record may come from anybody's save, so an invalid one is
 refused. It identifies the text of its document by hash, not by revision: an editor may save the same text after the
-request. `find_separator` says whether inserted text needs a space beside it.
+request. `separate_insertion` puts inserted prose apart from its neighbours, as a paragraph of its own where the
+paragraph before it is complete, else with a space or nothing between them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fabula.context.request import Request
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Position
@@ -25,6 +28,9 @@ from fabula.skills.source import read_document
 _UNSPACED_SCRIPTS = 0x2E80  # from this code point on, scripts have no spaces between words and sentences
 _OPENING = "([{“‘«—–-/"
 _CLOSING = ".,;:!?…)]}”’»—–-/%"
+_CLOSING_MARKS = f"{_CLOSING}，。、；：！？）」』》"
+# The end of a sentence with its quotation marks, a heading, or a line without any word between two scenes.
+_COMPLETE = re.compile(r"[.!?…。！？][\"'”’»）)」』*_]*$|^#{1,6} |^\W+$")
 
 
 class InsertionPoint(Struct, frozen=True, kw_only=True):
@@ -75,8 +81,34 @@ def read_insertion_point(assembly_summary: Mapping[str, Any]) -> InsertionPoint:
     except msgspec.ValidationError as error:
         raise FabulaError(
             Code.TEXT_INVALID,
-            message("The record of this answer makes no sense ({error}). Nothing was changed.", error=error),
+            message(
+                "The record of this answer makes no sense ({error}). Nothing was changed.",
+                error=explain_decode_error(error, InsertionPoint),
+            ),
         ) from error
+
+
+def separate_insertion(head: str, text: str, tail: str) -> tuple[str, str]:
+    """What belongs before and behind prose that is inserted between two texts."""
+    document = head + tail
+    line_break = "\n" if "\n" in document and "\n\n" not in document else "\n\n"
+    at_start = not head or head.endswith("\n")
+    at_end = not tail or tail.startswith("\n")
+    before = _find_break(head, text, line_break) if at_start or at_end else None
+    behind = _find_break(text, tail, line_break) if at_start else None
+    return (
+        find_separator(head, text) if before is None else before,
+        find_separator(text, tail) if behind is None else behind,
+    )
+
+
+def _find_break(before: str, after: str, line_break: str) -> str | None:
+    """What completes the break between two paragraphs; None where they are one, or one of them is empty."""
+    first, last_line = after[:1], before.rstrip("\n").rpartition("\n")[2].strip()
+    begins = bool(first) and not first.isspace() and not first.islower() and first not in _CLOSING_MARKS
+    if not begins or not _COMPLETE.search(last_line):
+        return None
+    return line_break[len(before) - len(before.rstrip("\n")) :]
 
 
 def find_separator(before: str, after: str) -> str:

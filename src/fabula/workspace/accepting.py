@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,11 +18,12 @@ from fabula.codex import edits as codex_edits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Position
+from fabula.core.view import View
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun
 from fabula.llm.tables import runs as run_rows
 from fabula.manuscript import documents, outline
-from fabula.manuscript.model import hash_text
+from fabula.manuscript.model import Manuscript, hash_text
 from fabula.manuscript.synopses import editing as synopses
 from fabula.manuscript.tables import beats
 from fabula.manuscript.tables import documents as document_rows
@@ -29,7 +31,8 @@ from fabula.memory import outcomes
 from fabula.memory.model import Decision, SuggestionOutcome
 from fabula.memory.tables import outcomes as outcome_rows
 from fabula.skills.extracted_entries import parse_entries
-from fabula.skills.insertion import InsertionPoint, find_separator, read_insertion_point
+from fabula.skills.insertion import InsertionPoint, read_insertion_point, separate_insertion
+from fabula.skills.judge import JudgeVerdict, check_by_program
 from fabula.skills.model import AnswerAction
 from fabula.store.transaction import WriteTransaction
 from fabula.text.diff import find_edits, map_range
@@ -47,6 +50,7 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
     words_before: str = ""  # the last words before the text, where it was put into the document
     entries: tuple[Entry, ...] = ()
     beat: str = ""  # the text of the beat that was marked as done
+    verdict: JudgeVerdict = JudgeVerdict()  # on a text that is not the answer that was judged
 
 
 def accept(
@@ -73,6 +77,26 @@ def accept(
     decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
     _record_decision(tx, run, place, decision, accepted_text if is_edited else "")
     return replace(result, beat=beat_text)
+
+
+def judge_accepted(tx: WriteTransaction, run_id: str, view: View, text: str | None) -> JudgeVerdict:
+    """Check by program a text that is accepted in place of the answer that was judged, and record it with the run.
+
+    Such a text was edited by the writer, or written elsewhere and pasted.
+    """
+    run = runs.get_run(tx, run_id)
+    place = read_insertion_point(run.assembly_summary)
+    accepted_text = normalise(run.answer if text is None else text)
+    is_judged = bool(run.verdicts) and accepted_text == normalise(run.answer)
+    if is_judged or not place.answer_action.is_prose:
+        return JudgeVerdict()
+    position = Position(run.document_id, max(place.stored_offset or 0, 0)) if run.document_id else None
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    known_texts = [document.text for document in manuscript.documents]
+    verdict = JudgeVerdict(findings=tuple(check_by_program(accepted_text, view, position, known_texts)))
+    recorded = [*run.verdicts, msgspec.to_builtins(verdict)]
+    tx.update_rows(run_rows, {"verdicts": recorded}, run_rows.c.id == run_id)
+    return verdict
 
 
 def reject(tx: WriteTransaction, run_id: str, *, retry: bool = False) -> GenerationRun:
@@ -148,7 +172,8 @@ def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint
         )
     head, tail = document_text[:start], document_text[end:]
     if not replaces:  # inserted words are separated from their neighbours
-        head, tail = head + find_separator(head, text), find_separator(text, tail) + tail
+        before, behind = separate_insertion(head, text, tail)
+        head, tail = head + before, behind + tail
     revision = documents.write(tx, run.document_id, head + text + tail, cause="accepted")
     answer = normalise(run.answer) or text  # a run whose prompt was only copied has no answer on record
     first, last = map_range(find_edits(answer, text), 0, len(answer))  # without what the writer added around it

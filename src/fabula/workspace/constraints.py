@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from fabula.codex import Codex
 from fabula.constraints import Constraint, Constraints, edits
-from fabula.constraints.checks import Violation, explain_check, find_check
-from fabula.constraints.model import TextCheck
+from fabula.constraints.checks import Violation, explain_check, find_check, is_in_force
+from fabula.constraints.model import TextCheck, number_constraints
 from fabula.constraints.rule_parser import parse_rule
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
-from fabula.core.story import Position
+from fabula.core.story import Position, Timeline
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.deduplicate import analyse_meaning, is_same
 from fabula.settings.values import get_value
@@ -33,15 +34,21 @@ NONE = "none"  # takes the check of a constraint away
 
 
 class CheckedConstraint(Struct, frozen=True):
-    """A constraint, what a program can check of it, and otherwise perhaps why it is left to the model."""
+    """A constraint with its number, what a program checks of it and where, and otherwise why the model does."""
 
     constraint: Constraint
     check: TextCheck | None
     problem: Sentence | None = None
+    chapters: Sentence | None = None
+    number: int = 0
+    since: Sentence | None = None  # the names of the places where it begins and ends
+    until: Sentence | None = None
 
     @property
     def how(self) -> Sentence:
         """Who checks the constraint, and why, in the words of every list and answer."""
+        if self.check is not None and self.chapters is not None:
+            return message("checked by a program {chapters}", chapters=self.chapters)
         if self.check is not None:
             return message("checked by a program")
         if self.problem is None:
@@ -89,7 +96,10 @@ class ConstraintVerbs(ProjectVerbs):
             except msgspec.ValidationError as error:
                 raise FabulaError(
                     Code.CONSTRAINT_VALIDATION_ERROR,
-                    message("This cannot be a constraint: {error}. Nothing was changed.", error=error),
+                    message(
+                        "This cannot be a constraint: {error}. Nothing was changed.",
+                        error=explain_decode_error(error, Constraint),
+                    ),
                 ) from error
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
@@ -106,24 +116,30 @@ class ConstraintVerbs(ProjectVerbs):
             stored = edits.get(tx, constraint_id).constraint
         return self._explain(stored)
 
-    def remove(self, constraint_id: str) -> Constraint:
+    def remove(self, constraint_id: str) -> CheckedConstraint:
         """Remove a constraint; return what it was."""
         with self._write(label_removal(message("constraint"), constraint_id)) as tx:
-            removed = edits.get(tx, _find_id(tx, constraint_id)).constraint
-            edits.delete(tx, removed.id)
+            found = _find_id(tx, constraint_id)
+            removed = self._explain(edits.get(tx, found).constraint)
+            edits.delete(tx, found)
         return removed
+
+    def count_unchecked(self, *, chapter: str = "") -> int:
+        """Count the constraints that no program checks: in the whole story, or at a chapter."""
+        rules = [one.constraint for one in self.list_constraints() if one.check is None]
+        if not chapter:
+            return len(rules)
+        timeline, here = self._view.timeline, Position(find_document(self._documents(), chapter), END_OF_DOCUMENT)
+        return sum(is_in_force(rule, here, timeline) for rule in rules)
 
     def check_text(self, text: str, *, document_id: str = "") -> list[Violation]:
         """List what a program finds wrong in a text that would end a document, or stand anywhere (con-4)."""
-        view = self._view
-        story = view.snapshot(Manuscript) or Manuscript()
-        position = Position(find_document(story.documents, document_id), END_OF_DOCUMENT) if document_id else None
-        return find_violations(normalise(text), view, position)
+        position = Position(find_document(self._documents(), document_id), END_OF_DOCUMENT) if document_id else None
+        return find_violations(normalise(text), self._view, position)
 
     def check_story(self, chapter: str = "") -> list[DocumentViolations]:
         """List what a program finds wrong in a chapter, by id, title or number, or in all documents (con-4)."""
-        view = self._view
-        documents = (view.snapshot(Manuscript) or Manuscript()).documents
+        view, documents = self._view, self._documents()
         if chapter:
             documents = _find_chapter(documents, chapter)
         return [
@@ -135,11 +151,38 @@ class ConstraintVerbs(ProjectVerbs):
             for document in documents
         ]
 
+    def _documents(self) -> Sequence[Document]:
+        return (self._view.snapshot(Manuscript) or Manuscript()).documents
+
     def _explain(self, rule: Constraint) -> CheckedConstraint:
-        codex = self._view.snapshot(Codex)
+        view = self._view
+        codex, rules = view.snapshot(Codex), view.snapshot(Constraints)
         names = {} if codex is None else {entry.id: entry.names for entry in codex.entries}
-        explained = explain_check(rule, self._view.timeline, names)
-        return CheckedConstraint(rule, explained.check, explained.problem)
+        explained = explain_check(rule, view.timeline, names)
+        return CheckedConstraint(
+            rule,
+            explained.check,
+            explained.problem,
+            explained.chapters,
+            number_constraints(() if rules is None else rules.constraints).get(rule.id, 0),
+            _name_place(rule.since, view.timeline),
+            _name_place(rule.until, view.timeline),
+        )
+
+
+def _name_place(place: Position | None, timeline: Timeline) -> Sentence | None:
+    """A place in the story as a list shows it: its chapter, with its title."""
+    if place is None:
+        return None
+    entry, chapter = timeline.entry(place.document), timeline.chapter_name(place.document)
+    if entry is None:
+        return message("a chapter that is gone")
+    title = entry.title or place.document
+    return (
+        message("{title}", title=title)
+        if chapter is None
+        else message("{chapter} “{title}”", chapter=chapter, title=title)
+    )
 
 
 def find_same_rule(rules: Iterable[Constraint], text: str) -> Constraint | None:
@@ -164,9 +207,11 @@ def _find_chapter(documents: Sequence[Document], chapter: str) -> tuple[Document
 def _find_id(reading: ReadTransaction, constraint: str) -> str:
     """Return the id of the constraint that has that id, or whose id or text begins so."""
     rules = [stored.constraint for stored in edits.list_constraints(reading)]
+    numbers = number_constraints(rules)
     found = find_by_name(
         rules,
         constraint.removeprefix("constraint:"),
+        number_of=lambda rule: numbers[rule.id],
         what=message("constraint"),
         names_of=lambda rule: (rule.text,),
         code=Code.CONSTRAINT_NOT_FOUND,

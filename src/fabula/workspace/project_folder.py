@@ -22,6 +22,7 @@ from fabula.codex.entry_types import find_type
 from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints, TextCheck
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Position
@@ -268,7 +269,7 @@ def _read_preset(data: CheckedTable) -> Preset:
         try:
             nodes.append(msgspec.convert({**node, "injectionStrategy": injection} if injection else node, Node))
         except msgspec.ValidationError as error:
-            refuse_project(data.location, str(error))
+            refuse_project(data.location, explain_decode_error(error, Node))
     return Preset(nodes=tuple(nodes))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
@@ -11,6 +13,7 @@ from fabula.core.messages import message
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
+from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name
 from fabula.workspace import accepting
@@ -49,11 +52,19 @@ class RunVerbs(ProjectVerbs):
         return prompt
 
     def accept(self, run: str, *, text: str | None = None, beat: bool = False) -> AcceptedAnswer:
-        """Put an answer into the document, as it is or as the writer changed it; with `beat`, its beat is done."""
+        """Put an answer into the document, as it is or as the writer changed it; with `beat`, its beat is done.
+
+        A text that was changed or pasted is checked by program like any answer; what it breaks is recorded and said.
+        """
         codex = self._view.snapshot(Codex)
         known_names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
+        view = self._view  # as it is before the text is in it
         with self._write(message("answer accepted")) as tx:
-            return accepting.accept(tx, _find_answer_id(tx, run), known_names, text=text, beat=beat)
+            run_id = _find_answer_id(tx, run)
+            accepted = accepting.accept(tx, run_id, known_names, text=text, beat=beat)
+            if get_value(tx, "judge.policy") == "off":
+                return accepted
+            return replace(accepted, verdict=accepting.judge_accepted(tx, run_id, view, text))
 
     def check_acceptable(self, *, variants: int) -> None:
         """Refuse, before anything is sent, what could not be accepted at once when it comes."""

@@ -59,6 +59,12 @@ class TextDelta(Struct, frozen=True, gc=False):
     text: str
 
 
+class JudgeStart(Struct, frozen=True, gc=False):
+    """The judge model begins to check a variant, which may take a while."""
+
+    variant: int
+
+
 class Retry(Struct, frozen=True):
     """A variant broke a rule and is written again; its text so far is not the answer."""
 
@@ -93,7 +99,7 @@ class Failed(VariantEnd, frozen=True, kw_only=True):
     error: FabulaError
 
 
-WritingEvent = TextDelta | Retry | Completed | Failed
+WritingEvent = TextDelta | JudgeStart | Retry | Completed | Failed
 
 
 async def write_answers(
@@ -326,6 +332,8 @@ class _Variant:
         has_prose = self._skill.answer_action.is_prose and bool(self._text.strip())
         if options.judge.policy == "off" or not has_prose or provider.name == "clipboard":
             return JudgeVerdict()
+        if options.judge.with_model:
+            self._queue.put_nowait(JudgeStart(self._number))
         verdict, usage = await judge_answer(
             self._text,
             self._request,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.llm.local_model import GGUF_ENCODING
 from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
@@ -63,6 +63,7 @@ class ModelChoice(Struct, frozen=True):
     provider: ProviderConfig
     model: str
     options: WritingOptions
+    reason: Sentence | None = None  # why this provider, where somebody chose
 
 
 class ModelWish(TypedDict, total=False):
@@ -92,8 +93,22 @@ def choose_model(
     set_for = values["llm.provider"] or (name if base_url else fallback)
     if model is None and set_for == name:
         model = values["llm.model"]
-    choice = _make_choice(config, model or "", values)
+    reason = _explain_choice(name, is_asked=bool(wish.get("provider") or base_url), is_set=bool(values["llm.provider"]))
+    choice = replace(_make_choice(config, model or "", values), reason=reason)
     return choice if judge is None else _with_judge(choice, judge)
+
+
+def _explain_choice(name: str, *, is_asked: bool, is_set: bool) -> Sentence:
+    """Say why a provider was chosen."""
+    if is_asked:
+        return message("you asked for it")
+    if is_set:
+        return message("the setting llm.provider says so")
+    if name == "local":
+        return message("no key of another provider is set, and this model is on your machine")
+    if name == "clipboard":
+        return message("no key is set, and there is no model on this machine")
+    return message("its key is set")
 
 
 def choose_background_model(store: Store, project_id: str, *, user: str = LOCAL_USER) -> ModelChoice | None:

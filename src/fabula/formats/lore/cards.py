@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.messages import Sentence, join_names, message
 from fabula.formats.lore.field_maps import (
     SILLYTAVERN_SETTINGS,
@@ -138,7 +139,9 @@ def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
     try:
         msgspec.convert(changes, CardFields)
     except msgspec.ValidationError as error:
-        raise invalid_lorebook(message("A field of the card has the wrong type: {error}.", error=error)) from error
+        raise invalid_lorebook(
+            message("A field of the card has the wrong type: {error}.", error=explain_decode_error(error, CardFields))
+        ) from error
     raw: dict[str, Any] = dict(card.raw)
     if card.version > 1:
         raw["data"] = {**card.raw["data"], **changes}

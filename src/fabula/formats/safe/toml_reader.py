@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.text.offsets import normalise
@@ -106,7 +107,7 @@ class CheckedTable:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            details = {"key": key, "value": repr(value)[:80], "error": error}
+            details = {"key": key, "value": repr(value)[:80], "error": explain_decode_error(error, kind)}
             refuse_project(self.location, problem or message("`{key}` makes no sense: {value} ({error})", **details))
 
 

@@ -20,6 +20,7 @@ class ConstraintInfo(Schema, kw_only=True):
     """One constraint; `checks` is what a program can check of it, and `how` says who checks it and why."""
 
     id: str
+    number: int
     text: str
     kind: str
     origin: str
@@ -57,22 +58,35 @@ class StoryCheckReport(Schema):
 
     documents: int
     violations: tuple[DocumentViolationInfo, ...]
+    unchecked: int  # constraints that only the judge model checks
 
 
 class CheckReport(Schema):
     """Everything in a text that breaks a constraint."""
 
     violations: tuple[ViolationInfo, ...]
+    unchecked: int  # constraints that only the judge model checks
 
 
 def describe_checked(checked: CheckedConstraint, language: str = ENGLISH) -> ConstraintInfo:
     """Describe a constraint with who checks it."""
     rule = checked.constraint
     check, checks = to_builtins(rule.check), to_builtins(checked.check)
-    return describe(ConstraintInfo, rule, language, made=rule.created_at, check=check, checks=checks, how=checked.how)
+    return describe(
+        ConstraintInfo,
+        rule,
+        language,
+        number=checked.number,
+        made=rule.created_at,
+        check=check,
+        checks=checks,
+        how=checked.how,
+    )
 
 
-def describe_story_check(found: Sequence[DocumentViolations], language: str = ENGLISH) -> StoryCheckReport:
+def describe_story_check(
+    found: Sequence[DocumentViolations], unchecked: int, language: str = ENGLISH
+) -> StoryCheckReport:
     """Describe what breaks constraints in documents of the story."""
     violations = [
         describe(
@@ -88,12 +102,12 @@ def describe_story_check(found: Sequence[DocumentViolations], language: str = EN
         for one in found
         for violation in one.violations
     ]
-    return StoryCheckReport(documents=len(found), violations=tuple(violations))
+    return StoryCheckReport(documents=len(found), violations=tuple(violations), unchecked=unchecked)
 
 
-def describe_violations(found: Iterable[Violation], language: str = ENGLISH) -> CheckReport:
+def describe_violations(found: Iterable[Violation], unchecked: int, language: str = ENGLISH) -> CheckReport:
     """Describe what breaks constraints."""
-    return CheckReport(violations=tuple(describe(ViolationInfo, one, language) for one in found))
+    return CheckReport(violations=tuple(describe(ViolationInfo, one, language) for one in found), unchecked=unchecked)
 
 
 def _quote(text: str, violation: Violation) -> str:

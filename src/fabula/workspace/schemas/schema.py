@@ -40,7 +40,7 @@ def decode(data: bytes | str, kind: type[T], *, what: Sentence) -> T:
     except msgspec.MsgspecError as error:
         problem = explain_decode_error(error, kind)
         raise FabulaError(
-            Code.REQUEST_INVALID, message("The {what} could not be read: {problem}", what=what, problem=problem)
+            Code.REQUEST_INVALID, message("The {what} could not be read: {problem}.", what=what, problem=problem)
         ) from error
 
 
