@@ -27,7 +27,7 @@ def find(things: list[Named], wanted: str) -> Named:
         what=message("entry"),
         names_of=lambda thing: thing.names,
         number_of=lambda thing: thing.number,
-        remark_of=lambda thing: f"number {thing.number}",
+        remark_of=lambda thing: "person",
     )
 
 
@@ -95,8 +95,8 @@ def test_the_nearest_name_is_the_one_a_person_meant() -> None:
 
 def test_several_matches_are_refused_with_their_names_and_what_tells_them_apart() -> None:
     things = [*COUNT, Named("m1", ("Max",), 8), Named("m2", ("Max",), 9), Named("x", ("Maximilien",), 10)]
-    assert "'max' may be more than one entry: Max (number 8, m1), Max (number 9, m2)." in refuse(things, "max")
-    assert "Max (number 9, m2), Maximilien." in refuse(things, "ma")
+    assert "'max' may be more than one entry: Max (number 8, person), Max (number 9, person)." in refuse(things, "max")
+    assert "Max (number 9, person), Maximilien." in refuse(things, "ma")
     assert find(things, "maxi").id == "x"
 
 

@@ -41,6 +41,13 @@ _NAMES = (
     message("index"),
     message("recap"),
     message("proposals"),
+    # why an earlier text was replaced
+    message("typed"),
+    message("replaced"),
+    message("restored"),
+    message("merged"),
+    message("split"),
+    message("renamed"),
     # runs, and why they ended
     message("begun"),
     message("open"),

@@ -8,8 +8,7 @@ others the latest 200 are kept.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from difflib import unified_diff
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from sqlalchemy import Row, desc
@@ -20,9 +19,24 @@ from fabula.core.messages import message
 from fabula.manuscript.tables import documents, revisions
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.diff import find_edits
 
 MIN_INTERVAL = timedelta(minutes=10)
 MAX_REVISIONS = 200
+
+
+class TextPart(Struct, frozen=True):
+    """A part of a line that is in both texts, in the old one alone, or in the new one alone."""
+
+    kind: Literal["same", "removed", "added"]
+    text: str
+
+
+class LineDifference(Struct, frozen=True):
+    """A line in which two texts differ: its number in the new text, and its parts in order."""
+
+    line: int
+    parts: tuple[TextPart, ...]
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -86,11 +100,35 @@ def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
     return str(recorded.text)
 
 
-def compare(reading: ReadTransaction, document_id: str, first: int, second: int) -> list[str]:
-    """The differences of two revisions, as the lines of a unified diff."""
-    old = load_text(reading, document_id, first).split("\n")
-    new = load_text(reading, document_id, second).split("\n")
-    return list(unified_diff(old, new, str(first), str(second), lineterm="", n=1))
+def compare(reading: ReadTransaction, document_id: str, first: int, second: int) -> list[LineDifference]:
+    """The lines in which two revisions differ, with the words that were removed and added."""
+    return compare_texts(load_text(reading, document_id, first), load_text(reading, document_id, second))
+
+
+def compare_texts(old: str, new: str) -> list[LineDifference]:
+    """The lines in which two texts differ, with the words that were removed and added; Chinese by characters."""
+    parts: list[TextPart] = []
+    at_new = 0
+    for edit in find_edits(old, new):
+        parts.append(TextPart("same", new[at_new : edit.new_start]))
+        parts.append(TextPart("removed", old[edit.start : edit.old_end]))
+        parts.append(TextPart("added", new[edit.new_start : edit.new_end]))
+        at_new = edit.new_end
+    parts.append(TextPart("same", new[at_new:]))
+    lines: list[list[TextPart]] = [[]]
+    numbers = [1]  # of each line in the new text
+    for part in parts:
+        for index, piece in enumerate(part.text.split("\n")):
+            if index:
+                lines.append([])
+                numbers.append(numbers[-1] + (part.kind != "removed"))
+            if piece:
+                lines[-1].append(TextPart(part.kind, piece))
+    return [
+        LineDifference(number, tuple(line))
+        for number, line in zip(numbers, lines, strict=True)
+        if any(part.kind != "same" for part in line)
+    ]
 
 
 def _insert(tx: WriteTransaction, row: Row[Any], **values: str) -> None:
