@@ -103,7 +103,7 @@ def test_revisions_are_listed_compared_restored_and_labelled(room: Room) -> None
     assert "It rang{+ twice+}." in room.run("revision", "diff", "Coast", "The Bell")
     (line,) = room.read("revision", "diff", "Coast", "The Bell")
     assert [part["text"] for part in line["parts"] if part["kind"] == "added"] == [" twice"]
-    assert "replaced" in room.run("revision", "list", "Coast", "The Bell")
+    assert "labelled" in room.run("revision", "list", "Coast", "The Bell")
     assert "same" in room.run("revision", "diff", "Coast", "The Bell", "2", "2")
     assert "revision 3" in room.run("revision", "restore", "Coast", "The Bell", "1")
     assert room.read("chapter", "show", "Coast", "The Bell")["text"] == "It rang."

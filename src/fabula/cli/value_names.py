@@ -43,6 +43,8 @@ _NAMES = (
     message("proposals"),
     # why an earlier text was replaced
     message("typed"),
+    message("labelled"),
+    message("imported"),
     message("replaced"),
     message("restored"),
     message("merged"),

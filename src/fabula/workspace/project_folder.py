@@ -31,7 +31,7 @@ from fabula.memory.model import Memory, MemoryNote, Preference
 from fabula.search.corpus import Corpus
 from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
-from fabula.workspace.names import READER, NamedThing, find_named
+from fabula.workspace.names import READER, NamedThing, match_named
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
 PositionParser = Callable[[CheckedTable, str], Position | None]
@@ -138,18 +138,14 @@ class _People:
         rows = [] if codex is None else codex.get_tables_by_id("entry")
         self._known = [NamedThing(ident, (row.get_text("name"), *row.get_texts("aliases"))) for ident, row in rows]
 
-    def find(self, name: str, row: CheckedTable) -> str:
-        """Return the id of whom a name means; an unknown one is refused, where the folder has a codex."""
-        if name == READER or not self._known:
-            return name
-        try:
-            return find_named(self._known, name, what=message("character")).id
-        except FabulaError as error:
-            refuse_project(row.location, error.message)
+    def find(self, name: str) -> str:
+        """Return the id of whom a name means; the name itself where no entry has it, or several do."""
+        found = match_named(self._known, name) if name != READER else []
+        return found[0].id if len(found) == 1 else name
 
     def read_known_to(self, row: CheckedTable) -> frozenset[str] | None:
         """Read who knows something: None for everybody."""
-        return frozenset(self.find(one, row) for one in row.get_texts("known_to")) if "known_to" in row else None
+        return frozenset(self.find(one) for one in row.get_texts("known_to")) if "known_to" in row else None
 
 
 def _read_chapters(root: Path, settings: CheckedTable, people: _People) -> list[Document]:
@@ -162,7 +158,7 @@ def _read_chapters(root: Path, settings: CheckedTable, people: _People) -> list[
                 id=ident,
                 title=row.get_text("title", heading[1] if heading else ident),
                 text=(text[heading.end() :] if heading else text).strip("\n"),
-                pov=people.find(row.get_text("pov"), row) if row.get_text("pov", "") else None,
+                pov=people.find(row.get_text("pov")) if row.get_text("pov", "") else None,
                 story_time=row.get_number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
                 synopsis=row.get_text("synopsis", "").strip(),
                 beats=row.get_texts("beats"),
