@@ -497,9 +497,7 @@ def test_more_constraints_than_a_project_may_have_are_refused(tmp_path: Path) ->
 def test_people_are_named_as_a_writer_names_them(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("Rain.\n")
     chapter = '[[chapters]]\nid = "ch-1"\nfile = "one.md"\npov = {pov}\n'
-    codex = (
-        '[[entry]]\nid = "m-1"\nname = "Mara Venn"\naliases = ["Keeper"]\ntype = "character"\nknown_to = ["keeper"]\n'
-    )
+    codex = '[[entry]]\nid = "m-1"\nname = "Mara Venn"\naliases = ["Keeper"]\nknown_to = ["keeper"]\n'
     (tmp_path / "codex.toml").write_text(codex)
     (tmp_path / "project.toml").write_text(chapter.format(pov='"mara"'))
     view = read_project(tmp_path)
