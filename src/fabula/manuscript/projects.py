@@ -21,7 +21,7 @@ from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_name, fold_name
 
 _KINDS = ("book", "series")
 
@@ -135,8 +135,10 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
             return read_struct(ProjectSummary, row)
     every = list_projects(store)
     numbers = number_projects(every)
+    # The kind decides between two of one name. What is spelled like the title of another kind means that one.
+    kinds = {one.kind for one in every if fold_name(one.title) == fold_name(name)}
     return find_by_name(
-        [one for one in every if kind in (None, one.kind)],
+        every if kind is None or (kinds and kind not in kinds) else [one for one in every if one.kind == kind],
         name,
         what=message("series") if kind == "series" else message("project"),
         id_of=lambda one: one.id,
