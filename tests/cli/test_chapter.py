@@ -46,7 +46,11 @@ def test_chapters_are_added_moved_merged_split_deleted_and_brought_back(room: Ro
     for _ in range(5):
         room.run("undo")
     assert chapters(room) == before
-    assert "nothing to undo" in room.run("undo", "Coast", code=2)
+    said = room.run("undo", "Coast")
+    assert "Taken back: new project: Coast." in said
+    assert "is gone" in said
+    assert "nothing to undo" in room.run("undo", code=2)
+    assert "is back" in room.run("redo")
 
 
 def test_an_unknown_chapter_is_refused_with_the_nearest_name(room: Room) -> None:
@@ -96,7 +100,10 @@ def test_revisions_are_listed_compared_restored_and_labelled(room: Room) -> None
     room.run("chapter", "replace", "Coast", "The Bell", "-", stdin="It rang twice.")
     (kept,) = room.read("revision", "list", "Coast", "The Bell")
     assert (kept["revision"], kept["label"]) == (1, "first draft")
-    assert "-It rang.\n+It rang twice." in room.run("revision", "diff", "Coast", "The Bell")
+    assert "It rang{+ twice+}." in room.run("revision", "diff", "Coast", "The Bell")
+    (line,) = room.read("revision", "diff", "Coast", "The Bell")
+    assert [part["text"] for part in line["parts"] if part["kind"] == "added"] == [" twice"]
+    assert "labelled" in room.run("revision", "list", "Coast", "The Bell")
     assert "same" in room.run("revision", "diff", "Coast", "The Bell", "2", "2")
     assert "revision 3" in room.run("revision", "restore", "Coast", "The Bell", "1")
     assert room.read("chapter", "show", "Coast", "The Bell")["text"] == "It rang."

@@ -164,7 +164,7 @@ def test_a_project_is_saved_verified_and_loaded(desk: Desk) -> None:
     desk.run("save", "Coast", "coast.fabula")
     assert "is whole" in desk.run("verify", "coast.fabula")
     assert json.loads(desk.run("verify", "coast.fabula", "--json"))["loads"] is True
-    assert "is loaded as project" in desk.run("load", "coast.fabula")
+    assert "is loaded as project" in desk.run("load", "coast.fabula", "--yes")
     assert len(json.loads(desk.run("projects", "--json"))) == 2
 
 
@@ -201,9 +201,9 @@ def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: D
     with store.write(user=LOCAL_USER) as tx:
         memory.write_profile(tx, "Writes at dawn.")
     store.close()
-    assert "1 of person/profiles differ in the save and were not replaced" in desk.run("load", "mine.fabula")
-    assert "were not replaced" not in desk.run("load", "mine.fabula", "--without-person")
-    assert "were not replaced" not in desk.run("load", "given.fabula")
+    assert "1 of person/profiles differ in the save and were not replaced" in desk.run("load", "mine.fabula", "--yes")
+    assert "were not replaced" not in desk.run("load", "mine.fabula", "--without-person", "--yes")
+    assert "were not replaced" not in desk.run("load", "given.fabula", "--yes")
 
 
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:

@@ -128,19 +128,15 @@ def test_a_revision_that_was_not_kept_is_said_to_be_gone(book: Store, minutes: P
         assert refused.value.code is Code.DOCUMENT_UNKNOWN
 
 
-def test_two_revisions_are_compared_line_by_line(book: Store, minutes: Pass) -> None:
+def test_two_revisions_are_compared_word_by_word(book: Store, minutes: Pass) -> None:
     _write(book, "One.\nTwo.\nThree.\nFour.", cause="imported")
     _write(book, "One.\nTwo.\nThird.\nFour.", cause="imported")
     with book.read(project="p") as reading:
-        assert revisions.compare(reading, "d", 2, 3) == [
-            "--- 2",
-            "+++ 3",
-            "@@ -2,3 +2,3 @@",
-            " Two.",
-            "-Three.",
-            "+Third.",
-            " Four.",
-        ]
+        (line,) = revisions.compare(reading, "d", 2, 3)
+        assert (line.line, [(part.kind, part.text) for part in line.parts]) == (
+            3,
+            [("removed", "Three"), ("added", "Third"), ("same", ".")],
+        )
         assert revisions.compare(reading, "d", 3, 3) == []
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 
@@ -20,6 +21,13 @@ from fabula.store.restoring import restore_project, restore_store
 from fabula.store.store import Store
 from fabula.workspace.backups import list_store_copies, restore_copy
 from fabula.workspace.workspace import Workspace
+
+
+class CopyOptions(TypedDict, total=False):
+    """What of a copy is restored."""
+
+    project: str
+    whole_store: bool
 
 
 @pytest.fixture
@@ -130,10 +138,10 @@ def test_a_damaged_copy_changes_nothing(folder: Path) -> None:
         ("1", {"project": "One", "whole_store": True}, Code.REQUEST_INVALID),
     ],
 )
-def test_what_cannot_be_restored_is_refused(folder: Path, name: str, arguments: dict[str, object], code: Code) -> None:
+def test_what_cannot_be_restored_is_refused(folder: Path, name: str, arguments: CopyOptions, code: Code) -> None:
     before = texts(folder)
     with pytest.raises(FabulaError) as refused:
-        restore_copy(str(folder), name, **arguments)  # type: ignore[arg-type]
+        restore_copy(str(folder), name, **arguments)
     assert refused.value.code is code
     assert texts(folder) == before
 

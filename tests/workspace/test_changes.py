@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from fabula.core.errors import Code, FabulaError
 from fabula.store.schema import all_tables, table_info
 from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace import deleted_projects
-from fabula.workspace.deleted_projects import DeletedProject
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import read_view
 from fabula.workspace.workspace import Workspace
@@ -74,7 +74,7 @@ def test_whatever_was_done_last_is_undone_and_made_again(workspace: Workspace, v
     VERBS[verb](project)
     after = contents(project)
     assert after != steps[0]
-    count = len(project.changes.list_changes())
+    count = len(project.changes.list_changes()) - 1  # the first one made the project
     for _ in range(count):
         assert project.changes.undo().label.render("zh")
     assert contents(project) == steps[0]
@@ -105,7 +105,7 @@ def test_a_deleted_project_comes_back_whole(workspace: Workspace) -> None:
     before, project_id = contents(project), project.id
     deleted = workspace.delete_project("Coast")
     assert workspace.projects() == []
-    assert isinstance(workspace.find_last_change(), DeletedProject)
+    assert str(workspace.list_changes()[0].step.label) == "Coast deleted"
     assert [one.title for one in workspace.list_deleted_projects()] == ["Coast"]
     assert workspace.restore_project("Coast").id == deleted.id == project_id
     assert contents(workspace.project("Coast")) == before
@@ -146,3 +146,146 @@ def test_a_title_is_changed_and_an_empty_one_is_refused(workspace: Workspace) ->
     assert refused.value.code is Code.PROJECT_INVALID
     workspace.project("The Lamp").changes.undo()
     assert [one.title for one in workspace.projects()] == ["Coast"]
+
+
+def titles(workspace: Workspace) -> list[str]:
+    return sorted(one.title for one in workspace.projects())
+
+
+def test_undo_after_an_import_takes_back_the_import_and_not_an_older_change(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.project("Coast").constraints.add("No cats.")
+    (file := tmp_path / "novel.md").write_text("# One\n\nIt rained.\n")
+    made = workspace.import_manuscript(file)
+    taken_back = workspace.undo()
+    assert (taken_back.project_id, taken_back.outcome) == (made.project_id, "deleted")
+    assert "novel.md" in str(taken_back.step.label)
+    assert titles(workspace) == ["Coast"]
+    assert str(workspace.undo().step.label) == "new constraint: No cats."
+    assert workspace.undo().outcome == "deleted"
+    assert titles(workspace) == []
+    with pytest.raises(FabulaError) as refused:
+        workspace.undo()
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert workspace.redo().outcome == "restored"
+    assert titles(workspace) == ["Coast"]
+
+
+@pytest.mark.parametrize("way", ["new", "copy", "load", "restore"])
+def test_a_project_that_was_just_made_is_taken_back_and_made_again(
+    workspace: Workspace, tmp_path: Path, way: str
+) -> None:
+    before = titles(workspace)
+    match way:
+        case "new":
+            workspace.create_project("Fresh")
+        case "copy":
+            workspace.copy_project(read_view("sample:lantern_coast"), title="Fresh")
+        case "load":
+            workspace.project("Coast").save(tmp_path / "coast.fabula")
+            workspace.load_save(tmp_path / "coast.fabula", beside=True)
+        case _:
+            workspace.delete_project("Coast")
+            before = []
+            workspace.restore_project("Coast")
+    after = titles(workspace)
+    assert after != before
+    assert workspace.undo().outcome == "deleted"
+    assert titles(workspace) == before
+    workspace.redo()
+    assert titles(workspace) == after
+
+
+def test_a_load_that_replaced_a_project_is_taken_back(workspace: Workspace, tmp_path: Path) -> None:
+    project = workspace.project("Coast")
+    project.save(tmp_path / "coast.fabula")
+    loaded = contents(project)
+    project.constraints.add("No cats.")
+    replaced = contents(project)
+    workspace.load_save(tmp_path / "coast.fabula", replace="Coast")
+    assert contents(project) == loaded
+    assert workspace.undo().outcome == "replaced"
+    assert contents(project) == replaced
+    assert workspace.redo().outcome == "replaced"
+    assert contents(project) == loaded
+    assert workspace.undo().outcome == "replaced"
+    for copy in (project.store.folder / "backups").glob("*.fabula") if project.store else ():
+        copy.unlink()
+    with pytest.raises(FabulaError) as refused:
+        workspace.redo()
+    assert refused.value.code is Code.STORE_CONFLICT
+    assert contents(project) == replaced
+
+
+def test_what_belongs_to_the_person_is_taken_back_too(workspace: Workspace) -> None:
+    workspace.settings().set("judge.tries", 3, scope="person")
+    workspace.write_profile("I like rain.")
+    assert str(workspace.undo().step.label) == "your profile changed"
+    assert workspace.read_profile().text == ""
+    workspace.redo()
+    assert workspace.read_profile().text == "I like rain."
+    workspace.undo()
+    taken_back = workspace.undo()
+    assert ("judge.tries" in str(taken_back.step.label), taken_back.project_id) == (True, "")
+    assert workspace.settings().get("judge.tries").value != 3
+    assert titles(workspace) == ["Coast"]
+
+
+def test_joining_and_leaving_a_series_is_taken_back(workspace: Workspace) -> None:
+    workspace.create_series("The Cycle")
+    workspace.join_series("Coast", "The Cycle")
+    workspace.undo()
+    assert workspace.list_books("The Cycle") == []
+    workspace.redo()
+    joined = workspace.list_books("The Cycle")
+    assert [one.number for one in joined] == [1]
+    workspace.leave_series("Coast")
+    workspace.undo()
+    assert workspace.list_books("The Cycle") == joined
+
+
+def test_a_change_that_also_writes_the_series_is_one_step(workspace: Workspace) -> None:
+    workspace.create_series("The Cycle")
+    workspace.project("The Cycle").codex.add("Mara", kind="character", description="Mara keeps the light.")
+    workspace.join_series("Coast", "The Cycle")
+    project = workspace.project("Coast")
+    before, shared = contents(project), contents(workspace.project("The Cycle"))
+    project.codex.rename("Mara", "Eleanor")
+    assert contents(workspace.project("The Cycle")) != shared
+    assert str(workspace.undo().step.label) == "Mara renamed to Eleanor"
+    assert (contents(project), contents(workspace.project("The Cycle"))) == (before, shared)
+    workspace.redo()
+    workspace.project("The Cycle").codex.edit("Eleanor", description="Other words.")
+    now = contents(project)
+    with pytest.raises(FabulaError) as refused:
+        workspace.undo("Coast")
+    assert refused.value.code is Code.STORE_CONFLICT
+    assert contents(project) == now
+
+
+def test_a_loaded_book_is_taken_back_with_the_series_it_brought(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.create_series("The Cycle")
+    workspace.project("The Cycle").codex.add("Zed", kind="character")
+    workspace.join_series("Coast", "The Cycle")
+    workspace.project("Coast").save(tmp_path / "coast.fabula")
+    before = titles(workspace)
+    loaded = workspace.load_save(tmp_path / "coast.fabula", beside=True)
+    assert loaded.series is not None
+    assert titles(workspace) == sorted([*before, "Coast", "The Cycle (2)"])
+    workspace.undo()
+    assert titles(workspace) == before
+    workspace.load_save(tmp_path / "coast.fabula", join_series="The Cycle", beside=True)
+    workspace.undo()
+    assert [one.title for one in workspace.list_books("The Cycle")] == ["Coast"]
+
+
+def test_an_undo_says_what_was_there_before_and_after(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    record = project.chapters.list_chapters()[0]
+    project.chapters.rename(record.id, "Another title")
+    (detail,) = workspace.undo().step.details
+    assert (detail.before, detail.after) == ("Another title", record.title)
+    workspace.project("Coast").constraints.add("No cats.")
+    (detail,) = workspace.undo().step.details
+    assert (detail.name, detail.after) == ("No cats.", None)

@@ -497,3 +497,16 @@ def test_a_chapter_that_cannot_be_read_is_refused_by_its_own_name(tmp_path: Path
 def test_more_constraints_than_a_project_may_have_are_refused(tmp_path: Path) -> None:
     rules = "".join(f'[[constraint]]\nid = "c{n}"\ntext = "Rule {n}."\n' for n in range(501))
     assert refusal(folder(tmp_path, {"constraints.toml": rules})).code is Code.CONSTRAINT_LIMIT
+
+
+def test_people_are_named_as_a_writer_names_them(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("Rain.\n")
+    chapter = '[[chapters]]\nid = "ch-1"\nfile = "one.md"\npov = {pov}\n'
+    codex = '[[entry]]\nid = "m-1"\nname = "Mara Venn"\naliases = ["Keeper"]\nknown_to = ["keeper"]\n'
+    (tmp_path / "codex.toml").write_text(codex)
+    (tmp_path / "project.toml").write_text(chapter.format(pov='"mara"'))
+    view = read_project(tmp_path)
+    read, known = view.snapshot(Codex), view.snapshot(Manuscript)
+    assert read is not None
+    assert known is not None
+    assert (known.documents[0].pov, read.entries[0].known_to) == ("m-1", frozenset({"m-1"}))

@@ -53,7 +53,8 @@ def make_series(store: Store, random: Random) -> tuple[list[str], list[Step]]:
     random.shuffle(order := list(range(BOOKS)))
     series.set_order(store, series_id, [book_ids[book] for book in order])
     places = {book: place for place, book in enumerate(order)}
-    return [book_ids[book] for book in order], [(places[book], *rest) for book, *rest in steps]  # type: ignore[misc]
+    moved = [(places[book], chapter, offset, text, knowers) for book, chapter, offset, text, knowers in steps]
+    return [book_ids[book] for book in order], moved
 
 
 @pytest.mark.parametrize("seed", range(3))

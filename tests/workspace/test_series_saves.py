@@ -78,7 +78,7 @@ def test_a_book_saved_from_a_series_keeps_the_shared_codex(workspace: Workspace,
 def test_loading_never_joins_a_series_silently(workspace: Workspace, saved: Path) -> None:
     with workspace.store.write(project="coast") as tx:
         edits.update(tx, "mara", {"description": "A later thought."})
-    loaded = workspace.load_save(saved)
+    loaded = workspace.load_save(saved, beside=True)
     assert loaded.series is not None
     assert (loaded.series.is_new, loaded.series.title, loaded.series.similar) == (True, "The Coast (2)", "The Coast")
     assert [one.id for one in workspace.list_books("coast")] == ["one"]
@@ -89,7 +89,7 @@ def test_a_book_joins_the_series_that_is_named(workspace: Workspace, saved: Path
     with workspace.store.write(project="coast") as tx:
         edits.remove(tx, "will")
         edits.update(tx, "mara", {"description": "A later thought."})
-    loaded = workspace.load_save(saved, join_series="The Coast")
+    loaded = workspace.load_save(saved, join_series="The Coast", beside=True)
     assert loaded.series is not None
     assert (loaded.series.added_entries, loaded.series.present_entries) == (1, 1)
     assert [one.id for one in workspace.list_books("coast")] == ["one", loaded.project_id]
@@ -100,7 +100,7 @@ def test_a_book_joins_the_series_that_is_named(workspace: Workspace, saved: Path
     for wrong in ("One", "Nothing"):
         before = workspace.projects()
         with pytest.raises(FabulaError):
-            workspace.load_save(saved, join_series=wrong)
+            workspace.load_save(saved, join_series=wrong, beside=True)
         assert workspace.projects() == before
 
 
@@ -132,7 +132,7 @@ def test_a_save_with_half_a_series_is_refused(workspace: Workspace, saved: Path,
     for number, forged in enumerate((without_codex, unnamed)):
         forged.write(broken := tmp_path / f"broken-{number}.fabula")
         with pytest.raises(FabulaError) as refused:
-            workspace.load_save(broken)
+            workspace.load_save(broken, beside=True)
         assert refused.value.code is Code.SAVE_DAMAGED
 
 

@@ -143,7 +143,11 @@ def replace(
 
 @commands.command()
 def rename(
-    project: PROJECT, chapter: CHAPTER, title: Annotated[str, Argument(help="The new title.")], store: STORE = None
+    project: PROJECT,
+    chapter: CHAPTER,
+    title: Annotated[str, Argument(help="The new title.")],
+    yes: Annotated[bool, Option("--yes", "-y", help="Also if another chapter has this title.")] = False,
+    store: STORE = None,
 ) -> None:
     """Give a chapter another title.
 
@@ -151,7 +155,7 @@ def rename(
     """
     with open_project(project, store) as opened:
         old = opened.chapters.read(chapter).record.title
-        changed = opened.chapters.rename(chapter, title)
+        changed = opened.chapters.rename(chapter, title, allow_duplicate=yes)
     say("{old} is now {new}.", old=old, new=changed.title)
 
 

@@ -310,6 +310,7 @@ def rename(
     also: Annotated[
         list[str] | None, Option("--also", help="Rename this as well: a name that is offered, or NAME=OTHER.")
     ] = None,
+    yes: Annotated[bool, Option("--yes", "-y", help="Also if another entry has the new name.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -321,9 +322,10 @@ def rename(
 
     with open_project(project, store) as opened:
         places = opened.codex.preview_rename(old, new, history=history, also=also or ())
-        chosen = {text.partition("=")[0] for text in also or ()}
-        offers = [one for one in opened.codex.offer_renames(old, new, history=history) if one.words not in chosen]
-        rename_id = opened.codex.rename(old, new, history=history, also=also or ()) if apply and places else ""
+        offers = opened.codex.offer_renames(old, new, history=history, also=also or ())
+        rename_id = ""
+        if apply and places:
+            rename_id = opened.codex.rename(old, new, history=history, also=also or (), allow_duplicate=yes)
     if as_json:
         print_json(describe_rename(places, rename_id, offers, current_language()))
         return

@@ -48,14 +48,19 @@ def info(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
 
 
 @commands.command()
-def rename(project: PROJECT, title: Annotated[str, Argument(help="The new title.")], store: STORE = None) -> None:
+def rename(
+    project: PROJECT,
+    title: Annotated[str, Argument(help="The new title.")],
+    yes: Annotated[bool, Option("--yes", "-y", help="Also if another project has this title.")] = False,
+    store: STORE = None,
+) -> None:
     """Give a project another title.
 
     Example: fabula project rename "The Lantern Coast" "The Lamp"
     """
     with open_workspace(store) as workspace:
         old = find_project(workspace, project).view.project.title
-        renamed = workspace.rename_project(project, title)
+        renamed = workspace.rename_project(project, title, allow_duplicate=yes)
     say("{old} is now {new}.", old=old, new=renamed.title)
 
 

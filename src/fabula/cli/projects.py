@@ -242,6 +242,7 @@ def load(
         str | None, Option("--join-series", help="Let the book join this series; otherwise it brings its own.")
     ] = None,
     without_person: WITHOUT_PERSON = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Also if there is a project of that title.")] = False,
     store: STORE = None,
 ) -> None:
     """Load a save, whole or not at all; your own profile, memories and settings are added to, never replaced.
@@ -250,7 +251,12 @@ def load(
     """
     with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
         loaded = workspace.load_save(
-            path, replace=replace, join_series=join_series, with_person=not without_person, progress=progress
+            path,
+            replace=replace,
+            join_series=join_series,
+            with_person=not without_person,
+            beside=yes,
+            progress=progress,
         )
         find_project(workspace, loaded.project_id)
     say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)

@@ -10,13 +10,15 @@ from fabula.cli.chapter import CHAPTER
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import format_time, print_line, say
+from fabula.cli.output import format_time, print_json, print_line, say
 from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
-    from fabula.manuscript.revisions import Revision
+    from fabula.manuscript.revisions import Revision, TextPart
+
+_CONTEXT = 60  # characters beside a change
 
 commands = CommandGroup("revision", help="Earlier texts of a chapter.")
 
@@ -51,17 +53,36 @@ def diff(
     first: Annotated[int | None, Argument(help="A revision; the last one kept if left out.")] = None,
     second: Annotated[int | None, Argument(help="A later one; the present text if left out.")] = None,
     store: STORE = None,
+    as_json: JSON = False,
 ) -> None:
-    """Compare two texts of a chapter, line by line.
+    """Compare two texts of a chapter, word by word.
 
     Example: fabula revision diff "The Lantern Coast" 3 12
     """
+    from fabula.workspace.schemas.chapters import describe_difference
+
     with open_project(project, store) as opened:
-        lines = opened.revisions.compare(chapter, first, second)
-    for line in lines:
-        print_line(line)
-    if not lines:
+        found = opened.revisions.compare(chapter, first, second)
+    if as_json:
+        print_json([describe_difference(one) for one in found])
+        return
+    for one in found:
+        print_line(f"{one.line:>5}  {''.join(_mark(part) for part in one.parts)}")
+    if not found:
         say("Both are the same.")
+
+
+def _mark(part: TextPart) -> str:
+    """Return a part of a line with signs that say what became of it; unchanged words far from a change are left out."""
+    match part.kind:
+        case "removed":
+            return f"[-{part.text}-]"
+        case "added":
+            return f"{{+{part.text}+}}"
+        case _ if len(part.text) > 2 * _CONTEXT:
+            return f"{part.text[:_CONTEXT]} … {part.text[-_CONTEXT:]}"
+        case _:
+            return part.text
 
 
 @commands.command()

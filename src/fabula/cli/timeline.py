@@ -118,7 +118,9 @@ def _describe_since(documents: Sequence[StoryDocument], knower: FactKnower, begi
     return message("from {place}", place=_describe_document(documents[begins]))
 
 
-def _describe_document(document: StoryDocument) -> Sentence:
+def _describe_document(document: StoryDocument) -> Sentence | str:
+    if document.number is None:
+        return document.title or document.document_id
     if document.title:
         return message("chapter {number}, {title}", number=document.number, title=document.title)
     return message("chapter {number}", number=document.number)
@@ -175,8 +177,8 @@ class _Grid:
         """The numbers of chapters above their columns, as many as there is room for."""
         line = ""
         for column, document in enumerate(self._documents[:: self._per_column]):
-            number, end = str(document.number), (column + 1) * self._cell
-            shows = self._cell > 1 or column == 0 or document.number % 10 == 0
+            number, end = str(document.number or _NOTHING), (column + 1) * self._cell
+            shows = self._cell > 1 or column == 0 or (document.number or 1) % 10 == 0
             if shows and len(line) + (column > 0) + len(number) <= end:
                 line = line.ljust(end - len(number)) + number
             elif shows and self._cell == 1 and len(line) < column:  # a wide number stands to the right of its column
@@ -188,6 +190,6 @@ class _Grid:
         if self._per_column > 1:
             yield message("Each column is {count} chapters.", count=self._per_column)
         if len(self._documents) <= 40:
-            titles = [f"{one.number} {one.title}" for one in self._documents if one.title]
+            titles = [f"{one.number or ''} {one.title}".strip() for one in self._documents if one.title]
             if titles:
                 yield message("\nChapters: {titles}", titles=join_names(titles))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say
+from fabula.cli.output import current_language, format_time, print_json, print_line, say
+from fabula.cli.tables import Column, print_list
+from fabula.core.messages import message
+
+if TYPE_CHECKING:
+    from fabula.workspace.changes import OwnedChange, ReversedChange
+
+PROJECT = Annotated[str | None, Argument(help="A project, by its title, number or id; the last change if left out.")]
 
 commands = CommandGroup()
 
 
 @commands.command()
 def undo(
-    project: Annotated[
-        str | None, Argument(help="A project, by its id or title; the one changed last if left out.")
-    ] = None,
+    project: PROJECT = None,
     list_only: Annotated[bool, Option("--list", help="Only list what can be undone, the latest first.")] = False,
     store: STORE = None,
     as_json: JSON = False,
@@ -27,45 +32,59 @@ def undo(
 
     Example: fabula undo "The Lantern Coast"
     """
-    from fabula.workspace.deleted_projects import DeletedProject
-    from fabula.workspace.schemas.changes import describe_change, describe_deleted
+    from fabula.workspace.schemas.changes import describe_change, describe_reversed
 
     with open_workspace(store) as workspace:
-        found = workspace.find_last_change() if project is None else None
-        if isinstance(found, DeletedProject) and not list_only:
-            restored = workspace.restore_project(found.id)
-            if as_json:
-                print_json(describe_deleted(restored))
-            else:
-                say("{title} is back, with everything in it.", title=restored.title)
-            return
-        name = project or (found.id if found is not None and not isinstance(found, DeletedProject) else None)
-        if name is None:
-            raise invalid_request("There is nothing to undo in this store.")
-        opened = find_project(workspace, name)
+        if project is not None:
+            project = find_project(workspace, project).id
         if list_only:
-            steps = opened.changes.list_changes()
-            if as_json:
-                print_json([describe_change(step, current_language()) for step in steps])
-                return
-            for step in steps:
-                print_line(f"{'-' if step.is_undone else ' '} {step.made[:16].replace('T', ' ')}  {render(step.label)}")
-            if not steps:
-                say("There is nothing to undo in {title}.", title=opened.view.project.title)
-            return
-        step = opened.changes.undo()
-        title = opened.view.project.title
+            steps = workspace.list_changes(project)
+        else:
+            change = workspace.undo(project)
+    if list_only:
+        columns: list[Column[OwnedChange]] = [
+            Column(message("time"), lambda one: format_time(one.step.made)),
+            Column(message("project"), lambda one: one.title, style="bold"),
+            Column(message("change"), lambda one: one.step.label, wraps=True),
+            Column(message("taken back"), lambda one: "✓" if one.step.is_undone else ""),
+        ]
+        empty = message("There is nothing to undo here.")
+        numbers = {str(id(one)): number for number, one in enumerate(steps, start=1)}
+        print_list(
+            steps,
+            lambda one: describe_change(one, current_language()),
+            columns,
+            empty,
+            as_json,
+            id_of=lambda one: str(id(one)),
+            numbers=numbers,
+        )
+        return
     if as_json:
-        print_json(describe_change(step, current_language()))
-    else:
-        say("Taken back in {title}: {label}.\nMake it again with: fabula redo", title=title, label=step.label)
+        print_json(describe_reversed(change, current_language()))
+        return
+    match change.outcome:
+        case "restored":
+            say("{title} is back, with everything in it.", title=change.title)
+        case "deleted":
+            say("Taken back: {label}. The project {title} is gone.", label=change.step.label, title=change.title)
+        case "replaced":
+            say(
+                "Taken back: {label}. The project {title} is what it was before.",
+                label=change.step.label,
+                title=change.title,
+            )
+        case _ if change.title:
+            say("Taken back in {title}: {label}.", title=change.title, label=change.step.label)
+        case _:
+            say("Taken back: {label}.", label=change.step.label)
+    _print_details(change)
+    say("Make it again with: fabula redo")
 
 
 @commands.command()
 def redo(
-    project: Annotated[
-        str | None, Argument(help="A project, by its id or title; the one changed last if left out.")
-    ] = None,
+    project: PROJECT = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -73,18 +92,30 @@ def redo(
 
     Example: fabula redo "The Lantern Coast"
     """
-    from fabula.workspace.schemas.changes import describe_change
+    from fabula.workspace.schemas.changes import describe_reversed
 
     with open_workspace(store) as workspace:
-        if project is None:
-            last = workspace.find_last_undo()
-            if last is None:
-                raise invalid_request("There is nothing to redo in this store.")
-            project = last.id
-        opened = find_project(workspace, project)
-        step = opened.changes.redo()
-        title = opened.view.project.title
+        if project is not None:
+            project = find_project(workspace, project).id
+        change = workspace.redo(project)
     if as_json:
-        print_json(describe_change(step, current_language()))
+        print_json(describe_reversed(change, current_language()))
+        return
+    if change.outcome == "restored":
+        say("{title} is back, with everything in it.", title=change.title)
+    elif change.title:
+        say("Made again in {title}: {label}.", title=change.title, label=change.step.label)
     else:
-        say("Made again in {title}: {label}.", title=title, label=step.label)
+        say("Made again: {label}.", label=change.step.label)
+    _print_details(change)
+
+
+def _print_details(change: ReversedChange) -> None:
+    """Print what was changed, before and after."""
+    for one in change.step.details:
+        if one.after is None:
+            print_line(message("  {name}: gone", name=one.name))
+        elif one.before is None:
+            print_line(message("  {name}: back", name=one.name))
+        else:
+            print_line(f"  {one.name}: {one.before} → {one.after}")

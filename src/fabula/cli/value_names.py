@@ -42,6 +42,15 @@ _NAMES = (
     message("index"),
     message("recap"),
     message("proposals"),
+    # why an earlier text was replaced
+    message("typed"),
+    message("labelled"),
+    message("imported"),
+    message("replaced"),
+    message("restored"),
+    message("merged"),
+    message("split"),
+    message("renamed"),
     # runs, and why they ended
     message("begun"),
     message("open"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlalchemy import func
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
-from fabula.core.messages import join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
 from fabula.manuscript.tables import documents
@@ -20,7 +21,7 @@ from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_name, fold_name
 
 _KINDS = ("book", "series")
 
@@ -47,10 +48,17 @@ class ProjectValues(TypedDict, total=False):
     series_id: str | None
 
 
-def create(store: Store, title: str, *, project_id: str | None = None, **values: Unpack[ProjectValues]) -> str:
-    """Create an empty project; its id."""
+def create(
+    store: Store,
+    title: str,
+    *,
+    project_id: str | None = None,
+    undo_label: Sentence | None = None,
+    **values: Unpack[ProjectValues],
+) -> str:
+    """Create an empty project, which can be undone if it has a label; its id."""
     project_id = project_id or new_id()
-    with store.write(project=project_id) as tx:
+    with store.write(project=project_id, undo_label=undo_label) as tx:
         insert(tx, project_id, title=title, **values)
     return project_id
 
@@ -106,8 +114,11 @@ def remove_rows(tx: WriteTransaction) -> None:
 
 
 def list_projects(store: Store) -> list[ProjectSummary]:
-    """All projects, the latest change first."""
-    return [read_struct(ProjectSummary, row) for row in store.project_rows()]
+    """All projects, the latest change first; work inside a project is a change of it."""
+    times = store.last_changes()
+    every = [read_struct(ProjectSummary, row) for row in store.project_rows()]
+    dated = [replace(one, updated_at=max(one.updated_at, times.get(one.id, ""))) for one in every]
+    return sorted(dated, key=lambda one: one.updated_at, reverse=True)
 
 
 def count_text(store: Store, project_id: str) -> tuple[int, int]:
@@ -116,23 +127,52 @@ def count_text(store: Store, project_id: str) -> tuple[int, int]:
         return reading.count(documents), reading.sum_values(documents, func.length(documents.c.text))
 
 
-def find_project(store: Store, name: str) -> ProjectSummary:
-    """The project with that id, title or number, or whose title or id begins so."""
+def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | None = None) -> ProjectSummary:
+    """The project with that id, title or number, or whose title or id begins so; of a kind, where one is named."""
     with store.read(project=name) as reading:
         row = reading.row(projects)
-        if row is not None:
+        if row is not None and kind in (None, row.kind):
             return read_struct(ProjectSummary, row)
     every = list_projects(store)
     numbers = number_projects(every)
+    # The kind decides between two of one name. What is spelled like the title of another kind means that one.
+    kinds = {one.kind for one in every if fold_name(one.title) == fold_name(name)}
     return find_by_name(
-        every,
+        every if kind is None or (kinds and kind not in kinds) else [one for one in every if one.kind == kind],
         name,
-        what=message("project"),
+        what=message("series") if kind == "series" else message("project"),
+        id_of=lambda one: one.id,
         names_of=lambda one: (one.title,),
         number_of=lambda one: numbers[one.id],
-        remark_of=lambda one: message("changed {time}", time=one.updated_at[:16].replace("T", " ")),
+        remark_of=_describe,
         code=Code.PROJECT_NOT_FOUND,
     )
+
+
+def _describe(project: ProjectSummary) -> Sentence:
+    """What tells a project apart from another of the same title."""
+    time = project.updated_at[:16].replace("T", " ")
+    if project.kind == "series":
+        return message("a series, changed {time}", time=time)
+    return message("a book, changed {time}", time=time)
+
+
+def check_title(store: Store, title: str, advice: Sentence, *, except_for: str = "") -> None:
+    """Refuse a title that another project has."""
+    every = list_projects(store)
+    numbers = number_projects(every)
+    same = [one for one in every if one.title == title and one.id != except_for]
+    if same:
+        raise FabulaError(
+            Code.STORE_DUPLICATE,
+            message(
+                "There is a project {title!r} already (number {number}, {remark}). {advice} Nothing was changed.",
+                title=title,
+                number=numbers[same[0].id],
+                remark=_describe(same[0]),
+                advice=advice,
+            ),
+        )
 
 
 def number_projects(summaries: Iterable[ProjectSummary]) -> dict[str, int]:

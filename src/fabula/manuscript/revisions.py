@@ -7,9 +7,9 @@ others the latest 200 are kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from difflib import unified_diff
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from sqlalchemy import Row, desc
@@ -20,9 +20,24 @@ from fabula.core.messages import message
 from fabula.manuscript.tables import documents, revisions
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.diff import TextEdit, find_edits
 
 MIN_INTERVAL = timedelta(minutes=10)
 MAX_REVISIONS = 200
+
+
+class TextPart(Struct, frozen=True):
+    """A part of a line that is in both texts, in the old one alone, or in the new one alone."""
+
+    kind: Literal["same", "removed", "added"]
+    text: str
+
+
+class LineDifference(Struct, frozen=True):
+    """A line in which two texts differ: its number in the new text, and its parts in order."""
+
+    line: int
+    parts: tuple[TextPart, ...]
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -86,11 +101,58 @@ def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
     return str(recorded.text)
 
 
-def compare(reading: ReadTransaction, document_id: str, first: int, second: int) -> list[str]:
-    """The differences of two revisions, as the lines of a unified diff."""
-    old = load_text(reading, document_id, first).split("\n")
-    new = load_text(reading, document_id, second).split("\n")
-    return list(unified_diff(old, new, str(first), str(second), lineterm="", n=1))
+def compare(reading: ReadTransaction, document_id: str, first: int, second: int) -> list[LineDifference]:
+    """The lines in which two revisions differ, with the words that were removed and added."""
+    return compare_texts(load_text(reading, document_id, first), load_text(reading, document_id, second))
+
+
+def compare_texts(old: str, new: str) -> list[LineDifference]:
+    """The lines in which two texts differ, with the words that were removed and added; Chinese by characters."""
+    parts: list[TextPart] = []
+    at_new = 0
+    for edit in _widen_to_words(old, new, find_edits(old, new)):
+        parts.append(TextPart("same", new[at_new : edit.new_start]))
+        parts.append(TextPart("removed", old[edit.start : edit.old_end]))
+        parts.append(TextPart("added", new[edit.new_start : edit.new_end]))
+        at_new = edit.new_end
+    parts.append(TextPart("same", new[at_new:]))
+    lines: list[list[TextPart]] = [[]]
+    numbers = [1]  # of each line in the new text
+    for part in parts:
+        for index, piece in enumerate(part.text.split("\n")):
+            if index:
+                lines.append([])
+                numbers.append(numbers[-1] + (part.kind != "removed"))
+            if piece:
+                lines[-1].append(TextPart(part.kind, piece))
+    return [
+        LineDifference(number, tuple(line))
+        for number, line in zip(numbers, lines, strict=True)
+        if any(part.kind != "same" for part in line)
+    ]
+
+
+def _widen_to_words(old: str, new: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """Edits that replace whole words, where they replaced parts of them; those that meet become one."""
+    widened: list[TextEdit] = []
+    for start, old_end, new_start, new_end in edits:
+        touches_first = _is_letter(old[start:old_end][:1]) or _is_letter(new[new_start:new_end][:1])
+        touches_last = _is_letter(old[start:old_end][-1:]) or _is_letter(new[new_start:new_end][-1:])
+        while touches_first and start and new_start and _is_letter(old[start - 1]):
+            start, new_start = start - 1, new_start - 1
+        while touches_last and old_end < len(old) and new_end < len(new) and _is_letter(old[old_end]):
+            old_end, new_end = old_end + 1, new_end + 1
+        if widened and start <= widened[-1].old_end:
+            last = widened.pop()
+            start, new_start = min(start, last.start), min(new_start, last.new_start)
+            old_end, new_end = max(old_end, last.old_end), max(new_end, last.new_end)
+        widened.append(TextEdit(start, old_end, new_start, new_end))
+    return widened
+
+
+def _is_letter(character: str) -> bool:
+    """Whether a character belongs to a word of a script with spaces."""
+    return character.isalnum() and character < "\u2e80"
 
 
 def _insert(tx: WriteTransaction, row: Row[Any], **values: str) -> None:

@@ -39,13 +39,15 @@ class SeriesBook(Struct, frozen=True, kw_only=True):
 
 def create(store: Store, title: str, *, language: str = "en", project_id: str | None = None) -> str:
     """Create a series without books; its id."""
-    return projects.create(store, title, language=language, kind="series", project_id=project_id)
+    label = message("new series: {title}", title=title)
+    return projects.create(store, title, language=language, kind="series", project_id=project_id, undo_label=label)
 
 
 def add_book(store: Store, book_id: str, series_id: str) -> None:
     """Add a book to a series as its last one; it leaves the series it was in before."""
     with store.read(project=series_id) as reading:
-        if not is_series(reading):
+        series = reading.row(rows)
+        if series is None or not is_series(reading):
             raise FabulaError(
                 Code.PROJECT_INVALID,
                 message(
@@ -53,7 +55,7 @@ def add_book(store: Store, book_id: str, series_id: str) -> None:
                     series=series_id,
                 ),
             )
-    with store.write(project=book_id) as tx:
+    with store.write(project=book_id, undo_label=message("joined the series {series}", series=series.title)) as tx:
         if is_series(tx):
             raise FabulaError(
                 Code.PROJECT_INVALID,
@@ -67,7 +69,7 @@ def add_book(store: Store, book_id: str, series_id: str) -> None:
 
 def remove_book(store: Store, book_id: str) -> None:
     """Remove a book from its series; the shared codex stays with the series."""
-    with store.write(project=book_id) as tx:
+    with store.write(project=book_id, undo_label=message("left its series")) as tx:
         if tx.require(rows).series_id is None:
             raise FabulaError(
                 Code.PROJECT_INVALID, message("This book does not belong to a series. Nothing was changed.")
@@ -89,7 +91,7 @@ def set_order(store: Store, series_id: str, book_ids: Sequence[str]) -> None:
                 books=join_names([repr(title) for title in books.values()] or [message("none yet")]),
             ),
         )
-    with store.write(project=series_id) as tx:
+    with store.write(project=series_id, undo_label=message("order of the books changed")) as tx:
         write_order(tx, book_ids)
 
 

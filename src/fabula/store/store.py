@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Table, select
+from sqlalchemy import Connection, Engine, Row, Table, func, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
@@ -23,9 +23,9 @@ from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, 
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.schema import OwnerKind
-from fabula.store.tables import owner_versions, projects
+from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.store.undo import ChangeRecorder, record_step
+from fabula.store.undo import ChangeRecorder, record_step, stop_recording
 from fabula.store.upgrade import upgrade_store
 from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, VersionReader
 
@@ -100,6 +100,14 @@ class Store:
         with translate_errors(), self._transaction({}, {}) as connection:
             return connection.execute(select(projects).order_by(projects.c.changed.desc(), projects.c.project_id)).all()
 
+    def last_changes(self) -> dict[str, str]:
+        """The time of the last change of each project, by id, as its change feed has it."""
+        latest = (changes.c.owner == owner_versions.c.owner) & (changes.c.version == owner_versions.c.version)
+        query = select(changes.c.owner, func.max(changes.c.at)).join(owner_versions, latest).group_by(changes.c.owner)
+        with translate_errors(), self._transaction({}, {}) as connection:
+            found = connection.execute(query).all()
+        return {owner.removeprefix("project:"): at for owner, at in found if owner.startswith("project:")}
+
     @contextmanager
     def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[ReadTransaction]:
         """A consistent read: everything read inside the block is of one moment."""
@@ -113,22 +121,21 @@ class Store:
     ) -> Iterator[WriteTransaction]:
         """A change: when the block ends without an error, it is on disk, with the new version and the change feed.
 
-        With `undo_label`, which says what was done, a change of a project can be undone.
+        With `undo_label`, which says what was done, the change can be undone.
         """
         self.hooks.prepare_write()
         owners = _owners(project, user)
         with translate_errors(), self._transaction({"writing": True}, owners, lock=True) as connection:
             tx = WriteTransaction(connection, owners)
             tx.undo_label = undo_label
-            recorder = tx.recorder = ChangeRecorder() if undo_label is not None else None
+            tx.recorder = ChangeRecorder() if undo_label is not None else None
             yield tx
-            tx.recorder = None
             all_transactions = (tx, *tx.series_transactions.values())
+            recorders = stop_recording(tx)
             for one in all_transactions:
                 self.hooks.run_before_commit(one)
-            # A change of a series as well has an undo of its own (a rename), since one step holds rows of one project.
-            if recorder is not None and tx.undo_label is not None and not tx.series_transactions:
-                record_step(tx, recorder, tx.undo_label)
+            if tx.undo_label is not None:
+                record_step(tx, recorders, tx.undo_label)
             for one in all_transactions:
                 one.write_feed()
         for one in all_transactions:

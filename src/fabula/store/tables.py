@@ -1,8 +1,8 @@
-"""The store's own tables: projects, the version of each owner, and the change feed."""
+"""The store's own tables: projects, the version of each owner, the change feed, and the steps that can be undone."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, String, Table
 
@@ -16,6 +16,7 @@ from fabula.store.schema import (
     project_table,
     text_column,
     timestamp_columns,
+    user_table,
     version_column,
 )
 
@@ -59,15 +60,29 @@ changes = Table(
     PrimaryKeyConstraint("owner", "version", "room", "item"),
 )
 
+
+def _undo_columns() -> tuple[Column[Any], ...]:
+    return (
+        Column("number", Integer, nullable=False),
+        json_column("label", "{}"),
+        text_column("person"),  # whose rows the change may have touched beside those of the project
+        json_column("rows", None),  # NULL for a change that was too large
+        integer_column("size"),
+        integer_column("undone"),
+        text_column("made"),  # when the change was made, undone, or made again
+    )
+
+
 undo_steps = project_table(
     "undo_steps",
     TableInfo(area="undo", owner="project", item="number", in_saves=False, tracked=False),
-    Column("number", Integer, nullable=False),
-    json_column("label", "{}"),
-    text_column("person"),  # whose rows the change may have touched beside those of the project
-    json_column("rows", None),  # NULL for a change that was too large
-    integer_column("size"),
-    integer_column("undone"),
-    text_column("made"),
+    *_undo_columns(),
+    key=("number",),
+)
+
+user_undo_steps = user_table(  # of changes that touch no project
+    "user_undo_steps",
+    TableInfo(area="undo", owner="user", item="number", in_saves=False, tracked=False),
+    *_undo_columns(),
     key=("number",),
 )

@@ -196,12 +196,19 @@ class WriteTransaction(ReadTransaction):
         A book is locked before its series, so that two writers never wait for each other.
         """
         series_id = self._series_id()
-        if series_id is None:
-            return None
+        return None if series_id is None else self.open_series(series_id)
+
+    def of_project(self) -> ReadTransaction:
+        """The same moment without the user's rows."""
+        return ReadTransaction(self._connection, {"project": self._owners["project"]})
+
+    def open_series(self, series_id: str) -> WriteTransaction:
+        """The transaction of a series, committed with this one: of the project's own, or of one in its undo steps."""
         tx = self.series_transactions.get(series_id)
         if tx is None:
             tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
             tx.lock_owners()
+            tx.recorder = None if self.recorder is None else type(self.recorder)()
         return tx
 
     def lock_owners(self) -> None:
@@ -215,8 +222,7 @@ class WriteTransaction(ReadTransaction):
 
     def create_series(self, series_id: str, row: Mapping[str, Any]) -> WriteTransaction:
         """Create a series in the same commit, and let the transaction's project belong to it."""
-        tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
-        tx.lock_owners()
+        tx = self.open_series(series_id)
         tx.insert(projects, {**row, "kind": "series", "series_id": None, "book_order": []})
         self.update_rows(projects, {"series_id": series_id})
         return tx

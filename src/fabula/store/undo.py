@@ -1,8 +1,10 @@
-"""Undo: the last changes of a project can be taken back, and made again (man-7).
+"""Undo: the last changes of a project or a person can be taken back, and made again (man-7).
 
 A transaction with a label records each row as it was before its first change: absent before an insert, whole before a
 delete, and rows that foreign keys delete along with it. Before the commit it stores one step, in the same transaction:
-of a changed row only the columns that changed.
+of a changed row only the columns that changed. A change of a book that touches its series as well is one step, with the
+rows of both. A project that was created, or replaced by a save, is a step without its rows: the first is undone by
+deleting it, the second by loading the save that was made of it before.
 
 A step is undone if those columns, and rows that were added, are still as the change left them; otherwise it is refused,
 and says what was changed since. A row that a program made again meanwhile (`TableInfo.derived`) is no reason to refuse:
@@ -19,14 +21,16 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, Table, desc, or_
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, join_names, message
 from fabula.store.schema import all_tables, key_columns, match_keys, table_info
-from fabula.store.tables import undo_steps
+from fabula.store.tables import projects, undo_steps, user_undo_steps
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.diff import find_edits
 
 MAX_STEPS = 100
 MAX_CHARACTERS = 50_000_000  # of all steps of a project
@@ -35,6 +39,11 @@ _LISTED = 3  # things that a refusal names
 _UNCHECKED = {"version", "changed"}  # columns that other changes of a row touch too
 _NAME_COLUMNS = ("title", "name", "text", "document_id", "entry_id", "id")
 _MAX_NAME = 40
+_SHOWN_AREAS = {"project", "manuscript", "codex", "constraints", "memory", "profile", "settings", "presets", "lorebook"}
+_HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at"}
+_MAX_DETAILS = 3
+_CONTEXT = 15  # characters around a change that a detail shows
+_MAX_DETAIL = 60
 
 Key = tuple[Any, ...]
 Values = dict[str, Any]
@@ -48,6 +57,16 @@ class RowChange(Struct, frozen=True):
     old: Values | None  # None: there was no row
     new_hash: str | None  # None: there is no row now
     name: str = ""  # how a refusal names it
+    owner: str = ""  # the series that has the row, where it is not the project's or the person's own
+    backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
+
+
+class UndoDetail(Struct, frozen=True, kw_only=True):
+    """One thing that an undo or a redo changed, before and after it; None where it is not there."""
+
+    name: str
+    before: str | None
+    after: str | None
 
 
 class UndoStep(Struct, frozen=True, kw_only=True):
@@ -57,30 +76,48 @@ class UndoStep(Struct, frozen=True, kw_only=True):
     label: Sentence
     made: str
     is_undone: bool
+    creates_project: bool = False
+    backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
+    details: tuple[UndoDetail, ...] = ()  # what undoing it changed
 
 
 class ChangeRecorder:
-    """Records the rows of a transaction as they were before it changed them."""
+    """Records the rows of a transaction as they were before it changed them.
+
+    Of a project that is created or replaced, only its own row is recorded.
+    """
 
     def __init__(self) -> None:
+        self.is_undone = False  # whether the change takes another one back, and can be made again
+        self._backup = ""
         self._before: dict[tuple[str, Key], Values | None] = {}
+
+    def replace_project(self, backup: str) -> None:
+        """Record no rows of the project from now on: all of them are replaced, and are in a save."""
+        self._backup = backup
+        self._before["projects", ()] = None
+
+    def _is_recorded(self, table: Table) -> bool:
+        info = table_info(table)
+        is_whole = self._before.get(("projects", ()), ...) is None
+        return info.tracked and (info.owner == "user" or not is_whole)
 
     def before_insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Record that these rows are not there yet."""
-        if table_info(table).tracked:
+        if self._is_recorded(table):
             for row in rows:
                 key = tuple(row[column.name] for column in key_columns(table))
                 self._before.setdefault((table.name, key), None)
 
     def before_update(self, tx: ReadTransaction, table: Table, where: Sequence[ColumnElement[bool]]) -> None:
         """Record the rows that match, as they are."""
-        if table_info(table).tracked:
+        if self._is_recorded(table):
             for row in tx.rows(table, *where):
                 self._before.setdefault((table.name, _key_of(table, row)), _values_of(table, row))
 
     def before_delete(self, tx: ReadTransaction, table: Table, where: Sequence[ColumnElement[bool]]) -> None:
         """Record the rows that match, and all rows that are deleted along with them."""
-        if not table_info(table).tracked:
+        if not self._is_recorded(table):
             return
         waiting = [(table, list(tx.rows(table, *where)))]
         visited: set[tuple[str, Key]] = set()
@@ -96,8 +133,8 @@ class ChangeRecorder:
                     below = child.c[column].in_(ids[start : start + _BATCH])
                     waiting.append((child, list(tx.rows(child, below))))
 
-    def list_changes(self, reading: ReadTransaction) -> list[RowChange]:
-        """Compare the recorded rows with what they are now."""
+    def list_changes(self, reading: ReadTransaction, owner: str = "") -> list[RowChange]:
+        """Compare the recorded rows with what they are now; `owner` is the series that has them."""
         by_table: dict[str, list[Key]] = {}
         for name, key in self._before:
             by_table.setdefault(name, []).append(key)
@@ -108,87 +145,190 @@ class ChangeRecorder:
             for key in keys:
                 change = _compare(table, key, self._before[table.name, key], current.get(key))
                 if change is not None:
-                    found.append(change)
+                    backup = self._backup if table is projects else ""
+                    found.append(replace(change, owner=owner, backup=backup))
         return found
 
 
-def record_step(tx: WriteTransaction, recorder: ChangeRecorder, label: Sentence) -> None:
+def stop_recording(tx: WriteTransaction) -> dict[str, ChangeRecorder]:
+    """Record no more; return what was recorded, by series, and under an empty name of the transaction's own owners."""
+    recorders = {"": tx.recorder, **{owner: one.recorder for owner, one in tx.series_transactions.items()}}
+    tx.recorder = None
+    for one in tx.series_transactions.values():
+        one.recorder = None
+    return {owner: recorder for owner, recorder in recorders.items() if recorder is not None}
+
+
+def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], label: Sentence) -> None:
     """Store what a transaction changed as a step that can be undone; nothing can be redone after that."""
-    if row_changes := recorder.list_changes(tx):
-        tx.delete_rows(undo_steps, undo_steps.c.undone == 1)
-        last = tx.max_value(undo_steps, "number")
+    if row_changes := _list_changes(tx, recorders):
+        table = _steps_table(tx)
+        tx.delete_rows(table, table.c.undone == 1)
+        last = tx.max_value(table, "number")
         step = {"number": 1 if last is None else last + 1, "label": _encode(label), "made": current_timestamp()}
-        tx.insert(undo_steps, {**step, "person": tx.owner_id("user"), **_encode_rows(row_changes)})
-        _remove_oldest(tx)
+        is_undone = any(recorder.is_undone for recorder in recorders.values())
+        owner = {"person": tx.owner_id("user"), "undone": int(is_undone)}
+        tx.insert(table, {**step, **owner, **_encode_rows(row_changes)})
+        _remove_oldest(tx, table)
+
+
+def _list_changes(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder]) -> list[RowChange]:
+    return [
+        change
+        for owner, recorder in recorders.items()
+        for change in recorder.list_changes(tx.open_series(owner) if owner else tx, owner)
+    ]
+
+
+def _steps_table(reading: ReadTransaction) -> Table:
+    """The table of steps: the project's, or the person's where a transaction belongs to no project."""
+    return undo_steps if reading.has_owner("project") else user_undo_steps
 
 
 def list_steps(reading: ReadTransaction) -> list[UndoStep]:
     """The changes that can be undone, then those that can be made again; the latest change first."""
-    order = (undo_steps.c.undone, desc(undo_steps.c.number))
-    rows = reading.rows(undo_steps, _is_own(reading), order=order, only=("number", "label", "made", "undone"))
+    table = _steps_table(reading)
+    order = (table.c.undone, desc(table.c.number))
+    rows = reading.rows(table, _is_own(reading, table), order=order, only=("number", "label", "made", "undone"))
     return [_make_step(row) for row in rows]
 
 
+def find_undo(reading: ReadTransaction) -> UndoStep:
+    """The change that `undo` takes back; refused where there is none."""
+    return _make_step(_find_row(reading, is_undone=False))
+
+
+def find_redo(reading: ReadTransaction) -> UndoStep:
+    """The change that `redo` makes again; refused where there is none."""
+    return _make_step(_find_row(reading, is_undone=True))
+
+
 def undo(tx: WriteTransaction) -> UndoStep:
-    """Take back the last change; refused if what it changed was changed since."""
-    rows = tx.rows(undo_steps, _is_own(tx), undo_steps.c.undone == 0, order=(desc(undo_steps.c.number),), limit=1)
-    if not rows:
-        raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing to undo here. Nothing was changed."))
-    return _reverse(tx, rows[0])
+    """Take back the last change; refused if what it changed was changed since.
+
+    Of a change that created the project, everything but the project itself is taken back: the caller deletes it.
+    """
+    return _reverse(tx, _find_row(tx, is_undone=False))
 
 
 def redo(tx: WriteTransaction) -> UndoStep:
     """Make the change again that was undone last."""
-    rows = tx.rows(undo_steps, _is_own(tx), undo_steps.c.undone == 1, order=(undo_steps.c.number,), limit=1)
-    if not rows:
-        raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing to redo here. Nothing was changed."))
-    return _reverse(tx, rows[0])
+    return _reverse(tx, _find_row(tx, is_undone=True))
+
+
+def _find_row(reading: ReadTransaction, *, is_undone: bool) -> Row[Any]:
+    table = _steps_table(reading)
+    order = table.c.number if is_undone else desc(table.c.number)
+    rows = reading.rows(table, _is_own(reading, table), table.c.undone == int(is_undone), order=(order,), limit=1)
+    if rows:
+        return rows[0]
+    nothing = message("There is nothing to undo here. Nothing was changed.")
+    if is_undone:
+        nothing = message("There is nothing to redo here. Nothing was changed.")
+    raise FabulaError(Code.STORE_NOT_FOUND, nothing)
 
 
 def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
     """Restore the rows of a step, and turn it into the step of the opposite direction."""
-    step = _make_step(row)
+    step, table = _make_step(row), _steps_table(tx)
     if row.rows is None:
         raise FabulaError(
             Code.STORE_CONFLICT,
             message("This changed too much to be taken back: {label}. Nothing was changed.", label=step.label),
         )
-    row_changes = msgspec.convert(row.rows, list[RowChange])
-    row_changes = _check_unchanged(tx, step, row_changes)
-    recorder = tx.recorder = ChangeRecorder()
-    _restore(tx, row_changes)
-    tx.recorder = None
-    values = {"undone": 1 - row.undone, **_encode_rows(recorder.list_changes(tx))}
-    tx.update_rows(undo_steps, values, undo_steps.c.number == row.number)
-    return step
+    by_owner: dict[str, list[RowChange]] = {}
+    for change in msgspec.convert(row.rows, list[RowChange]):
+        if change.owner or change.table != projects.name or change.key or change.old is not None:
+            by_owner.setdefault(change.owner, []).append(change)
+    tx.recorder = ChangeRecorder()
+    transactions = {owner: tx.open_series(owner) if owner else tx for owner in by_owner}
+    kept: dict[str, list[RowChange]] = {}
+    changed: list[str] = []
+    for owner, one in transactions.items():
+        kept[owner], found = _check_unchanged(one, by_owner[owner])
+        changed += found
+    if changed:
+        raise _refuse(step, list(dict.fromkeys(changed)))
+    details = [detail for owner, one in transactions.items() for detail in _describe(one, kept[owner])]
+    for owner, one in transactions.items():
+        _restore(one, kept[owner])
+    values = {"undone": 1 - row.undone, "made": current_timestamp()}
+    values |= _encode_rows(_list_changes(tx, stop_recording(tx)))
+    tx.update_rows(table, values, table.c.number == row.number)
+    return replace(step, details=tuple(details[:_MAX_DETAILS]))
 
 
-def _check_unchanged(tx: ReadTransaction, step: UndoStep, row_changes: Sequence[RowChange]) -> list[RowChange]:
-    """Refuse a step if its rows were changed since; return its changes without those of rows made again meanwhile."""
+def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> tuple[list[RowChange], list[str]]:
+    """The changes of rows that are still as they were left, and the names of those that a person changed since."""
     kept: list[RowChange] = []
-    found: list[str] = []
+    changed: list[str] = []
+    is_gone = tx.has_owner("project") and tx.row(projects) is None  # a series that was deleted
     for table, own in _group(row_changes):
         current = _load_rows(tx, table, [change.key for change in own])
         for change in own:
             now = current.get(change.key)
-            if _hash_current(table, change, now) == change.new_hash or _gives_way(table, change, now):
+            is_there = not is_gone or table is projects or table_info(table).owner == "user"
+            same = is_there and _hash_current(table, change, now) == change.new_hash
+            if same or _gives_way(table, change, now):
                 kept.append(change)
             elif not _is_derived(table, now):
-                found.append(change.name)
-    if changed := list(dict.fromkeys(found)):
-        more = len(changed) - _LISTED
-        names: list[str | Sentence] = [*changed[:_LISTED]]
-        if more > 0:
-            names.append(message("{count} more", count=more))
-        raise FabulaError(
-            Code.STORE_CONFLICT,
-            message(
-                "This cannot be taken back or made again: {label}. It was changed since: {names}. Nothing was changed.",
-                label=step.label,
-                names=join_names(names),
-            ),
-        )
-    return kept
+                changed.append(change.name)
+    return kept, changed
+
+
+def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
+    """The refusal of a step whose rows were changed since."""
+    more = len(changed) - _LISTED
+    names: list[str | Sentence] = [*changed[:_LISTED]]
+    if more > 0:
+        names.append(message("{count} more", count=more))
+    return FabulaError(
+        Code.STORE_CONFLICT,
+        message(
+            "This cannot be taken back or made again: {label}. It was changed since: {names}. Nothing was changed.",
+            label=step.label,
+            names=join_names(names),
+        ),
+    )
+
+
+def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[UndoDetail]:
+    """What restoring the first of these changes in rows that people see does to them."""
+    shown = [change for change in row_changes if change.name]
+    for table, own in _group(shown):
+        if table_info(table).area not in _SHOWN_AREAS:
+            continue
+        current = _load_rows(reading, table, [change.key for change in own[:_MAX_DETAILS]])
+        for change in own[:_MAX_DETAILS]:
+            now = current.get(change.key)
+            if change.old is None or now is None:
+                before, after = (change.name, None) if change.old is None else (None, change.name)
+                yield UndoDetail(name=change.name, before=before, after=after)
+                continue
+            for column, value in change.old.items():
+                old, new = _show_value(value), _show_value(now._mapping[column])
+                if column not in _HIDDEN_COLUMNS and old is not None and new is not None and old != new:
+                    before, after = _excerpt(new, old)
+                    yield UndoDetail(name=change.name, before=before, after=after)
+
+
+def _show_value(value: Any) -> str | None:
+    """A text or a list of texts as a detail shows it; None for anything else."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
+
+
+def _excerpt(before: str, after: str) -> tuple[str, str]:
+    """The first place in which two texts differ, with a few characters around it."""
+    edit = find_edits(before, after)[0]
+    return _cut(before, edit.start, edit.old_end), _cut(after, edit.new_start, edit.new_end)
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    first, last = max(start - _CONTEXT, 0), min(end + _CONTEXT, start + _MAX_DETAIL)
+    words = " ".join(text[first:last].split())
+    return f"{'…' if first else ''}{words}{'…' if last < len(text) else ''}"
 
 
 def _is_derived(table: Table, now: Row[Any] | None) -> bool:
@@ -311,23 +451,32 @@ def _encode_rows(row_changes: Sequence[RowChange]) -> dict[str, Any]:
     return {"rows": None if is_too_large else msgspec.to_builtins(row_changes), "size": 0 if is_too_large else size}
 
 
-def _remove_oldest(tx: WriteTransaction) -> None:
+def _remove_oldest(tx: WriteTransaction, table: Table) -> None:
     """Remove the oldest steps beyond the limits of number and size."""
     total = 0
-    rows = tx.rows(undo_steps, order=(desc(undo_steps.c.number),), only=("number", "size"))
+    rows = tx.rows(table, order=(desc(table.c.number),), only=("number", "size"))
     for count, row in enumerate(rows, start=1):
         total += row.size
         if count > MAX_STEPS or total > MAX_CHARACTERS:
-            tx.delete_rows(undo_steps, undo_steps.c.number <= row.number)
+            tx.delete_rows(table, table.c.number <= row.number)
             return
 
 
-def _is_own(reading: ReadTransaction) -> ColumnElement[bool]:
-    return or_(undo_steps.c.person == "", undo_steps.c.person == reading.owner_id("user"))
+def _is_own(reading: ReadTransaction, table: Table) -> ColumnElement[bool]:
+    return or_(table.c.person == "", table.c.person == reading.owner_id("user"))
 
 
 def _make_step(row: Row[Any]) -> UndoStep:
-    return UndoStep(number=row.number, label=_decode(row.label), made=row.made, is_undone=bool(row.undone))
+    rows = msgspec.convert(getattr(row, "rows", None) or [], list[RowChange])
+    own = next((one for one in rows if one.table == projects.name and not one.owner and one.old is None), None)
+    return UndoStep(
+        number=row.number,
+        label=_decode(row.label),
+        made=row.made,
+        is_undone=bool(row.undone),
+        creates_project=own is not None and not own.backup,
+        backup="" if own is None else own.backup,
+    )
 
 
 def _encode(value: Any) -> Any:

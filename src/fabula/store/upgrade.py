@@ -16,7 +16,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.backup import back_up
 
-LATEST_VERSION = "0010"
+LATEST_VERSION = "0011"
 _LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
 
 

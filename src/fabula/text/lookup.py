@@ -1,8 +1,9 @@
 """Find a thing by what a person calls it: its id, name or title, alias, number, or the beginning of one (ppl-4).
 
 The spellings are tried in this order, and the first that fits anything decides: the id, the name, another name, any
-name whatever its case, accents and width, the number, the beginning of a name, and at last the beginning of an id. If
-that fits several things, all of them are refused by their names; if nothing fits, the nearest names are given.
+name whatever its case, accents and width, the number, the beginning of a name, a part of a name from the beginning of a
+word on, and at last the beginning of an id. If that fits several things, all of them are refused by their names; if
+nothing fits, the nearest names are given.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Thing = TypeVar("Thing")
 NEAREST = 3  # names that a miss is answered with
 LISTED = 6  # names that a spelling with several meanings is answered with
 MIN_ID_BEGINNING = 4  # characters, where things have names: a shorter word begins too many ids by chance
+MIN_PART = 2  # characters of a part of a name
 MAX_DIGITS = 9  # of a number that a thing can have
 MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
 MAX_SCORED = 200  # names that a miss is compared with letter by letter
@@ -66,6 +68,7 @@ def find_matches(
         lambda thing: number is not None and number_of(thing) == number,
         lambda thing: any(fold_name(name).startswith(folded) for name in names_of(thing)),
         lambda thing: fold_name(id_of(thing)) == folded,
+        lambda thing: any(_is_part(folded, fold_name(name)) for name in names_of(thing)),
         lambda thing: (
             (len(folded) >= MIN_ID_BEGINNING or not names_of(thing)) and fold_name(id_of(thing)).startswith(folded)
         ),
@@ -96,9 +99,10 @@ def find_by_name(
     if found:
         labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
         counts = Counter(labels)
+        numbers = [None if number_of is None else number_of(thing) for thing in found[:LISTED]]
         names = [
-            label if counts[label] == 1 else _add_remarks(label, id_of(thing), remark_of(thing))
-            for label, thing in zip(labels, found[:LISTED], strict=False)
+            label if counts[label] == 1 else _add_remarks(label, number, id_of(thing), remark_of(thing))
+            for label, number, thing in zip(labels, numbers, found[:LISTED], strict=False)
         ]
         raise FabulaError(
             code,
@@ -116,15 +120,26 @@ def find_by_name(
     )
 
 
+def _is_part(wanted: str, name: str) -> bool:
+    """Is this a part of a name, from the beginning of a word on? Scripts without spaces have a word everywhere."""
+    if len(wanted) < MIN_PART:
+        return False
+    at = name.find(wanted)
+    while at > 0 and name[at - 1].isalnum() and name[at].isascii():
+        at = name.find(wanted, at + 1)
+    return at >= 0
+
+
 def _number_in_order(things: Sequence[Thing]) -> Callable[[Thing], int]:
     """Return the function that numbers things as a list shows them, by identity: they need not be hashable."""
     numbers = {id(thing): number for number, thing in enumerate(things, start=1)}
     return lambda thing: numbers[id(thing)]
 
 
-def _add_remarks(label: str, ident: str, remark: Sentence | str) -> Sentence:
-    """Return a name that several things have, with what tells this one apart and the id to name it by."""
-    remarks = join_names([remark, ident] if remark else [ident])
+def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | str) -> Sentence:
+    """Return a name that several things have, with what tells this one apart, and the number or id to name it by."""
+    shown = ident if number is None else message("number {number}", number=number)
+    remarks = join_names([one for one in (shown, remark) if one])
     return message("{name} ({remark})", name=label, remark=remarks)
 
 

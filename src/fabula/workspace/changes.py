@@ -1,14 +1,41 @@
-"""What a person can do with the changes of a project: list them, take the last one back, make it again (man-7)."""
+"""Take back the last change of any kind, and make it again (man-7).
+
+Most changes are steps of rows (`store.undo`), of a project or of the person. Three concern a whole project: one that
+was created, imported or loaded is deleted again, one that was replaced by a save is loaded from the copy made before,
+and one that was deleted is brought back. What is taken back is always said, with the project it is in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Literal
 
-from fabula.manuscript.projects import ProjectSummary
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.manuscript.projects import ProjectSummary, list_projects
 from fabula.store import undo
+from fabula.store.backup import BACKUP_FOLDER
+from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.undo import UndoStep
+from fabula.workspace.deleted_projects import delete_project, list_deleted, restore_project
 from fabula.workspace.verbs import ProjectVerbs
+
+
+class OwnedChange(Struct, frozen=True, kw_only=True):
+    """A change that can be undone or made again, and whose it is: of a project, or of the person (no project)."""
+
+    step: UndoStep
+    project_id: str = ""
+    title: str = ""
+
+
+class ReversedChange(OwnedChange, frozen=True, kw_only=True):
+    """A change that was taken back or made again, and what that did to the project as a whole."""
+
+    outcome: Literal["changed", "deleted", "replaced", "restored"] = "changed"
 
 
 class ChangeVerbs(ProjectVerbs):
@@ -21,22 +48,78 @@ class ChangeVerbs(ProjectVerbs):
 
     def undo(self) -> UndoStep:
         """Take back the last change; refused if what it changed was changed since."""
-        with self._write() as tx:
-            return undo.undo(tx)
+        return _reverse(self._store, self._project.id, self._project.principal.user, is_undo=True)[0]
 
     def redo(self) -> UndoStep:
         """Make the change again that was undone last."""
-        with self._write() as tx:
-            return undo.redo(tx)
+        return _reverse(self._store, self._project.id, self._project.principal.user, is_undo=False)[0]
 
 
-def find_last_step(
-    store: Store, projects: Iterable[ProjectSummary], *, is_undone: bool
-) -> list[tuple[str, ProjectSummary]]:
-    """Find the project with the latest change that can be undone, or made again, and its time; none or one."""
-    found: list[tuple[str, ProjectSummary]] = []
-    for project in projects:
-        with store.read(project=project.id, user=LOCAL_USER) as reading:
-            times = [step.made for step in undo.list_steps(reading) if step.is_undone == is_undone]
-        found += [(max(times), project)] if times else []
-    return sorted(found, key=lambda pair: pair[0])[-1:]
+def list_changes(store: Store, project: ProjectSummary | None) -> list[OwnedChange]:
+    """List the changes of a project, or of the person and all projects, the latest first; deleted projects too."""
+    found: list[OwnedChange] = []
+    for one in list_projects(store) if project is None else [project]:
+        with store.read(project=one.id, user=LOCAL_USER) as reading:
+            steps = undo.list_steps(reading)
+        found += [OwnedChange(step=step, project_id=one.id, title=one.title) for step in steps]
+    if project is not None:
+        return found
+    with store.read(user=LOCAL_USER) as reading:
+        found += [OwnedChange(step=step) for step in undo.list_steps(reading)]
+    for deleted in list_deleted(store):
+        label = message("{title} deleted", title=deleted.title)
+        step = UndoStep(number=0, label=label, made=deleted.deleted_at, is_undone=deleted.by_undo)
+        found.append(OwnedChange(step=step, project_id=deleted.id, title=deleted.title))
+    return sorted(found, key=lambda one: one.step.made, reverse=True)
+
+
+def undo_change(store: Store, project: ProjectSummary | None) -> ReversedChange:
+    """Take back the last change of a project, or of any kind."""
+    return _reverse_last(store, project, is_undo=True)
+
+
+def redo_change(store: Store, project: ProjectSummary | None) -> ReversedChange:
+    """Make the change again that was taken back last."""
+    return _reverse_last(store, project, is_undo=False)
+
+
+def _reverse_last(store: Store, project: ProjectSummary | None, *, is_undo: bool) -> ReversedChange:
+    changes = [one for one in list_changes(store, project) if one.step.is_undone is not is_undo]
+    if not changes:
+        nothing = message("There is nothing to redo here. Nothing was changed.")
+        if is_undo:
+            nothing = message("There is nothing to undo here. Nothing was changed.")
+        raise FabulaError(Code.STORE_NOT_FOUND, nothing)
+    last = changes[0]
+    if last.step.number == 0:
+        restored = restore_project(store, last.project_id)
+        return ReversedChange(step=last.step, project_id=restored.id, title=restored.title, outcome="restored")
+    step, outcome = _reverse(store, last.project_id, LOCAL_USER, is_undo=is_undo)
+    return ReversedChange(step=step, project_id=last.project_id, title=last.title, outcome=outcome)
+
+
+def _reverse(
+    store: Store, project_id: str, user: str, *, is_undo: bool
+) -> tuple[UndoStep, Literal["changed", "deleted", "replaced"]]:
+    """Take back the last step of a project, or of the person where no project is named; or make it again."""
+    owner = project_id or None
+    with store.read(project=owner, user=user) as reading:
+        step = undo.find_undo(reading) if is_undo else undo.find_redo(reading)
+    if step.creates_project and is_undo:
+        delete_project(store, project_id, by_undo=True)
+        return step, "deleted"
+    if step.backup:
+        path = store.folder / BACKUP_FOLDER / step.backup
+        if not path.is_file():
+            raise FabulaError(
+                Code.STORE_CONFLICT,
+                message(
+                    "This cannot be taken back or made again: {label}. The copy {file} is gone. Nothing was changed.",
+                    label=step.label,
+                    file=step.backup,
+                ),
+            )
+        load_save(store, path, project_id=project_id, replace=True, user=None, undo_label=step.label, is_undo=is_undo)
+        return replace(step, is_undone=is_undo), "replaced"
+    with store.write(project=owner, user=user) as tx:
+        return (undo.undo(tx) if is_undo else undo.redo(tx)), "changed"

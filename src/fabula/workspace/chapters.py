@@ -90,10 +90,19 @@ class ChapterVerbs(ProjectVerbs):
                 )
             return counts
 
-    def rename(self, chapter: str, title: str) -> ChapterRecord:
-        """Give a chapter another title."""
+    def rename(self, chapter: str, title: str, *, allow_duplicate: bool = False) -> ChapterRecord:
+        """Give a chapter another title; refused where another document has it, unless that is allowed."""
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
+            if not allow_duplicate and tx.exist([(rows, (rows.c.title == title.strip()) & (rows.c.id != found.id))])[0]:
+                raise FabulaError(
+                    Code.STORE_DUPLICATE,
+                    message(
+                        "Another chapter is called {title!r} already. Choose another title, or add --yes to have both. "
+                        "Nothing was changed.",
+                        title=title.strip(),
+                    ),
+                )
             tx.undo_label = message("{old} renamed to {new}", old=found.title or found.id, new=title)
             documents.update(tx, found.id, {"title": title.strip()})
             return load_records(tx)[found.id]

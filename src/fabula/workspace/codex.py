@@ -22,7 +22,14 @@ from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
 from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
-from fabula.workspace.rename.rename import RenamePlace, UndoneRename, apply_rename, preview_rename, undo_rename
+from fabula.workspace.rename.rename import (
+    RenamePlace,
+    UndoneRename,
+    apply_rename,
+    preview_rename,
+    read_all_entries,
+    undo_rename,
+)
 from fabula.workspace.story_places import END, START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
@@ -243,14 +250,24 @@ class CodexVerbs(ProjectVerbs):
             further = _read_further(reading, old, new, also)
             return preview_rename(reading, old, new, history=history, also=further)
 
-    def offer_renames(self, old: str, new: str, *, history: bool = False) -> list[RenameOffer]:
+    def offer_renames(
+        self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()
+    ) -> list[RenameOffer]:
         """List names that belong to the renamed one and are left as they are, unless they are asked for."""
         with self._read() as reading:
-            return find_offers(reading, old, new, history=history)
+            further = _read_further(reading, old, new, also)
+            return find_offers(reading, old, new, history=history, also=further)
 
-    def rename(self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()) -> str:
-        """Rename everywhere; return the id by which the rename can be undone."""
+    def rename(
+        self, old: str, new: str, *, history: bool = False, also: Sequence[str] = (), allow_duplicate: bool = False
+    ) -> str:
+        """Rename everywhere; return the id by which the rename can be undone.
+
+        Refused where another entry has the new name, unless that is allowed.
+        """
         with self._write(message("{old} renamed to {new}", old=old, new=new)) as tx:
+            if not allow_duplicate:
+                _check_name_is_free(tx, old, new)
             return apply_rename(tx, old, new, history=history, also=_read_further(tx, old, new, also))
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
@@ -278,6 +295,22 @@ class CodexVerbs(ProjectVerbs):
 
 def _read_further(reading: ReadTransaction, old: str, new: str, also: Sequence[str]) -> dict[str, str]:
     return read_further_names(also, find_offers(reading, old, new)) if also else {}
+
+
+def _check_name_is_free(reading: ReadTransaction, old: str, new: str) -> None:
+    """Refuse a new name that another entry of the book or its series has."""
+    taken = next((one for one in read_all_entries(reading) if new.strip() in one.names and old not in one.names), None)
+    if taken is not None:
+        raise FabulaError(
+            Code.STORE_DUPLICATE,
+            message(
+                "Another entry is called {name!r} already: {entry} ({kind}). Choose another name, or add --yes: then "
+                "nobody can tell the two apart. Nothing was changed.",
+                name=new.strip(),
+                entry=taken.name,
+                kind=taken.type,
+            ),
+        )
 
 
 def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import projects
+from fabula.store import undo
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import load_save
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.saving import save_transaction
-from fabula.store.store import Store
+from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.names import find_by_name
 
 log = logging.getLogger("fabula.workspace")
@@ -30,7 +31,8 @@ DELETED_FOLDER = "deleted"
 MAX_DELETED = 20
 MAX_AGE = timedelta(days=60)
 _STAMP = "%Y-%m-%dT%H%M%S%fZ"
-_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{12}Z)-[0-9a-f]+\.fabula")
+_UNDONE = "-undone"  # in the name of a save: an undo deleted the project, and a redo brings it back
+_NAME = re.compile(rf"(\d{{4}}-\d\d-\d\dT\d{{12}}Z)-[0-9a-f]+({_UNDONE})?\.fabula")
 
 
 class DeletedProject(Struct, frozen=True, kw_only=True):
@@ -40,39 +42,47 @@ class DeletedProject(Struct, frozen=True, kw_only=True):
     title: str
     deleted_at: str
     path: Path
+    by_undo: bool = False
 
 
-def delete_project(store: Store, project_id: str) -> DeletedProject:
-    """Delete a project with everything in it, after saving it in the data folder."""
+def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> DeletedProject:
+    """Delete a project with everything in it, after saving it in the data folder.
+
+    With `by_undo`, what its creation changed elsewhere (the order of its series, the person's own) is undone first.
+    """
     now = datetime.now(UTC)
-    path = (
-        store.folder / DELETED_FOLDER / f"{now.strftime(_STAMP)}-{sha256(project_id.encode()).hexdigest()[:12]}.fabula"
-    )
+    name = f"{now.strftime(_STAMP)}-{sha256(project_id.encode()).hexdigest()[:12]}{_UNDONE if by_undo else ''}.fabula"
+    path = store.folder / DELETED_FOLDER / name
     with translate_errors():
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with store.write(project=project_id) as tx:
-            manifest = save_transaction(tx, path)
+        with store.write(project=project_id, user=LOCAL_USER if by_undo else None) as tx:
+            manifest = save_transaction(tx.of_project(), path)
+            if by_undo:
+                undo.undo(tx)
             projects.remove_rows(tx)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     _remove_oldest(store, now)
     title = manifest.project.title
-    return DeletedProject(id=project_id, title=title, deleted_at=_show_time(now), path=path)
+    return DeletedProject(id=project_id, title=title, deleted_at=_show_time(now), path=path, by_undo=by_undo)
 
 
 def list_deleted(store: Store) -> list[DeletedProject]:
     """The deleted projects that can be restored, the latest first."""
     found: list[DeletedProject] = []
-    for path, time in reversed(_list_saves(store)):
+    for path, time, by_undo in reversed(_list_saves(store)):
         try:
             with SaveReader(path) as save:
                 project = save.manifest.project
         except FabulaError as error:
             log.warning("the save of a deleted project cannot be read: %s", error.code.value)
             continue
-        found.append(DeletedProject(id=project.id, title=project.title, deleted_at=_show_time(time), path=path))
+        deleted = DeletedProject(
+            id=project.id, title=project.title, deleted_at=_show_time(time), path=path, by_undo=by_undo
+        )
+        found.append(deleted)
     return found
 
 
@@ -86,16 +96,17 @@ def restore_project(store: Store, name: str) -> DeletedProject:
         names_of=lambda one: (one.title,),
         code=Code.PROJECT_NOT_FOUND,
     )
-    load_save(store, found.path, project_id=found.id, user=None)
+    label = message("{title} brought back", title=found.title)
+    load_save(store, found.path, project_id=found.id, user=None, undo_label=label)
     found.path.unlink(missing_ok=True)
     return found
 
 
-def _list_saves(store: Store) -> list[tuple[Path, datetime]]:
-    """The saves of deleted projects with their times, the oldest first."""
+def _list_saves(store: Store) -> list[tuple[Path, datetime, bool]]:
+    """The saves of deleted projects with their times and whether an undo deleted them, the oldest first."""
     named = [(path, _NAME.fullmatch(path.name)) for path in sorted((store.folder / DELETED_FOLDER).glob("*.fabula"))]
     return [
-        (path, datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC))
+        (path, datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC), matched[2] is not None)
         for path, matched in named
         if matched is not None
     ]
@@ -103,7 +114,7 @@ def _list_saves(store: Store) -> list[tuple[Path, datetime]]:
 
 def _remove_oldest(store: Store, now: datetime) -> None:
     saves = _list_saves(store)
-    for number, (path, time) in enumerate(saves):
+    for number, (path, time, _) in enumerate(saves):
         if number < len(saves) - MAX_DELETED or now - time > MAX_AGE:
             path.unlink(missing_ok=True)
 

@@ -17,15 +17,15 @@ from fabula.constraints import Constraints
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participant, list_participants
 from fabula.conversation.tables import conversations
-from fabula.core.errors import Code
-from fabula.core.messages import Sentence, message
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, message, plural
 from fabula.core.story import name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript
-from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents
+from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents, read_title
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches, fold_name
 
@@ -119,8 +119,30 @@ def _divide(documents: Iterable[Any]) -> dict[str, Divisions]:
 
 
 def find_document(documents: Sequence[Any], name: str, *, code: Code = Code.DOCUMENT_UNKNOWN) -> str:
-    """Return the id of the document, of documents or rows in reading order, that a spelling means."""
-    return find_named(name_documents(documents), name, what=message("chapter"), code=code).id
+    """Return the id of the document, of documents or rows in reading order, that a spelling means.
+
+    A chapter is also found by its number in words ("chapter three", 第三回), if no title is spelled so.
+    """
+    things = name_documents(documents)
+    stated = read_title(name)
+    is_number = fold_name(name).isdecimal()
+    if (stated or is_number) and not any(fold_name(name) in map(fold_name, (one.id, *one.names)) for one in things):
+        divisions = _divide(documents)
+        if stated:
+            numbered = [one for one in things if set(stated) <= set(divisions.get(one.id, ()))]
+            found = [one for one in numbered if divisions[one.id][-1] == stated[-1]]
+            if len(found) == 1:
+                return found[0].id
+        if not match_named(things, name) and divisions:
+            count = len(divisions)
+            sentence = plural(
+                count,
+                "There is no chapter {name}. The book has one chapter with a number. Nothing was changed.",
+                "There is no chapter {name}. The book has {count:,} chapters. Nothing was changed.",
+                name=name,
+            )
+            raise FabulaError(code, sentence)
+    return find_named(things, name, what=message("chapter"), code=code).id
 
 
 def find_view_document(view: View, name: str) -> str:

@@ -33,6 +33,7 @@ from fabula.memory.model import Memory, MemoryNote, Preference
 from fabula.search.corpus import Corpus
 from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
+from fabula.workspace.names import READER, NamedThing, match_named
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
 PositionParser = Callable[[CheckedTable, str], Position | None]
@@ -94,7 +95,9 @@ def _read_folder(root: Path) -> View:
         language=language,
         identity=settings.get_text("identity", "") if "identity" in settings else None,
     )
-    manuscript = Manuscript(tuple(_read_chapters(root, settings)))
+    codex_table = _read_optional(root, "codex.toml")
+    people = _People(codex_table)
+    manuscript = Manuscript(tuple(_read_chapters(root, settings, people)))
     direction = Direction(
         kind=settings.get_text("type", ""),
         person=settings.get_text("person", ""),
@@ -104,8 +107,9 @@ def _read_folder(root: Path) -> View:
     )
     snapshots: dict[type, object] = {Direction: direction}
     parse_position = partial(_parse_position, manuscript.by_id)
-    if (table := _read_optional(root, "codex.toml")) is not None:
-        snapshots[Codex] = Codex(project.id, language, _read_entries(table, parse_position), manuscript.timeline())
+    if codex_table is not None:
+        entries = _read_entries(codex_table, parse_position, people)
+        snapshots[Codex] = Codex(project.id, language, entries, manuscript.timeline())
     if (table := _read_optional(root, "constraints.toml")) is not None:
         snapshots[Constraints] = Constraints(project.id, _read_constraints(table, parse_position))
     if (table := _read_optional(root, "memory.toml")) is not None:
@@ -129,7 +133,24 @@ def _make_view(project: Project, manuscript: Manuscript, snapshots: dict[type, o
     return View(project, manuscript.timeline(), {Manuscript: manuscript, Corpus: corpus, **snapshots})
 
 
-def _read_chapters(root: Path, settings: CheckedTable) -> list[Document]:
+class _People:
+    """Resolves the names of people in a folder's files to the ids of their entries."""
+
+    def __init__(self, codex: CheckedTable | None) -> None:
+        rows = [] if codex is None else codex.get_tables_by_id("entry")
+        self._known = [NamedThing(ident, (row.get_text("name"), *row.get_texts("aliases"))) for ident, row in rows]
+
+    def find(self, name: str) -> str:
+        """Return the id of whom a name means; the name itself where no entry has it, or several do."""
+        found = match_named(self._known, name) if name != READER else []
+        return found[0].id if len(found) == 1 else name
+
+    def read_known_to(self, row: CheckedTable) -> frozenset[str] | None:
+        """Read who knows something: None for everybody."""
+        return frozenset(self.find(one) for one in row.get_texts("known_to")) if "known_to" in row else None
+
+
+def _read_chapters(root: Path, settings: CheckedTable, people: _People) -> list[Document]:
     documents = []
     for ident, row in settings.get_tables_by_id("chapters"):
         text = read_text_file(check_inside(root / row.get_text("file"), root, row.location))
@@ -139,11 +160,11 @@ def _read_chapters(root: Path, settings: CheckedTable) -> list[Document]:
                 id=ident,
                 title=row.get_text("title", heading[1] if heading else ident),
                 text=(text[heading.end() :] if heading else text).strip("\n"),
-                pov=row.get_text("pov", "") or None,
+                pov=people.find(row.get_text("pov")) if row.get_text("pov", "") else None,
                 story_time=row.get_number("when", 0, low=-1e9, high=1e9) if "when" in row else None,
                 synopsis=row.get_text("synopsis", "").strip(),
                 beats=row.get_texts("beats"),
-                known_to=_read_known_to(row),
+                known_to=people.read_known_to(row),
             )
         )
     return documents
@@ -167,7 +188,7 @@ def _parse_position(documents: Mapping[str, Document], row: CheckedTable, key: s
     return Position(document.id, document.text.index(phrase) + len(phrase))
 
 
-def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[Entry]:
+def _read_entries(data: CheckedTable, parse_position: PositionParser, people: _People) -> list[Entry]:
     return [
         Entry(
             id=ident,
@@ -179,10 +200,12 @@ def _read_entries(data: CheckedTable, parse_position: PositionParser) -> list[En
             details=dict(row.get_table("details").items()),
             tags=row.get_texts("tags"),
             notes=row.get_text("notes", ""),
-            relations=tuple(_read_relation(one, parse_position) for one in row.get_tables("relations")),
-            known_to=_read_known_to(row),
+            relations=tuple(_read_relation(one, parse_position, people) for one in row.get_tables("relations")),
+            known_to=people.read_known_to(row),
             since=parse_position(row, "since"),
-            progressions=tuple(_read_progression(step, parse_position) for step in row.get_tables("progression")),
+            progressions=tuple(
+                _read_progression(step, parse_position, people) for step in row.get_tables("progression")
+            ),
             rules=row.get_value("rules", NameRules, NameRules()),
         )
         for ident, row in data.get_tables_by_id("entry")
@@ -196,28 +219,24 @@ def _read_type(row: CheckedTable) -> str:
         refuse_project(row.location, message("{problem}", problem=error.message))
 
 
-def _read_relation(row: CheckedTable, parse_position: PositionParser) -> Relation:
+def _read_relation(row: CheckedTable, parse_position: PositionParser, people: _People) -> Relation:
     return Relation(
         row.get_text("to"),
         row.get_text("kind", ""),
         parse_position(row, "since"),
         parse_position(row, "until"),
-        _read_known_to(row),
+        people.read_known_to(row),
     )
 
 
-def _read_progression(row: CheckedTable, parse_position: PositionParser) -> Progression:
+def _read_progression(row: CheckedTable, parse_position: PositionParser, people: _People) -> Progression:
     since = parse_position(row, "since")
     if since is None:
         refuse_project(row.location, message("a progression must say since when it holds"))
     aliases = row.get_texts("aliases")
     return Progression(
-        row.get_text("text", "") if aliases else row.get_text("text"), since, _read_known_to(row), aliases
+        row.get_text("text", "") if aliases else row.get_text("text"), since, people.read_known_to(row), aliases
     )
-
-
-def _read_known_to(row: CheckedTable) -> frozenset[str] | None:
-    return frozenset(row.get_texts("known_to")) if "known_to" in row else None
 
 
 def _read_constraints(data: CheckedTable, parse_position: PositionParser) -> list[Constraint]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabula.core.messages import message
 from fabula.manuscript import documents, revisions
-from fabula.manuscript.revisions import Revision
+from fabula.manuscript.revisions import LineDifference, Revision
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.chapters import ChapterRecord, find_chapter, load_records
 from fabula.workspace.verbs import ProjectVerbs, label_addition
@@ -19,8 +19,8 @@ class RevisionVerbs(ProjectVerbs):
             found = find_chapter(reading, chapter)
             return found, revisions.list_revisions(reading, found.id)
 
-    def compare(self, chapter: str, first: int | None = None, second: int | None = None) -> list[str]:
-        """Compare two revisions as the lines of a unified diff: by default the last one kept, and the text of now."""
+    def compare(self, chapter: str, first: int | None = None, second: int | None = None) -> list[LineDifference]:
+        """List the lines in which two revisions differ: by default the last one kept, and the text of now."""
         with self._read() as reading:
             found = find_chapter(reading, chapter)
             old = first if first is not None else _find_last(reading, found)

@@ -83,6 +83,6 @@ class SettingVerbs:
             edits.reset(tx, name, scope=scope)
 
     def _write(self, name: str, scope: SettingScope) -> AbstractContextManager[WriteTransaction]:
-        """Change the settings; a change of a project's can be undone."""
-        label = label_change(message("setting"), name) if self._project_id and scope == "project" else None
-        return self._store.write(project=self._project_id, user=self._user, undo_label=label)
+        """Change the settings of the project, or those of the person alone."""
+        project_id = self._project_id if scope == "project" else None
+        return self._store.write(project=project_id, user=self._user, undo_label=label_change(message("setting"), name))

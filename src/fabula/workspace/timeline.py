@@ -33,7 +33,7 @@ class StoryDocument(Struct, frozen=True, kw_only=True):
     """One document of the story: its number, title, and whose point of view it has."""
 
     document_id: str
-    number: int  # the chapter that it belongs to
+    number: int | None  # that a reader gives to its chapter; None for a prologue
     title: str
     pov: str = ""
 
@@ -125,7 +125,7 @@ def _describe_document(view: View, index: int, entries: Sequence[Entry]) -> Stor
     names = {entry.id: entry.name for entry in entries}
     return StoryDocument(
         document_id=one.document,
-        number=view.timeline.chapter_number(one.document) or index + 1,
+        number=view.timeline.chapter_number(one.document),
         title=one.title,
         pov=names.get(one.pov, one.pov) if one.pov else "",
     )

@@ -50,7 +50,8 @@ def update_from_file(
     """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
     imported = read_manuscript(path)
     project_id = projects.find_project(store, into).id
-    with store.write(project=project_id) as tx:
+    label = None if preview else message("update from {file}", file=path.name)
+    with store.write(project=project_id, undo_label=label) as tx:
         known = read_entries(tx).values()
         names = {name for entry in known for name in (entry.id, entry.name)}
         new_entries = [entry for entry in imported.entries if not {entry.id, entry.name} & names]
@@ -91,7 +92,7 @@ def import_file(
     book = imported.book
     warnings: list[str | Sentence] = [*imported.warnings]
     project_id = new_id() if into is None else projects.find_project(store, into).id
-    label = None if into is None else message("import of {file}", file=path.name)
+    label = message("import of {file}", file=path.name)
     with store.write(project=project_id, undo_label=label) as tx:
         if into is None:
             chosen = normalise_language(language) or _supported_language(book.language, warnings)

@@ -35,6 +35,7 @@ from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
+from fabula.core.messages import message
 from fabula.core.story import Timeline, TimelineEntry, name_earlier_document
 from fabula.core.view import Language, Project, View
 from fabula.formats.lore.editing import parse_lorebook
@@ -388,7 +389,8 @@ def copy_view(store: Store, view: View, *, title: str = "", project_id: str | No
     """Copy everything in a view into a new project of the store, in one transaction; return the project's id."""
     ident = project_id or new_id()
     project = view.project
-    with store.write(project=ident) as tx:
+    label = message("new project: {title}", title=title or project.title or project.id)
+    with store.write(project=ident, undo_label=label) as tx:
         projects.insert(
             tx,
             ident,

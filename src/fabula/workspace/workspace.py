@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.changes import OwnedChange, ReversedChange
     from fabula.workspace.continuity import StoredContinuity
     from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
@@ -137,7 +138,8 @@ class Workspace:
         from fabula.workspace.transfer import normalise_language
 
         chosen = normalise_language(language) or "en"
-        return self.project(projects.create(self.store, title, language=chosen), principal)
+        label = message("new project: {title}", title=title)
+        return self.project(projects.create(self.store, title, language=chosen, undo_label=label), principal)
 
     def copy_project(self, view: View, *, title: str = "", principal: Principal | None = None) -> ProjectHandle:
         """Make a project of everything a view holds (a folder, a file or a sample), in one transaction; open it."""
@@ -180,16 +182,25 @@ class Workspace:
         replace: str | None = None,
         join_series: str | None = None,
         with_person: bool = False,
+        beside: bool = False,
         progress: Progress | None = None,
     ) -> LoadResult:
         """Load a save as a new project, or in place of one that is backed up first (sav-2).
 
-        What the series of a book shares is loaded as a new series, or into the one named by `join_series`.
+        What the series of a book shares is loaded as a new series, or into the one named by `join_series`. Where there
+        is a project of the same title, the load is refused, unless it is to stand `beside` it.
         """
         from fabula.store.save.loading import load_save
+        from fabula.store.save.reader import SaveReader
 
         target = None if replace is None else projects.find_project(self.store, replace).id
-        series_id = None if join_series is None else projects.find_project(self.store, join_series).id
+        series_id = None if join_series is None else projects.find_project(self.store, join_series, kind="series").id
+        if target is None and not beside:
+            with SaveReader(path) as save:
+                title = save.manifest.project.title
+            projects.check_title(
+                self.store, title, message("Replace it with --replace, or add --yes to load the save beside it.")
+            )
         return load_save(
             self.store,
             path,
@@ -200,11 +211,14 @@ class Workspace:
             progress=progress,
         )
 
-    def rename_project(self, name: str, title: str) -> ProjectSummary:
-        """Give a project another title."""
+    def rename_project(self, name: str, title: str, *, allow_duplicate: bool = False) -> ProjectSummary:
+        """Give a project another title; refused where another project has it, unless that is allowed."""
         from fabula.workspace.verbs import label_change
 
         found = projects.find_project(self.store, name)
+        if not allow_duplicate:
+            advice = message("Choose another title, or add --yes to have both.")
+            projects.check_title(self.store, title.strip(), advice, except_for=found.id)
         label = label_change(message("title"), found.title)
         with self.store.write(project=found.id, user=LOCAL_USER, undo_label=label) as tx:
             projects.rename(tx, title)
@@ -228,20 +242,23 @@ class Workspace:
 
         return restore_project(self.store, name)
 
-    def find_last_change(self) -> ProjectSummary | DeletedProject | None:
-        """Find the project that was changed or deleted last, as far as that can be undone."""
-        from fabula.workspace.changes import find_last_step
+    def undo(self, project: str | None = None) -> ReversedChange:
+        """Take back the last change of a project, or of any kind; refused if what it changed was changed since."""
+        from fabula.workspace.changes import undo_change
 
-        changed: list[tuple[str, ProjectSummary | DeletedProject]] = []
-        changed += find_last_step(self.store, self.projects(), is_undone=False)
-        changed += [(deleted.deleted_at, deleted) for deleted in self.list_deleted_projects()[:1]]
-        return max(changed, key=lambda pair: pair[0])[1] if changed else None
+        return undo_change(self.store, None if project is None else projects.find_project(self.store, project))
 
-    def find_last_undo(self) -> ProjectSummary | None:
-        """Find the project with the latest change that can be made again."""
-        from fabula.workspace.changes import find_last_step
+    def redo(self, project: str | None = None) -> ReversedChange:
+        """Make the change again that was taken back last, in a project or anywhere."""
+        from fabula.workspace.changes import redo_change
 
-        return next((project for _, project in find_last_step(self.store, self.projects(), is_undone=True)), None)
+        return redo_change(self.store, None if project is None else projects.find_project(self.store, project))
+
+    def list_changes(self, project: str | None = None) -> list[OwnedChange]:
+        """List what can be undone and made again: of a project, or of all and the person; the latest first."""
+        from fabula.workspace.changes import list_changes
+
+        return list_changes(self.store, None if project is None else projects.find_project(self.store, project))
 
     def describe_contents(self, name: str) -> ProjectContents:
         """Say what a project holds."""
@@ -261,24 +278,26 @@ class Workspace:
 
     def join_series(self, book: str, name: str) -> tuple[ProjectSummary, ProjectSummary, list[SeriesBook]]:
         """Let a book share the codex of a series, as its last book; return both, and all books in order."""
-        joined, shared = projects.find_project(self.store, book), projects.find_project(self.store, name)
+        joined = projects.find_project(self.store, book, kind="book")
+        shared = projects.find_project(self.store, name, kind="series")
         series.add_book(self.store, joined.id, shared.id)
         return joined, shared, series.list_books(self.store, shared.id)
 
     def leave_series(self, book: str) -> ProjectSummary:
         """Take a book out of its series; return it."""
-        left = projects.find_project(self.store, book)
+        left = projects.find_project(self.store, book, kind="book")
         series.remove_book(self.store, left.id)
         return left
 
     def list_books(self, name: str) -> list[SeriesBook]:
         """List the books of a series in their order."""
-        return series.list_books(self.store, projects.find_project(self.store, name).id)
+        return series.list_books(self.store, projects.find_project(self.store, name, kind="series").id)
 
     def order_books(self, name: str, books: Sequence[str]) -> list[SeriesBook]:
         """Set the order of the books of a series: what an earlier one tells is known in the later ones."""
-        found = projects.find_project(self.store, name)
-        series.set_order(self.store, found.id, [projects.find_project(self.store, book).id for book in books])
+        found = projects.find_project(self.store, name, kind="series")
+        ids = [projects.find_project(self.store, book, kind="book").id for book in books]
+        series.set_order(self.store, found.id, ids)
         return series.list_books(self.store, found.id)
 
     def start_worker(self, *, threads: int = 2) -> Worker:
@@ -304,7 +323,8 @@ class Workspace:
         """Write a person's profile; refused if it has another version than the expected one by now."""
         from fabula.memory import edits
 
-        with self.store.write(user=principal.user if principal is not None else LOCAL_USER) as tx:
+        user, label = principal.user if principal is not None else LOCAL_USER, message("your profile changed")
+        with self.store.write(user=user, undo_label=label) as tx:
             edits.write_profile(tx, text, expected=expected_version)
             return edits.get_profile(tx)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fabula.codex import Codex, Entry, Progression, edits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import documents, projects, series
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.rename.edits import apply_edits
 from fabula.workspace.workspace import Workspace
 
 
@@ -135,3 +138,53 @@ def test_a_further_name_that_was_not_offered_needs_another_name(workspace: Works
     project.codex.rename("Mara", "Nora", also=["Keeper=Warden"])
     with workspace.store.read(project=project.id) as reading:
         assert documents.make_draft(reading).drafts[0].text == "Nora and the Warden."
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["Stubb", "Mr. Stubb", "Mr. Stubb's", "Stubbs", "凤姐", "凤姐儿", "王熙凤", "he", "came", "Edmond Stubb"]
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=WORDS, old=st.sampled_from(["Stubb", "Mr. Stubb", "凤姐", "Edmond Stubb"]))
+def test_the_preview_of_a_rename_is_its_result(workspace: Workspace, words: list[str], old: str) -> None:
+    text = " ".join(words)
+    project = workspace.create_project("Whale")
+    project.chapters.add("Loomings", text)
+    project.codex.add("Stubb", kind="character", aliases=("Mr. Stubb", "Edmond Stubb"))
+    project.codex.add("凤姐", kind="character", aliases=("凤姐儿", "王熙凤"))
+    new = "平儿" if old == "凤姐" else "Flask"
+    places = [one for one in project.codex.preview_rename(old, new) if str(one.label) == "Loomings, text"]
+    offers = project.codex.offer_renames(old, new)
+    expected = apply_edits(text, [(one.start, one.end, one.replacement) for one in places])
+    project.codex.rename(old, new)
+    result = project.chapters.read("Loomings").text
+    assert result == expected
+    for offer in offers:  # what is said to stay is still there
+        everywhere = [result, *(name for entry in project.codex.list_entries() for name in entry.names)]
+        assert sum(one.count(offer.words) for one in everywhere) >= offer.count
+    workspace.delete_project(project.id)
+
+
+def test_a_name_that_is_renamed_in_part_is_not_listed_as_left(workspace: Workspace) -> None:
+    project = workspace.create_project("Whale")
+    project.chapters.add("Loomings", "Mr. Stubb came. Stubb left.")
+    project.codex.add("Stubb", kind="character", aliases=("Mr. Stubb",))
+    assert "Mr. Stubb" not in [one.words for one in project.codex.offer_renames("Stubb", "Flask")]
+
+
+def test_a_rename_onto_the_name_of_another_entry_is_refused(workspace: Workspace) -> None:
+    project = workspace.create_project("Whale")
+    project.chapters.add("Loomings", "Stubb met Flask.")
+    project.codex.add("Stubb", kind="character")
+    project.codex.add("Flask", kind="character")
+    with pytest.raises(FabulaError) as refused:
+        project.codex.rename("Stubb", "Flask")
+    assert refused.value.code is Code.STORE_DUPLICATE
+    assert project.chapters.read("Loomings").text == "Stubb met Flask."
+    project.codex.rename("Stubb", "Flask", allow_duplicate=True)
+    assert project.chapters.read("Loomings").text == "Flask met Flask."

@@ -79,12 +79,15 @@ def load_save(
     user: str | None = LOCAL_USER,
     join_series: str | None = None,
     share_entries: bool = True,
+    undo_label: Sentence | None = None,
+    is_undo: bool = False,
     progress: Progress | None = None,
 ) -> LoadResult:
     """Load a save as a new project, or in place of one that is saved first; all of it or nothing.
 
     `user` gets the profile, memory and settings in the save where they have none yet; None for nobody.
     The book joins the series with the id `join_series`, which gets the shared entries it lacks if `share_entries`.
+    The load can be undone under `undo_label`; one that takes back another load (`is_undo`) can be made again.
     """
     with SaveReader(path) as first:
         manifest = first.manifest
@@ -95,14 +98,18 @@ def load_save(
     backup: Path | None = None
     not_loaded: dict[str, int] = {}
     claimed_series: str | None = None
+    label = undo_label or message("{title} loaded from {file}", title=manifest.project.title, file=path.name)
     try:
-        with SaveReader(path) as second, store.write(project=target, user=user) as tx:
+        with SaveReader(path) as second, store.write(project=target, user=user, undo_label=label) as tx:
             if second.manifest != manifest:
                 raise save_damaged(second.label, message("it changed while it was being read"))
             replaced = tx.row(projects)
             in_series = replaced is not None and tx.series() is not None
             if replaced is not None:
                 backup = _back_up_project(tx, store, target, replace)
+                if tx.recorder is not None:
+                    tx.recorder.replace_project(backup.name)
+                    tx.recorder.is_undone = is_undo
                 for table_format in reversed(table_formats()):
                     if table_format.owner == "project":
                         tx.delete_rows(table_format.table)  # each by itself, so that the change feed names them

@@ -17,7 +17,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.rename.edits import iterate_texts
-from fabula.workspace.rename.rename import iterate_cells, make_matcher, read_all_entries
+from fabula.workspace.rename.rename import iterate_cells, make_finder, make_matcher, read_all_entries, validate_names
 
 MAX_OFFERS = 8
 _MIN_COMPOUNDS = 3  # a longer Chinese word with the name in it is offered if it occurs this often
@@ -33,8 +33,15 @@ class RenameOffer(Struct, frozen=True, kw_only=True):
     count: int
 
 
-def find_offers(reading: ReadTransaction, old: str, new: str, *, history: bool = False) -> list[RenameOffer]:
-    """List names that are parts of the old one, or contain it, and stay as they are; the most frequent first."""
+def find_offers(
+    reading: ReadTransaction, old: str, new: str, *, history: bool = False, also: Mapping[str, str] | None = None
+) -> list[RenameOffer]:
+    """List names that are parts of the old one, or contain it, and stay as they are; the most frequent first.
+
+    An occurrence that the rename changes, if only in part (Mr. Stubb, where Stubb is renamed), is not counted. `also`
+    has further names that are renamed, and what each of them becomes.
+    """
+    find = make_finder(reading, validate_names(old, new, also or {}))
     entries = read_all_entries(reading)
     texts = [
         text
@@ -49,7 +56,12 @@ def find_offers(reading: ReadTransaction, old: str, new: str, *, history: bool =
         if words not in others and words != becomes and words != old
     }
     matcher = make_matcher(entries, [old, *candidates])
-    counts = Counter(hit.owner for text in texts for hit in matcher.find(text) if hit.owner in candidates)
+    counts: Counter[str] = Counter()
+    for text in texts:
+        edits = find(text)
+        for hit in matcher.find(text):
+            if hit.owner in candidates and not any(start < hit.end and hit.start < end for start, end, _ in edits):
+                counts[hit.owner] += 1
     return [
         RenameOffer(words=words, replacement=candidates[words], count=count)
         for words, count in counts.most_common(MAX_OFFERS)

@@ -149,7 +149,7 @@ def preview_rename(
 
     `also` has further names and what each of them becomes.
     """
-    find = _make_finder(reading, _validate_names(old, new, also or {}))
+    find = make_finder(reading, validate_names(old, new, also or {}))
     names = {row.id: row.title for row in reading.rows(documents, only=("id", "title")) if row.title}
     names |= {entry.id: entry.name for entry in reversed(read_all_entries(reading))}
     return [
@@ -164,7 +164,7 @@ def apply_rename(
     tx: WriteTransaction, old: str, new: str, *, history: bool = False, also: Mapping[str, str] | None = None
 ) -> str:
     """Rename in every place that `preview_rename` lists; return the id by which the rename can be undone."""
-    find = _make_finder(tx, _validate_names(old, new, also or {}))
+    find = make_finder(tx, validate_names(old, new, also or {}))
     cells: list[_Cell] = []
     book = tx
     for in_series, table, row, column in list(iterate_cells(book, history)):
@@ -247,7 +247,7 @@ def _choose_transaction(tx: WriteTransaction, in_series: bool) -> WriteTransacti
     return tx if series is None else series
 
 
-def _validate_names(old: str, new: str, also: Mapping[str, str]) -> dict[str, str]:
+def validate_names(old: str, new: str, also: Mapping[str, str]) -> dict[str, str]:
     """Return all names to be changed and what they become, the main one first."""
     names = {old.strip(): new.strip(), **{name.strip(): becomes.strip() for name, becomes in also.items()}}
     for name, becomes in names.items():
@@ -266,7 +266,7 @@ def read_all_entries(reading: ReadTransaction) -> list[Entry]:
     return [*read_entries(reading).values(), *(() if series is None else read_entries(series).values())]
 
 
-def _make_finder(reading: ReadTransaction, names: Mapping[str, str]) -> Callable[[str], list[Edit]]:
+def make_finder(reading: ReadTransaction, names: Mapping[str, str]) -> Callable[[str], list[Edit]]:
     """Make a function that finds names in a text and returns the edits that replace them."""
     matcher = make_matcher(read_all_entries(reading), names)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fabula.workspace.schemas.schema import Schema, describe
 
 if TYPE_CHECKING:
-    from fabula.manuscript.revisions import Revision
+    from fabula.manuscript.revisions import LineDifference, Revision
     from fabula.workspace.chapters import ChapterRecord, ChapterText
 
 
@@ -42,6 +42,20 @@ class RevisionInfo(Schema):
     length: int
 
 
+class TextPartInfo(Schema):
+    """A part of a line: in both texts (same), in the old one alone (removed), or in the new one alone (added)."""
+
+    kind: str
+    text: str
+
+
+class LineDifferenceInfo(Schema):
+    """A line in which two texts differ: its number in the new text, and its parts in order."""
+
+    line: int
+    parts: tuple[TextPartInfo, ...]
+
+
 def describe_chapter(record: ChapterRecord) -> ChapterInfo:
     """Describe a chapter."""
     return describe(ChapterInfo, record)
@@ -55,3 +69,10 @@ def describe_text(chapter: ChapterText) -> ChapterContents:
 def describe_revision(revision: Revision) -> RevisionInfo:
     """Describe a revision."""
     return describe(RevisionInfo, revision)
+
+
+def describe_difference(difference: LineDifference) -> LineDifferenceInfo:
+    """Describe a line in which two texts differ."""
+    return LineDifferenceInfo(
+        line=difference.line, parts=tuple(describe(TextPartInfo, one) for one in difference.parts)
+    )

@@ -12,7 +12,7 @@ class StoryDocumentInfo(Schema):
     """One document of the story, in reading order."""
 
     document_id: str
-    number: int
+    number: int | None
     title: str
     pov: str
 
