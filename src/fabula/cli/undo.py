@@ -9,7 +9,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say
+from fabula.cli.output import current_language, format_time, invalid_request, print_json, print_line, render, say
 
 commands = CommandGroup()
 
@@ -49,7 +49,7 @@ def undo(
                 print_json([describe_change(step, current_language()) for step in steps])
                 return
             for step in steps:
-                print_line(f"{'-' if step.is_undone else ' '} {step.made[:16].replace('T', ' ')}  {render(step.label)}")
+                print_line(f"{'-' if step.is_undone else ' '} {render(format_time(step.made))}  {render(step.label)}")
             if not steps:
                 say("There is nothing to undo in {title}.", title=opened.view.project.title)
             return

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from sqlalchemy import func
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.ids import current_timestamp, format_time, is_valid_id, new_id
 from fabula.core.messages import join_names, message
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
@@ -130,7 +130,7 @@ def find_project(store: Store, name: str) -> ProjectSummary:
         what=message("project"),
         names_of=lambda one: (one.title,),
         number_of=lambda one: numbers[one.id],
-        remark_of=lambda one: message("changed {time}", time=one.updated_at[:16].replace("T", " ")),
+        remark_of=lambda one: message("changed {time}", time=format_time(one.updated_at)),
         code=Code.PROJECT_NOT_FOUND,
     )
 
