@@ -17,6 +17,7 @@ from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, print_json, print_line, quote_name, say, warn
 from fabula.cli.tables import Column, print_list
 from fabula.core.errors import FabulaError
+from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def _run_editor(path: Path) -> None:
         raise invalid_request(
             "The editor {editor!r} could not be started ({reason}). Set VISUAL or EDITOR to another one.",
             editor=editor,
-            reason=error.strerror,
+            reason=describe_os_error(error),
         ) from error
     if finished.returncode:
         raise invalid_request(

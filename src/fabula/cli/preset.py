@@ -9,7 +9,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import current_language, print_json, print_line, quote_name, say, translate
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, quote_name, say, translate
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message
@@ -122,6 +122,31 @@ def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
     with open_project(project, store) as opened:
         removed = opened.presets.remove(name)
     say("{name} is gone.", name=removed.title)
+
+
+@commands.command()
+def identity(
+    project: PROJECT,
+    text: Annotated[str | None, Argument(help="Who the model is, in a few sentences; - reads standard input.")] = None,
+    none: Annotated[bool, Option("--none", help="Begin prompts without one.")] = False,
+    built_in: Annotated[bool, Option("--built-in", help="Use the one that comes with Fabula again.")] = False,
+    store: STORE = None,
+) -> None:
+    """Show or set the text that every prompt of a project begins with: who the model is.
+
+    Example: fabula preset identity "The Lantern Coast" "You are the keeper of Harrow Light."
+    """
+    if (text is not None) + none + built_in > 1:
+        raise invalid_request("Give a text, --none or --built-in: only one of them. Nothing was changed.")
+    if text is not None and not text.strip():
+        raise invalid_request("The text is empty. To begin prompts without one: --none. Nothing was changed.")
+    with open_project(project, store) as opened:
+        if text is None and not none and not built_in:
+            shown = opened.presets.read_identity()
+        else:
+            new = None if built_in else "" if text is None else read_text("-") if text == "-" else text
+            shown = opened.presets.write_identity(new)
+    print_line(shown or message("Prompts begin without an identity."))
 
 
 @commands.command()

@@ -58,7 +58,7 @@ def undo(
     if as_json:
         print_json(describe_change(step, current_language()))
     else:
-        say("Taken back in {title}: {label}.\nMake it again with: fabula redo", title=title, label=step.label)
+        say("Taken back in {title}: {label}\nMake it again with: fabula redo", title=title, label=step.label)
 
 
 @commands.command()
@@ -87,4 +87,4 @@ def redo(
     if as_json:
         print_json(describe_change(step, current_language()))
     else:
-        say("Made again in {title}: {label}.", title=title, label=step.label)
+        say("Made again in {title}: {label}", title=title, label=step.label)
