@@ -113,8 +113,8 @@ def test_the_samples_are_listed_with_title_and_language() -> None:
     lines = [re.split("  +", line) for line in run("samples").splitlines()]
     assert lines == [
         ["name", "title", "language"],
-        ["sample:lantern_coast", "The Lantern Coast", "en"],
-        ["sample:wugang", "雾港来信", "zh"],
+        ["sample:lantern_coast", "The Lantern Coast", "English"],
+        ["sample:wugang", "雾港来信", "Chinese"],
     ]
 
 
@@ -471,4 +471,4 @@ def test_a_request_file_that_is_not_there_is_refused(
 ) -> None:
     left, said = fails(monkeypatch, capsys, "assemble", "sample:wugang", "--request", "/no/such/request.json")
     assert left == 2
-    assert said.startswith("CONTEXT_REQUEST_INVALID: /no/such/request.json")
+    assert said.startswith("FILE_NOT_FOUND: There is no file /no/such/request.json")

@@ -146,6 +146,7 @@ def _choose(tx: ReadTransaction, name: str | None, everything: bool, states: tup
             id_of=lambda job: job.key,
             names_of=lambda job: (titles[job.key],) if job.key in titles else (),
             remark_of=lambda job: job.kind,
+            code=Code.JOB_NOT_FOUND,
         ).key
     ]
 

@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_refused_with_advice(name: str, data: bytes, word
 
 
 def test_a_missing_file_and_a_project_of_ours_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FabulaError, match="nothing at that path"):
+    with pytest.raises(FabulaError, match="There is no file"):
         read_manuscript(tmp_path / "none.md")
     (tmp_path / "project.toml").write_text("")
     with pytest.raises(FabulaError, match="already"):
