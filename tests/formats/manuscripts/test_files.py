@@ -161,7 +161,7 @@ def test_an_export_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(FabulaError, match="No space left"):
+    with pytest.raises(FabulaError, match="the disk is full"):
         write_manuscript(ENGLISH, path, overwrite=True)
     assert path.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [path]
