@@ -158,7 +158,7 @@ def test_what_cannot_come_in_changes_nothing(desk: Desk) -> None:
     for name, code in (
         ("other.json", "LOREBOOK_INVALID"),
         ("deep.json", "IMPORT_TOO_LARGE"),
-        ("nowhere.json", "IMPORT_UNREADABLE"),
+        ("nowhere.json", "FILE_NOT_FOUND"),
     ):
         assert code in desk.run("lorebook", "import", "Coast", name, code=2)
     assert "exact or fabula" in desk.run("lorebook", "import", "Coast", "isles.json", "--rules", "loose", code=2)

@@ -45,12 +45,12 @@ def test_remember_this_edit_it_and_forget_it(room: Room) -> None:
     made = room.read("memory", "remember", "Coast", "Likes bells.", "--since", "ch-02")
     assert (made["confidence"], made["origin"], made["since"]) == (0.95, "said", {"document": "ch-02", "offset": 0})
     ident = made["id"]
-    assert room.run("memory", "remember", "Coast", "Likes rain.").startswith("Remembered as ")
+    assert room.run("memory", "remember", "Coast", "Likes rain.").startswith("Remembered: Likes rain.")
     changed = room.read(
         "memory", "edit", "Coast", ident, "--text", "Likes gulls.", "--confidence", "0.5", "--since", "ch-03"
     )
     assert (changed["text"], changed["confidence"], changed["since"]["document"]) == ("Likes gulls.", 0.5, "ch-03")
-    assert room.run("memory", "forget", "Coast", ident) == f"{ident} is forgotten.\n"
+    assert room.run("memory", "forget", "Coast", ident) == "Forgotten: Likes gulls.\n"
     assert "STORE_NOT_FOUND" in room.run("memory", "forget", "Coast", ident, code=2)
 
 

@@ -32,7 +32,7 @@ def test_a_bad_one_is_not_taken_in_and_its_line_is_named(room: Room, text: str, 
     (room.folder / "sing.toml").write_text(text, "utf-8")
     assert words in room.run("skills", "Coast", "--add", "sing.toml", code=2)
     assert words in room.run("setting", "set", "Coast", "skill.sing", text, code=2)
-    assert "SKILL_INVALID" in room.run("skills", "Coast", "--add", "nowhere.toml", code=2)
+    assert "FILE_NOT_FOUND" in room.run("skills", "Coast", "--add", "nowhere.toml", code=2)
     assert "CONTEXT_REQUEST_INVALID" in room.run("skills", "--add", "sing.toml", code=2)
 
 

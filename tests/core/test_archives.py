@@ -114,7 +114,7 @@ def test_whoever_opens_an_archive_chooses_the_codes() -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FabulaError) as raised:
         open_zip(tmp_path / "none.zip")
-    assert raised.value.code is Code.IMPORT_UNREADABLE
+    assert raised.value.code is Code.FILE_NOT_FOUND
 
 
 def test_names_of_an_old_chinese_archive_are_read() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 
-from fabula.cli.output import describe_error, print_line, printable, render, warn
+from fabula.cli.output import describe_error, print_line, printable, quote_name, render, warn
 from fabula.cli.progress import ProgressDisplay
 from fabula.cli.runs import describe_price
 from fabula.core.errors import FabulaError
@@ -18,11 +18,14 @@ from fabula.llm.model import HANDED_OVER
 from fabula.skills.judge import JudgeVerdict
 from fabula.workspace.writing import Completed, Failed, JudgeStart, Retry, TextDelta, WritingEvent
 
+_RUN_BEGINNING = 8  # characters of an id that tell a run apart
+
 
 class AnswerPrinter:
     """Prints the answers of one command, and collects those that are complete."""
 
-    def __init__(self, model: str, variants: int, *, may_retry: bool) -> None:
+    def __init__(self, project: str, model: str, variants: int, *, may_retry: bool) -> None:
+        self._project = quote_name(project)
         self._model, self._is_several = model, variants > 1
         self._streams = variants == 1 and not (may_retry and not sys.stdout.isatty())
         self._waiting = ProgressDisplay(message("Waiting for {model}", model=model))
@@ -125,11 +128,16 @@ class AnswerPrinter:
         _print_record_error(answer)
         if run and was_sent:
             warn(
-                "Run {run}: take it with fabula accept PROJECT last, or leave it with fabula reject PROJECT last.",
-                run=run,
+                "Take it: fabula accept {project} {run}\nLeave it: fabula reject {project} {run}",
+                project=self._project,
+                run=run[:_RUN_BEGINNING] if self._is_several else "last",
             )
         elif run:
-            warn("When the answer is in a file, take it with: fabula accept PROJECT {run} --edited FILE", run=run)
+            warn(
+                "When the answer is in a file, take it with: fabula accept {project} {run} --edited FILE",
+                project=self._project,
+                run=run[:_RUN_BEGINNING],
+            )
 
 
 def print_verdict(verdict: JudgeVerdict) -> None:

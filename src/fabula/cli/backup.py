@@ -67,6 +67,6 @@ def restore(
         say("The store is back as it was in the copy: {count}.", count=count)
     else:
         one = restored.projects[0]
-        say("{title} is back as it was on {time} UTC.", title=one.title, time=one.changed[:16].replace("T", " "))
+        say("{title} is back as it was on {time}.", title=one.title, time=format_time(one.changed))
     if restored.backup is not None:
         say("What was there before is in {path}.", path=restored.backup)

@@ -14,9 +14,10 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import invalid_request, print_json, print_line, say, warn
+from fabula.cli.output import invalid_request, print_json, print_line, quote_name, say, warn
 from fabula.cli.tables import Column, print_list
 from fabula.core.errors import FabulaError
+from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def list_chapters(project: PROJECT, with_ids: IDS = False, store: STORE = None, 
 
     with open_project(project, store) as opened:
         found = opened.chapters.list_chapters()
-    empty = message("No chapters yet. Write one: fabula chapter new PROJECT TITLE")
+    empty = message("No chapters yet. Write one: fabula chapter new {project} TITLE", project=quote_name(project))
     columns: list[Column[ChapterRecord]] = [
         Column(message("title"), lambda one: f"{'  ' * one.depth}{one.title or one.id}", style="bold"),
         Column(message("characters"), lambda one: f"{one.length:,}", right=True),
@@ -88,7 +89,7 @@ def new(
     if as_json:
         print_json(describe_chapter(made))
     else:
-        say("{title} is added ({id}).", title=made.title, id=made.id)
+        say("{title} is added.", title=made.title)
 
 
 @commands.command()
@@ -207,11 +208,10 @@ def split(
     with open_project(project, store) as opened:
         first, second = opened.chapters.split(place, title)
     say(
-        "{first} has {count:,} characters now, and {second} ({id}) the other {rest:,}.",
+        "{first} has {count:,} characters now, and {second} the other {rest:,}.",
         first=first.title,
         count=first.length,
         second=second.title,
-        id=second.id,
         rest=second.length,
     )
 
@@ -250,7 +250,7 @@ def _run_editor(path: Path) -> None:
         raise invalid_request(
             "The editor {editor!r} could not be started ({reason}). Set VISUAL or EDITOR to another one.",
             editor=editor,
-            reason=error.strerror,
+            reason=describe_os_error(error),
         ) from error
     if finished.returncode:
         raise invalid_request(

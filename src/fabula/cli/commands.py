@@ -13,10 +13,11 @@ from typing import Any, ClassVar, TypeVar
 
 import typer
 from typer._click import Command, Context, HelpFormatter, Parameter
-from typer._click.exceptions import NoArgsIsHelpError, UsageError
-from typer.core import TyperCommand, TyperGroup
+from typer._click.exceptions import BadParameter, NoArgsIsHelpError, UsageError
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from fabula.cli.output import choose_language, current_language, translate, warn
+from fabula.cli.tables import measure_width
 from fabula.core.messages import ENGLISH, Sentence, load_translations, message
 
 HEADINGS = (
@@ -62,6 +63,60 @@ FOREIGN_SENTENCES = (
     message("Input should be less than or equal to {most}"),
     message("{first}; {second}"),
 )
+# What stands for a value that a person types, in help and in lines of usage.
+PLACEHOLDERS = (
+    message("OPTIONS"),
+    message("COMMAND"),
+    message("ARGS"),
+    message("AMOUNT"),
+    message("BEAT"),
+    message("BOOK"),
+    message("BOOKS"),
+    message("CHAPTER"),
+    message("CHAPTERS"),
+    message("CONSTRAINT"),
+    message("CONVERSATION"),
+    message("COPY"),
+    message("DOCUMENT"),
+    message("ENTRY"),
+    message("FIELDS"),
+    message("FILE"),
+    message("FIRST"),
+    message("ID"),
+    message("ITEM"),
+    message("ITEMS"),
+    message("JOB"),
+    message("MEMORY"),
+    message("NAME"),
+    message("NAMES"),
+    message("NEW"),
+    message("NUMBER"),
+    message("OFFERED"),
+    message("OLD"),
+    message("OTHER"),
+    message("PATH"),
+    message("PLACE"),
+    message("PROJECT"),
+    message("REVISION"),
+    message("RUN"),
+    message("SECOND"),
+    message("SERIES"),
+    message("TEXT"),
+    message("TITLE"),
+    message("VALUE"),
+    message("WHERE"),
+    message("WHO"),
+    message("WORDS"),
+)
+_TYPES = {
+    "str": "TEXT",
+    "list[str]": "TEXT",
+    "int": "NUMBER",
+    "int range": "NUMBER",
+    "float": "NUMBER",
+    "path": "FILE",
+    "list[Path]": "FILE",
+}
 Function = TypeVar("Function", bound=Callable[..., Any])
 _UNBREAKABLE = re.compile(r"[（“]*(?:[!-~]+|.)[，。；：、！？）”…]*")
 
@@ -77,6 +132,24 @@ def translate_text(text: str) -> str:
             values = {name: translate_text(value) for name, value in matched.groupdict().items()}
             return Sentence(template, values).render(current_language())
     return text
+
+
+def name_placeholder(name: str) -> str:
+    """Return what stands for an argument in a line of usage: PROJECT, or its word in the language of this run."""
+    return re.sub(r"[A-Za-z]+", lambda word: translate_text(word[0].upper()), name)
+
+
+def _name_row(name: str) -> str:
+    """Return the left side of a line of help: an argument by its placeholder, an option with that of its value."""
+    if not name.startswith("-") and name.endswith(">"):
+        return name_placeholder(name.rpartition(" <")[0])
+    return re.sub(r"<([^>]+)>", lambda kind: name_placeholder(_TYPES.get(kind[1], kind[1])), name)
+
+
+def _name_bounds(text: str) -> str:
+    """Return a help text with the bounds of a number in words."""
+    text = re.sub(r"(\d+)<=x<=(\d+)", lambda found: translate("{least} to {most}", least=found[1], most=found[2]), text)
+    return re.sub(r"x>=(\d+)", lambda found: translate("at least {least}", least=found[1]), text)
 
 
 @cache
@@ -101,8 +174,9 @@ class _TranslatedHelp(HelpFormatter):
         super().write_text("\n\n".join(_translate_paragraph(one, width) for one in text.split("\n\n")))
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        width = self.width - min(max(len(name) for name, _ in rows), col_max) - col_spacing - 2
-        super().write_dl([(name, _translate_paragraph(text, width)) for name, text in rows], col_max, col_spacing)
+        named = [(_name_row(name), _name_bounds(text)) for name, text in rows]
+        width = self.width - min(max(measure_width(name) for name, _ in named), col_max) - col_spacing - 2
+        super().write_dl([(name, _translate_paragraph(text, width)) for name, text in named], col_max, col_spacing)
 
 
 def _translate_paragraph(text: str, width: int) -> str:
@@ -130,6 +204,12 @@ class _Translated(Command):
     def get_short_help_str(self, limit: int = 45) -> str:
         """Return the first paragraph of the help, which the formatter translates as a whole."""
         return (self.help or "").partition("\n\n")[0]
+
+    def collect_usage_pieces(self, ctx: Context) -> list[str]:
+        """Return the words of the line of usage: PROJECT for what must be given, [RUN] for what may be."""
+        pieces = super().collect_usage_pieces(ctx)
+        plain = (re.sub(r"^\{(.*)\}", r"\1", piece).replace("[[", "[").replace("]]", "]") for piece in pieces)
+        return [name_placeholder(piece) for piece in plain]
 
 
 class TranslatedCommand(_Translated, TyperCommand):
@@ -204,6 +284,8 @@ class RootGroup(TranslatedGroup):
             if error.ctx is not None:
                 usage, command = error.ctx.get_usage(), error.ctx.command_path
                 warn("{usage}\nTry '{command} --help' for help.\n", usage=usage, command=command)
+            if isinstance(error, BadParameter) and isinstance(error.param, TyperArgument):
+                error.param_hint = name_placeholder(error.param.display_name_raw)
             warn("Error: {sentence}", sentence=translate_text(error.format_message()))
             raise SystemExit(error.exit_code) from None
         raise SystemExit(exit_code)

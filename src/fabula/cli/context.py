@@ -10,7 +10,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import current_language, print_json
+from fabula.cli.output import current_language, print_json, print_raw
 from fabula.cli.request_options import RequestCommand, make_request
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import name_value
@@ -40,7 +40,7 @@ def assemble(
         if as_json:
             print_json(describe_prompt(result, current_language()))
         elif quiet:
-            print(result.prompt)
+            print_raw(result.prompt)
         else:
             from fabula.cli.show import show_assembly
 

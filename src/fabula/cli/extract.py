@@ -10,8 +10,9 @@ from typer import Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import invalid_request, print_json, print_line, render, say, shorten, translate
+from fabula.cli.output import invalid_request, print_json, print_line, say, shorten
 from fabula.cli.progress import show_progress
+from fabula.cli.tables import Column, print_table
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
@@ -73,37 +74,24 @@ def extract(
 
 def _show(proposals: Sequence[ProposedEntry], chapters: Mapping[str, str]) -> None:
     """Print proposals by kind, each kind with its best first."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     headings = {
         "character": message("Characters"),
         "location": message("Places"),
         "faction": message("Groups"),
         "other": message("Things and others"),
     }
-    console = Console()
+    columns: list[Column[ProposedEntry]] = [
+        Column(message("name"), lambda one: one.name, style="bold", most=40),
+        Column(message("mentions"), lambda one: f"{one.mentions:,}", right=True),
+        Column(message("also called"), lambda one: tuple(one.aliases), wraps=True),
+        Column(message("first in"), lambda one: chapters.get(one.document, ""), wraps=True),
+        Column(message("evidence"), lambda one: shorten(next(iter(one.evidence), ""), 60), style="grey58", wraps=True),
+    ]
     for kind, heading in headings.items():
         of_kind = [one for one in proposals if one.kind == kind]
-        if not of_kind:
-            continue
-        table = Table(box=None, pad_edge=False, header_style="grey58", title_justify="left", title=render(heading))
-        table.add_column(translate("name"), max_width=40)
-        table.add_column(translate("mentions"), justify="right")
-        table.add_column(translate("also called"), max_width=40)
-        table.add_column(translate("first in"), max_width=30)
-        table.add_column(translate("evidence"), max_width=60)
-        for one in of_kind:
-            evidence = one.evidence[0] if one.evidence else ""
-            table.add_row(
-                Text(one.name, style="bold"),
-                f"{one.mentions:,}",
-                Text(", ".join(one.aliases)),
-                Text(chapters.get(one.document, "")),
-                Text(shorten(evidence, 60), style="grey58"),
-            )
-        console.print(table)
-        print_line("")
+        if of_kind:
+            say(heading)
+            print_table(of_kind, columns)
+            print_line("")
     say("Make an entry of one with --accept NAME, or never see it again with --dismiss NAME.")
     say("List what you dismissed with --dismissed, and propose it again with --restore NAME.")

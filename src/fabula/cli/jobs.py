@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace
-from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import format_time, print_json, render, say
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.jobs.model import JobSummary, MonthlySpending
     from fabula.workspace.jobs import ProjectJobs
 
-KEY = Annotated[str | None, Argument(help="A job, by its key.")]
+JOB = Annotated[str | None, Argument(help="A job, by its number, its chapter or its key.")]
 _MILLION = 1_000_000
 
 commands = CommandGroup("jobs", help="Work that is done in the background.")
@@ -34,6 +34,7 @@ def list_jobs(
     project: Annotated[str | None, Argument(help="A project of the store; all of them if left out.")] = None,
     state: Annotated[list[str] | None, Option("--state", help="queued, running, done, failed or cancelled.")] = None,
     limit: Annotated[int, Option("--most", help="How many of each project.", min=1)] = 100,
+    with_ids: IDS = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -51,7 +52,7 @@ def list_jobs(
     for one in found:
         if one.jobs or one.breakers or project is not None:
             say("{title}: {spending}", title=one.project.title, spending=_spending(one.spending))
-            _show(one)
+            _show(one, with_ids)
     if not any(one.jobs for one in found):
         say("No jobs.")
 
@@ -81,7 +82,7 @@ def run(
 @commands.command()
 def retry(
     project: PROJECT,
-    key: KEY = None,
+    job: JOB = None,
     failed: Annotated[bool, Option("--failed", help="All that failed.")] = False,
     store: STORE = None,
 ) -> None:
@@ -90,7 +91,7 @@ def retry(
     Example: fabula jobs retry "The Lantern Coast" --failed
     """
     with open_project(project, store, runs_jobs=False) as opened:
-        keys = opened.jobs.retry(key, failed=failed)
+        keys = opened.jobs.retry(job, failed=failed)
     queued = plural(len(keys), "{count} job queued.", "{count} jobs queued.")
     say("{queued} Run what is queued: fabula jobs run", queued=queued)
 
@@ -98,7 +99,7 @@ def retry(
 @commands.command()
 def cancel(
     project: PROJECT,
-    key: KEY = None,
+    job: JOB = None,
     everything: Annotated[bool, Option("--all", help="All that wait or run.")] = False,
     store: STORE = None,
 ) -> None:
@@ -107,7 +108,7 @@ def cancel(
     Example: fabula jobs cancel "The Lantern Coast" --all
     """
     with open_project(project, store, runs_jobs=False) as opened:
-        states = opened.jobs.cancel(key, unfinished=everything)
+        states = opened.jobs.cancel(job, unfinished=everything)
     say(plural(len(states), "{count} job cancelled.", "{count} jobs cancelled."))
     if "running" in states.values():
         say("What is still running will stop soon.")
@@ -152,7 +153,7 @@ def _stop_signal() -> Iterator[threading.Event]:
             signal.signal(name, handler)
 
 
-def _show(found: ProjectJobs) -> None:
+def _show(found: ProjectJobs, with_ids: bool) -> None:
     for breaker in found.breakers:
         if breaker.open_until:
             say(
@@ -163,15 +164,22 @@ def _show(found: ProjectJobs) -> None:
                 time=format_time(breaker.open_until),
             )
     columns: list[Column[JobSummary]] = [
+        Column(message("no."), lambda job: found.numbers.get(job.key), right=True, style="grey58"),
         Column(message("state"), lambda job: name_value(job.state), style="bold"),
         Column(message("kind"), lambda job: name_value(job.kind)),
-        Column(message("job"), lambda job: job.key),
-        Column(message("took"), lambda job: "" if job.seconds is None else f"{job.seconds:.1f} s", right=True),
+        Column(message("about"), lambda job: found.titles.get(job.key, ""), wraps=True),
+        Column(message("took"), _describe_duration, right=True),
         Column(message("cost"), lambda job: f"{job.cost_micros / _MILLION:.4f}" if job.cost_micros else "", right=True),
         Column(message("remarks"), _remarks, wraps=True),
     ]
+    if with_ids:
+        columns.insert(1, Column(message("key"), lambda job: job.key, style="grey58"))
     if found.jobs:
         print_table(found.jobs, columns)
+
+
+def _describe_duration(job: JobSummary) -> Sentence | str:
+    return "" if job.seconds is None else message("{seconds:.1f} s", seconds=job.seconds)
 
 
 def _remarks(job: JobSummary) -> Sentence:

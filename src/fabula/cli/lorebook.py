@@ -12,7 +12,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
-from fabula.cli.output import current_language, print_json, print_warnings, say, shorten, translate
+from fabula.cli.output import current_language, print_json, print_warnings, quote_name, say, shorten, translate
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.lorebook.model import LoreEntry
     from fabula.workspace.schemas.lorebooks import LorebookInfo, LoreVerdictInfo
 
-BOOK = Annotated[str, Argument(help="A lorebook of the project, by its id or name.")]
+BOOK = Annotated[str, Argument(help="A lorebook of the project, by its name, number or id.")]
 ENTRY = Annotated[int, Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
 FIELDS = Annotated[
     list[str],
@@ -53,12 +53,11 @@ def import_book(
     with open_project(project, store) as opened, show_progress(message("Importing {file}", file=path.name)):
         book, contents = opened.lorebooks.import_file(path, rules=rules, replace_existing=replace)
     say(
-        "{name}: {entries} ({format}, {rules} rules), book {id}.",
+        "{name}: {entries} ({format}, {rules} rules).",
         name=book.name,
         entries=plural(len(contents.book.entries), "{count} entry", "{count} entries"),
         format=book.format,
         rules=name_value(book.rules),
-        id=book.id,
     )
     print_warnings(contents.warnings)
     if path.suffix.lower() in (".png", ".charx"):
@@ -84,7 +83,7 @@ def list_books(project: PROJECT, with_ids: IDS = False, store: STORE = None, as_
         Column(message("rules"), lambda one: name_value(one.rules)),
         Column(message("state"), lambda one: message("in use") if one.active else message("not in use")),
     ]
-    empty = message("No lorebooks yet. Import one: fabula lorebook import PROJECT FILE")
+    empty = message("No lorebooks yet. Import one: fabula lorebook import {project} FILE", project=quote_name(project))
     print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids)
 
 
@@ -207,7 +206,12 @@ def new(
     """
     with open_project(project, store) as opened:
         made = opened.lorebooks.create(name, rules=rules)
-    say("{name} is book {id}.", name=made.name, id=made.id)
+    say(
+        "{name} is a lorebook now. Add to it: fabula lorebook add {project} {book} key=NAME content=TEXT",
+        name=made.name,
+        project=quote_name(project),
+        book=quote_name(made.name),
+    )
 
 
 @commands.command()

@@ -10,7 +10,16 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, report, say, shorten
+from fabula.cli.output import (
+    current_language,
+    invalid_request,
+    print_json,
+    print_line,
+    quote_name,
+    report,
+    say,
+    shorten,
+)
 from fabula.cli.progress import show_progress
 from fabula.cli.request_options import RequestCommand, make_request
 from fabula.cli.tables import Column, number_in_order, print_list, print_table
@@ -54,7 +63,7 @@ def list_memories(
     columns = list(_COLUMNS)
     if any(record.contradicts for record in found):
         columns.append(Column(message("contradicts no."), lambda one: tuple(map(numbers.get, one.contradicts))))
-    empty = message("Nothing is remembered. Say so: fabula memory remember PROJECT TEXT")
+    empty = message("Nothing is remembered. Say so: fabula memory remember {project} TEXT", project=quote_name(project))
     print_list(
         found,
         describe_memory,
@@ -84,7 +93,7 @@ def remember(
     """
     with open_project(project, store) as opened:
         made = opened.memory.remember(text, kind=kind, outcome=outcome, since=since, of_user=user)
-    _report(made, message("Remembered as {id}.", id=made.item.id), as_json)
+    _report(made, message("Remembered: {text}", text=_name(made)), as_json)
 
 
 @commands.command()
@@ -99,12 +108,12 @@ def confirm(
 ) -> None:
     """Say yes to a proposal, or yes again to what is fading.
 
-    Example: fabula memory confirm "The Lantern Coast" m-03 --rule
+    Example: fabula memory confirm "The Lantern Coast" 7 --rule
     """
     with open_project(project, store) as opened:
         made = opened.memory.confirm(memory, everywhere=everywhere, as_constraint=rule, of_user=user)
     sentence = message(
-        "{id} is confirmed and in force as a constraint." if rule else "{id} is confirmed.", id=made.item.id
+        "Confirmed, and in force as a constraint: {text}" if rule else "Confirmed: {text}", text=_name(made)
     )
     _report(made, sentence, as_json)
 
@@ -113,11 +122,11 @@ def confirm(
 def dismiss(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None, as_json: JSON = False) -> None:
     """Say no to a proposal; it does not come back on the same evidence.
 
-    Example: fabula memory dismiss "The Lantern Coast" m-03
+    Example: fabula memory dismiss "The Lantern Coast" 7
     """
     with open_project(project, store) as opened:
         made = opened.memory.dismiss(memory, of_user=user)
-    _report(made, message("{id} is dismissed.", id=made.item.id), as_json)
+    _report(made, message("Dismissed: {text}", text=_name(made)), as_json)
 
 
 @commands.command()
@@ -133,22 +142,22 @@ def edit(
 ) -> None:
     """Change the words of a memory, how sure it is, or from where on it holds.
 
-    Example: fabula memory edit "The Lantern Coast" m-03 --text "Wants British spelling."
+    Example: fabula memory edit "The Lantern Coast" 1 --text "Wants British spelling."
     """
     with open_project(project, store) as opened:
         made = opened.memory.edit(memory, text=text, confidence=confidence, since=since, of_user=user)
-    _report(made, message("{name} is changed.", name=made.item.id), as_json)
+    _report(made, message("Changed: {text}", text=_name(made)), as_json)
 
 
 @commands.command()
 def forget(project: PROJECT, memory: MEMORY, user: USER = False, store: STORE = None) -> None:
     """Forget a memory for good, with all it was learnt from.
 
-    Example: fabula memory forget "The Lantern Coast" m-03
+    Example: fabula memory forget "The Lantern Coast" 7
     """
     with open_project(project, store) as opened:
-        memory_id = opened.memory.forget(memory, of_user=user)
-    say("{id} is forgotten.", id=memory_id)
+        forgotten = opened.memory.forget(memory, of_user=user)
+    say("Forgotten: {text}", text=_name(forgotten))
 
 
 @commands.command()
@@ -178,7 +187,7 @@ def record(
             place=at,
             memory_sources=recalled or (),
         )
-    sentence = message("Outcome {id}: {decision}.", id=made.id, decision=name_value(made.decision.value))
+    sentence = message("Recorded: {decision}.", decision=name_value(made.decision.value))
     report(describe_outcome(made), sentence, as_json)
 
 
@@ -190,6 +199,7 @@ def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """
     with open_project(project, store) as opened, show_progress(message("Looking over what you decided")):
         learned = opened.memory.learn()
+        numbers = number_in_order(record.item.id for record in opened.memory.list_memories())
     if as_json:
         from fabula.workspace.schemas.memory import describe_learning
 
@@ -200,11 +210,17 @@ def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
         outcomes=plural(learned.outcome_count, "{count} outcome", "{count} outcomes"),
         proposals=plural(len(learned.proposed), "{count} new proposal", "{count} new proposals"),
     )
-    ids: Column[MemoryRecord] = Column(message("id"), lambda record: record.item.id, style="grey58")
+    number: Column[MemoryRecord] = Column(
+        message("no."), lambda record: numbers.get(record.item.id), right=True, style="grey58"
+    )
     evidence: Column[MemoryRecord] = Column(message("evidence"), lambda one: tuple(one.item.evidence), wraps=True)
     if learned.proposed:
-        print_table(learned.proposed, [ids, *_COLUMNS, evidence])
-        say("Say yes or no: fabula memory confirm PROJECT ID, fabula memory dismiss PROJECT ID")
+        print_table(learned.proposed, [number, *_COLUMNS, evidence])
+        say(
+            "Say yes or no: fabula memory confirm {project} {number}, fabula memory dismiss {project} {number}",
+            project=quote_name(project),
+            number=numbers.get(learned.proposed[0].item.id),
+        )
 
 
 @commands.command(cls=RequestCommand)
@@ -256,7 +272,11 @@ def add_sample(
     """
     with open_project(project, store) as opened:
         made = opened.memory.add_sample(document, first=first, last=last)
-    _report(made, message("Sample {id}: {count:,} characters.", id=made.item.id, count=len(made.item.text)), as_json)
+    _report(
+        made,
+        message("Chosen as a sample, {count:,} characters: {text}", count=len(made.item.text), text=_name(made)),
+        as_json,
+    )
 
 
 @commands.command()
@@ -312,6 +332,11 @@ def _edit(text: str) -> str:
                 "The editor {editor!r} ended with {code}. Nothing was changed.", editor=editor, code=code
             )
         return read_text(str(file))
+
+
+def _name(record: MemoryRecord) -> str:
+    """Return how a memory begins, which names it."""
+    return shorten(record.item.text, 80)
 
 
 def _describe_text(record: MemoryRecord) -> Sentence | str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fabula.cli.output import describe_error, invalid_request, use_project_language, warn
 from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
+from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -80,8 +81,12 @@ def read_bytes(name: str) -> bytes:
     """Read a file, or standard input where the name is -."""
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except FileNotFoundError:
+        raise missing_file(Path(name)) from None
     except OSError as error:
-        raise invalid_request("{name} could not be read ({reason}).", name=name, reason=error.strerror) from error
+        raise invalid_request(
+            "{name} could not be read ({reason}).", name=name, reason=describe_os_error(error)
+        ) from error
 
 
 def read_text(name: str) -> str:

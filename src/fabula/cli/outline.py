@@ -9,7 +9,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import say
+from fabula.cli.output import quote_name, say
 from fabula.cli.tables import Column, number_in_order, print_list
 from fabula.core.messages import message
 
@@ -44,7 +44,9 @@ def list_beats(
         Column(message("chapter"), lambda beat: titles.get(beat.document_id, beat.document_id)),
         Column(message("beat"), lambda beat: beat.text, wraps=True),
     ]
-    empty = message("Nothing is planned yet. Plan: fabula outline add PROJECT DOCUMENT TEXT")
+    empty = message(
+        "Nothing is planned yet. Plan: fabula outline add {project} CHAPTER TEXT", project=quote_name(project)
+    )
     print_list(found, describe_beat, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
@@ -61,7 +63,7 @@ def add(
     """
     with open_project(project, store) as opened:
         beat = opened.outline.add(document, text)
-    say("Planned as {id}.", id=beat.id[:8])
+    say("Planned: {beat}", beat=beat.text)
 
 
 @commands.command()
@@ -73,7 +75,7 @@ def done(
 ) -> None:
     """Tick a beat off.
 
-    Example: fabula outline done "The Lantern Coast" 3f2a9c01
+    Example: fabula outline done "The Lantern Coast" 24
     """
     with open_project(project, store) as opened:
         changed = opened.outline.set_done(beat, done=not undo)
@@ -84,7 +86,7 @@ def done(
 def remove(project: PROJECT, beat: BEAT, store: STORE = None) -> None:
     """Remove a beat from the plan.
 
-    Example: fabula outline remove "The Lantern Coast" 3f2a9c01
+    Example: fabula outline remove "The Lantern Coast" 24
     """
     with open_project(project, store) as opened:
         removed = opened.outline.remove(beat)

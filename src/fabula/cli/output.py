@@ -11,10 +11,14 @@ import re
 import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, message, show
+from fabula.core.ids import format_time as format_time
+from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -104,25 +108,6 @@ def print_json(data: object) -> None:
     print(encode(data).decode())
 
 
-def format_time(timestamp: str) -> Sentence | str:
-    """Return a time of the store as the clock on the wall shows it, with its zone; what is no time as it is."""
-    from fabula.core.ids import parse_timestamp
-
-    time = parse_timestamp(timestamp)
-    if time is None:
-        return timestamp
-    local = time.astimezone()
-    zone = local.strftime("%Z")
-    return message(
-        "{year}-{month:02}-{day:02} {time} {zone}",
-        year=local.year,
-        month=local.month,
-        day=local.day,
-        time=local.strftime("%H:%M"),
-        zone=zone if zone.isalpha() else f"UTC{zone}",
-    )
-
-
 def quote_name(name: str) -> str:
     """Return the name of a project or the like as it stands in a command that can be copied."""
     import shlex
@@ -131,9 +116,21 @@ def quote_name(name: str) -> str:
     return f'"{name}"' if is_plain and shlex.quote(name) != name else shlex.quote(name)
 
 
-def printable(text: str) -> str:
+def printable(text: str, *, instead: str = "") -> str:
     """Return a text without control characters: what a model or a save made up cannot steer the terminal."""
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub(instead, text)
+
+
+def print_text(text: Text) -> None:
+    """Print a styled text: wrapped on a terminal; elsewhere its lines stay whole."""
+    from rich.console import Console
+
+    Console().print(text, soft_wrap=not sys.stdout.isatty())
+
+
+def print_raw(text: str) -> None:
+    """Print a text as it is where another program reads it, and without control characters on a terminal."""
+    print(printable(text) if sys.stdout.isatty() else text)
 
 
 def shorten(text: str, limit: int) -> str:

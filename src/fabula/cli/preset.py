@@ -9,12 +9,13 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import current_language, print_json, print_line, render, say, translate
-from fabula.cli.tables import Column, print_list
+from fabula.cli.output import current_language, invalid_request, print_json, print_line, quote_name, say, translate
+from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
+    from fabula.presets.layout import LayoutRow
     from fabula.workspace.schemas.presets import LayoutInfo, PresetInfo
 
 NAME = Annotated[str, Argument(help="A preset of the project, by its id or name.")]
@@ -39,7 +40,7 @@ def list_presets(project: PROJECT, with_ids: IDS = False, store: STORE = None, a
         Column(message("title"), lambda one: one.title, style="bold"),
         Column(message("nodes"), lambda one: one.nodes, right=True),
     ]
-    empty = message("No presets yet. Store one: fabula preset set PROJECT NAME FILE.")
+    empty = message("No presets yet. Store one: fabula preset set {project} NAME FILE", project=quote_name(project))
     print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids)
 
 
@@ -89,9 +90,8 @@ def write(
     with open_project(project, store) as opened:
         stored = opened.presets.write(name, data, active=active)
     say(
-        "{title} is preset {id}, and active." if active else "{title} is preset {id}.",
+        "{title} is stored, and active." if active else "{title} is stored.",
         title=stored.title,
-        id=stored.id,
     )
 
 
@@ -125,6 +125,31 @@ def remove(project: PROJECT, name: NAME, store: STORE = None) -> None:
 
 
 @commands.command()
+def identity(
+    project: PROJECT,
+    text: Annotated[str | None, Argument(help="Who the model is, in a few sentences; - reads standard input.")] = None,
+    none: Annotated[bool, Option("--none", help="Begin prompts without one.")] = False,
+    built_in: Annotated[bool, Option("--built-in", help="Use the one that comes with Fabula again.")] = False,
+    store: STORE = None,
+) -> None:
+    """Show or set the text that every prompt of a project begins with: who the model is.
+
+    Example: fabula preset identity "The Lantern Coast" "You are the keeper of Harrow Light."
+    """
+    if (text is not None) + none + built_in > 1:
+        raise invalid_request("Give a text, --none or --built-in: only one of them. Nothing was changed.")
+    if text is not None and not text.strip():
+        raise invalid_request("The text is empty. To begin prompts without one: --none. Nothing was changed.")
+    with open_project(project, store) as opened:
+        if text is None and not none and not built_in:
+            shown = opened.presets.read_identity()
+        else:
+            new = None if built_in else "" if text is None else read_text("-") if text == "-" else text
+            shown = opened.presets.write_identity(new)
+    print_line(shown or message("Prompts begin without an identity."))
+
+
+@commands.command()
 def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSON = False) -> None:
     """List every anchor that a message may name: the built-in ones, then the preset's own.
 
@@ -139,27 +164,17 @@ def anchors(project: PROJECT, name: NAME = "", store: STORE = None, as_json: JSO
 
 
 def _draw(layout: LayoutInfo) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    console.print(Text(layout.title, style="bold"))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
-    for width in (1, 14, 9, 8):
-        table.add_column(min_width=width)
-    table.add_column(ratio=1, overflow="fold")
     signs = {"identity": "┌", "anchor": "├", "history": "│", "message": "▸", "off": "✗"}
-    for row in layout.rows:
-        where = "" if row.depth is None else translate("depth {depth}", depth=row.depth)
-        condition = translate("if: {condition}", condition=row.condition) if row.condition else ""
-        about = [part for part in (row.excerpt, condition, row.note) if part]
-        style = COLOURS[row.kind] + (" strike" if row.kind == "off" else "")
-        table.add_row(
-            signs[row.kind],
-            Text(row.name, style=style),
-            Text(render(name_value(row.role)), style="grey58"),
-            Text(where, style="grey58"),
-            Text("\n".join(about)),
-        )
-    console.print(table)
+    columns: list[Column[LayoutRow]] = [
+        Column("", lambda row: f"{signs[row.kind]} {row.name}"),
+        Column("", lambda row: name_value(row.role), style="grey58"),
+        Column("", lambda row: "" if row.depth is None else message("depth {depth}", depth=row.depth), style="grey58"),
+        Column("", _describe_row, wraps=True),
+    ]
+    print_line(layout.title)
+    print_table(layout.rows, columns, lambda row: COLOURS[row.kind] + (" strike" if row.kind == "off" else ""))
+
+
+def _describe_row(row: LayoutRow) -> str:
+    condition = translate("if: {condition}", condition=row.condition) if row.condition else ""
+    return "  ".join(part for part in (row.excerpt, condition, row.note) if part)

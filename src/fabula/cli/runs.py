@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -9,10 +11,23 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import format_time, invalid_request, print_json, print_line, quote_name, say, shorten
+from fabula.cli.output import (
+    current_language,
+    format_time,
+    invalid_request,
+    print_json,
+    print_line,
+    print_raw,
+    quote_name,
+    say,
+    shorten,
+)
 from fabula.cli.tables import Column, print_list, print_table
-from fabula.cli.value_names import name_value
+from fabula.cli.value_names import count_fragments, name_value
+from fabula.codex import Codex
 from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.view import Language
+from fabula.workspace.names import ENTRY_SOURCE
 
 if TYPE_CHECKING:
     from fabula.llm.pricing import Cost
@@ -40,21 +55,25 @@ def list_runs(
     Example: fabula runs "The Lantern Coast" last
     """
     with open_project(project, store) as opened:
+        columns = _make_columns(
+            {skill.id: skill.title_in(_language()) for skill in opened.skills.list_skills().skills.values()}
+        )
+        codex = opened.view.snapshot(Codex)
+        names = {entry.id: entry.name for entry in (codex.entries if codex is not None else ())}
         if prompt:
             if run is None:
                 raise invalid_request("Name the run whose prompt you want to see.")
-            print(opened.runs.read_prompt(run))
+            print_raw(opened.runs.read_prompt(run))
             return
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]
     from fabula.workspace.schemas.runs import describe_run
 
     empty = message("No runs yet. Write: fabula write {project}", project=quote_name(project))
     if run is None or as_json:
-        print_list(found, describe_run, _COLUMNS, empty, as_json, with_ids=with_ids)
+        print_list(found, describe_run, columns, empty, as_json, with_ids=with_ids)
         return
-    print_table(found, _COLUMNS)
-    say("Run {run}", run=found[0].id)
-    _print_record(found[0])
+    print_table(found, columns)
+    _print_record(found[0], names)
 
 
 @commands.command()
@@ -160,20 +179,33 @@ def _count_findings(run: GenerationRun) -> int:
     return sum(len(_list(verdict.get("findings"))) for verdict in map(_dict, run.verdicts[-1:]))
 
 
-_COLUMNS: list[Column[GenerationRun]] = [
-    Column(message("time"), lambda run: format_time(run.created_at)),
-    Column(message("skill"), lambda run: run.skill_id),
-    Column(message("outcome"), lambda run: name_value(run.outcome), style="bold"),
-    Column(message("model"), lambda run: run.model),
-    Column(message("tokens read"), lambda run: f"{run.usage.input_tokens:,}", right=True),
-    Column(message("tokens written"), lambda run: f"{run.usage.output_tokens:,}", right=True),
-    Column(message("cost"), lambda run: describe_price(run.cost), right=True),
-    Column(message("findings"), lambda run: _count_findings(run) or "", right=True),
-    Column(message("answer"), lambda run: shorten(run.answer, 60), wraps=True),
-]
+def _make_columns(skills: Mapping[str, str]) -> list[Column[GenerationRun]]:
+    """Return the columns of a list of runs; skills go by their titles."""
+    return [
+        Column(message("time"), lambda run: format_time(run.created_at)),
+        Column(message("skill"), lambda run: skills.get(run.skill_id, run.skill_id)),
+        Column(message("outcome"), lambda run: name_value(run.outcome), style="bold"),
+        Column(message("model"), lambda run: run.model),
+        Column(message("tokens read"), lambda run: f"{run.usage.input_tokens:,}", right=True),
+        Column(message("tokens written"), lambda run: f"{run.usage.output_tokens:,}", right=True),
+        Column(message("cost"), lambda run: describe_price(run.cost), right=True),
+        Column(message("findings"), lambda run: _count_findings(run) or "", right=True),
+        Column(message("answer"), lambda run: shorten(run.answer, 60), wraps=True),
+    ]
 
 
-def _print_record(run: GenerationRun) -> None:
+def _language() -> Language:
+    return "zh" if current_language() == "zh" else "en"
+
+
+def _name_sources(sources: Sequence[str], entries: Mapping[str, str]) -> Sentence:
+    """Name what a prompt was made of: entries of the codex by name, everything else by number."""
+    found = [entries.get(source.removeprefix(ENTRY_SOURCE).partition("#")[0], "") for source in sources]
+    counts = Counter(source.partition(":")[0] for source, name in zip(sources, found, strict=True) if not name)
+    return join_names([*filter(None, dict.fromkeys(found)), *(count_fragments(kind, counts[kind]) for kind in counts)])
+
+
+def _print_record(run: GenerationRun, entries: Mapping[str, str]) -> None:
     """Print what one run saw and said; a record may come out of anybody's save, so nonsense in it is passed over."""
     summary = run.assembly_summary
     layers = _dict(summary.get("layers"))
@@ -192,7 +224,7 @@ def _print_record(run: GenerationRun) -> None:
         reason=name_value(str(summary.get("ended", ""))),
     )
     sources = [str(source) for source in _list(summary.get("sources"))]
-    say("Sources: {sources}", sources=join_names(sources) if sources else message("none"))
+    say("Sources: {sources}", sources=_name_sources(sources, entries) if sources else message("none"))
     for warning in _list(summary.get("warnings")):
         say("Warning: {warning}", warning=warning)
     for number, verdict in enumerate(map(_dict, run.verdicts), start=1):

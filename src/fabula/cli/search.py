@@ -12,7 +12,18 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, say
+from fabula.cli.output import (
+    current_language,
+    format_time,
+    invalid_request,
+    print_json,
+    print_line,
+    print_text,
+    printable,
+    render,
+    say,
+    translate,
+)
 from fabula.cli.progress import show_progress
 from fabula.core.messages import message
 
@@ -94,26 +105,24 @@ def search(
 
 
 def _show(passages: Sequence[PassageInfo]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
     if not passages:
         say("Nothing was found. Try other words, or --all to look beyond this place.")
     for one in passages:
-        place = one.title or one.document_id or ""
-        if one.chapter_name:
-            place = f"{place} · {one.chapter_name}"
-        console.print(Text.assemble((place, "bold"), f"  {one.source}  {one.score:.2f}", style="grey58"))
-        console.print(_cut_snippet(one))
-        console.print()
+        place = one.title or translate("Conversation")
+        where = one.chapter_name or (render(format_time(one.at)) if one.at else "")
+        place = printable(f"{place} · {where}" if where else place)
+        print_text(Text.assemble((place, "bold"), f"  {one.score:.2f}", style="grey58"))
+        print_text(_cut_snippet(one))
+        print_line("")
 
 
 def _cut_snippet(passage: PassageInfo) -> Text:
     """Cut the part of a passage around its first marked word, with the marked words in colour."""
     from rich.text import Text
 
-    text, length = Text(passage.text), len(passage.text)
+    text, length = Text(printable(passage.text, instead=" ")), len(passage.text)
     for start, end in passage.marks:
         text.stylize("bold yellow", start, end)
     if length <= _SNIPPET:

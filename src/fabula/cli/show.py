@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from fabula.cli.output import render, translate
-from fabula.cli.value_names import name_value
+from fabula.cli.output import print_line, print_text, printable, render, say
+from fabula.cli.tables import Column, print_table
+from fabula.cli.value_names import count_fragments, name_value
 from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
 from fabula.core.fragment import LAYERS
-from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.workspace.project import ProjectHandle
 
@@ -37,55 +40,56 @@ LAYER_NAMES = {
     "retrieved": message("Retrieved"),
     "immediate": message("Immediate"),
 }
+_NAME_WIDTH = 34  # columns of a terminal
 _NAMED_MEMBERS = 12  # of a group that stayed out for one reason
 _QUIET = frozenset({Reason.NOT_DETECTED, Reason.LEVEL_MANUAL, Reason.LEVEL_NEVER, Reason.NOT_CHOSEN})
 
 
 def show_assembly(handle: ProjectHandle, request: Request, result: Result) -> None:
     """Print the prompt, then how its budget was spent."""
-    console = Console()
     for part in result.messages:
-        console.print(
-            Panel(Text(part.content), title=render(name_value(part.role)), title_align="left", border_style="grey42")
-        )
-    _print_summary(console, handle, request, result)
+        _print_message(render(name_value(part.role)), printable(part.content))
+    _print_summary(handle, request, result)
     trimmed = [v for v in result.trace if not v.included or v.reason is Reason.SHORTENED]
     if trimmed:
-        console.print(_make_verdict_table(message("Left out, or shortened"), trimmed))
-    _print_warnings(console, result)
+        _print_verdicts(message("Left out, or shortened"), trimmed)
+    _print_warnings(result)
 
 
 def show_inspection(handle: ProjectHandle, request: Request, result: Result) -> None:
     """Print every fragment of every layer, and why it is in the prompt or not."""
-    console = Console()
-    _print_summary(console, handle, request, result)
+    _print_summary(handle, request, result)
     for layer in (None, *LAYERS):
         verdicts, name = result.trace.layer_verdicts(layer), layer.value if layer is not None else "preset"
         if verdicts:
-            console.print(_make_verdict_table(LAYER_NAMES[name], verdicts, _COLOURS[name]))
-    _print_warnings(console, result)
+            _print_verdicts(LAYER_NAMES[name], verdicts, _COLOURS[name])
+    _print_warnings(result)
 
 
 def show_why(name: str, verdicts: Sequence[Verdict]) -> None:
     """Print the verdicts on the fragments of a name, one a line."""
-    console = Console()
     if not verdicts:
-        console.print(
-            Text(
-                translate("Nothing called {name} was offered or known. Try `fabula inspect` for all names.", name=name)
-            )
-        )
-    for verdict in verdicts:
-        word = (translate("in"), "green") if verdict.included else (translate("out"), "red")
-        remarks = [verdict.reason.value]
-        if verdict.tokens:
-            remarks.append(render(plural(verdict.tokens, "{count} token", "{count} tokens")))
-        source, codes = (verdict.source, "grey58"), (", ".join(remarks), "grey58")
-        title, sentence = (verdict.label, "bold"), render(verdict.message)
-        console.print(Text.assemble(word, "  ", title, " ", source, "  ", sentence, "  ", codes))
+        say("Nothing called {name} was offered or known. Try `fabula inspect` for all names.", name=name)
+        return
+    columns: list[Column[Verdict]] = [
+        Column("", lambda one: message("in") if one.included else message("out")),
+        Column(message("name"), lambda one: one.label, style="bold", most=_NAME_WIDTH),
+        Column(message("tokens"), lambda one: one.tokens or "", right=True),
+        Column(message("why"), lambda one: one.message, wraps=True),
+        Column(message("code"), lambda one: one.reason.value, style="grey58"),
+    ]
+    print_table(verdicts, columns, lambda one: "green" if one.included else "red")
 
 
-def _print_summary(console: Console, handle: ProjectHandle, request: Request, result: Result) -> None:
+def _print_message(role: str, content: str) -> None:
+    """Print one message of a prompt: in a frame on a terminal; elsewhere under its role, with its lines whole."""
+    if sys.stdout.isatty():
+        Console().print(Panel(Text(content), title=role, title_align="left", border_style="grey42"))
+    else:
+        print_line(f"── {role} ──\n{content}\n")
+
+
+def _print_summary(handle: ProjectHandle, request: Request, result: Result) -> None:
     about = handle.view.project
     entry = handle.view.timeline.entry(request.document_id)
     place = join_names([about.title or about.id, *([entry.title or entry.document] if entry else ())])
@@ -96,21 +100,20 @@ def _print_summary(console: Console, handle: ProjectHandle, request: Request, re
         head = message("{place}, through the author's eyes", place=place)
     else:
         head = message("{place}, through the reader's eyes", place=place)
-    console.print(Text(render(head), style="bold"))
-    spent = translate(
+    print_text(Text(printable(render(head)), style="bold"))
+    say(
         "{used} of {total} tokens for {model}, {reply} kept for the answer",
         used=f"{result.token_count:,}",
         total=f"{result.budget.total:,}",
         model=result.model.name,
         reply=f"{result.budget.reply:,}",
     )
-    console.print(Text(spent))
     if not result.exact:
-        console.print(Text(translate("Tokens are estimated: this model's vocabulary is not published.")))
+        say("Tokens are estimated: this model's vocabulary is not published.")
     parts = {"identity": result.identity_tokens, "preset": result.preset_tokens}
     parts |= {layer.value: result.layers[layer].tokens for layer in LAYERS}
-    console.print(_make_bar(parts, result.budget.total, console.width))
-    console.print(_make_legend(result))
+    print_text(_make_bar(parts, result.budget.total, shutil.get_terminal_size().columns))
+    _print_legend(result)
 
 
 def _find_character_name(handle: ProjectHandle, character: str) -> str:
@@ -132,30 +135,34 @@ def _make_bar(parts: dict[str, int], total: int, width: int) -> Text:
     return bar.append("▏")
 
 
-def _make_legend(result: Result) -> Table:
-    table = Table(translate("layer"), box=None, header_style="grey58", pad_edge=False)
-    for column in (translate("tokens"), translate("in"), translate("out")):
-        table.add_column(column, justify="right")
-    table.add_column()
-    for name, tokens in (("identity", result.identity_tokens), ("preset", result.preset_tokens)):
-        if tokens:
-            table.add_row(_make_layer_name(name), f"{tokens:,}")
+class _LegendRow(NamedTuple):
+    name: str
+    tokens: int
+    included: int | None = None
+    omitted: int | None = None
+    truncated: bool = False
+
+
+def _print_legend(result: Result) -> None:
+    rows = [
+        _LegendRow(name, tokens)
+        for name, tokens in (("identity", result.identity_tokens), ("preset", result.preset_tokens))
+        if tokens
+    ]
     for layer in LAYERS:
         report = result.layers[layer]
         verdicts = [v for v in result.trace if v.layer is layer and v.reason not in _QUIET]
         inside = sum(v.included for v in verdicts)
-        table.add_row(
-            _make_layer_name(layer.value),
-            f"{report.tokens:,}",
-            str(inside),
-            str(len(verdicts) - inside),
-            translate("trimmed") if report.truncated else "",
-        )
-    return table
-
-
-def _make_layer_name(name: str) -> Text:
-    return Text.assemble(("■", _COLOURS[name]), f" {render(LAYER_NAMES[name]).lower()}")
+        rows.append(_LegendRow(layer.value, report.tokens, inside, len(verdicts) - inside, report.truncated))
+    columns: list[Column[_LegendRow]] = [
+        Column("", lambda row: "■"),
+        Column(message("layer"), lambda row: render(LAYER_NAMES[row.name]).lower()),
+        Column(message("tokens"), lambda row: f"{row.tokens:,}", right=True),
+        Column(message("in"), lambda row: row.included, right=True),
+        Column(message("out"), lambda row: row.omitted, right=True),
+        Column("", lambda row: message("trimmed") if row.truncated else ""),
+    ]
+    print_table(rows, columns, lambda row: _COLOURS[row.name])
 
 
 def _group_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[list[Verdict], str]]:
@@ -173,49 +180,43 @@ def _kind_of(verdict: Verdict) -> str:
     return verdict.source.partition(":")[0]
 
 
-def _name_group(group: Sequence[Verdict]) -> Sentence:
-    """Say how many things stayed out together, and name the first ones."""
-    match _kind_of(group[0]):
-        case "codex":
-            count = plural(len(group), "{count} entry", "{count} entries")
-        case "search":
-            count = plural(len(group), "{count} passage", "{count} passages")
-        case "constraint":
-            count = plural(len(group), "{count} rule", "{count} rules")
-        case "memory":
-            count = plural(len(group), "{count} memory", "{count} memories")
-        case "synopsis":
-            count = plural(len(group), "{count} synopsis", "{count} synopses")
-        case "history":
-            count = plural(len(group), "{count} message", "{count} messages")
-        case _:
-            count = plural(len(group), "{count} text", "{count} texts")
-    return count
-
-
 def _name_members(group: Sequence[Verdict]) -> str:
     names = list(dict.fromkeys(one.title or one.label for one in group))
     return render(join_names([*names[:_NAMED_MEMBERS], *(["…"] if len(names) > _NAMED_MEMBERS else [])]))
 
 
-def _make_verdict_table(title: Sentence, verdicts: Sequence[Verdict], colour: str = "grey58") -> Group:
-    table = Table(box=None, header_style="grey58", pad_edge=False, padding=(0, 1))
-    table.add_column(max_width=34, no_wrap=True, overflow="ellipsis")
-    table.add_column(translate("tokens"), justify="right")
-    table.add_column(translate("score"), justify="right")
-    table.add_column(overflow="fold")
-    for group, reason in _group_verdicts(verdicts):
-        first, tokens = group[0], sum(verdict.tokens for verdict in group)
-        name = Text(first.label if len(group) == 1 else render(_name_group(group)))
-        if not first.included:
-            name.stylize("strike grey58" if len(group) == 1 else "grey58")
-        score = f"{first.score:.2f}" if len(group) == 1 else ""
-        if len(group) > 1 and _kind_of(first) == "codex":  # others have no names, only beginnings
-            reason = translate("{reason}: {names}", reason=reason, names=_name_members(group))
-        table.add_row(name, f"{tokens:,}" if tokens else "", score, Text(reason, style="grey58"))
-    return Group(Text(f"\n{render(title)}", style=f"bold {colour}"), table)
+def _print_verdicts(title: Sentence, verdicts: Sequence[Verdict], colour: str = "grey58") -> None:
+    columns: list[Column[tuple[list[Verdict], str]]] = [
+        Column(message("name"), lambda one: _name_verdicts(one[0]), most=_NAME_WIDTH),
+        Column(message("tokens"), lambda one: _sum_tokens(one[0]), right=True),
+        Column(message("score"), lambda one: f"{one[0][0].score:.2f}" if len(one[0]) == 1 else "", right=True),
+        Column(message("why"), _explain_verdicts, style="grey58", wraps=True),
+    ]
+    print_line("")
+    print_text(Text(render(title), style=f"bold {colour}"))
+    print_table(_group_verdicts(verdicts), columns, lambda one: _style_verdicts(one[0]))
 
 
-def _print_warnings(console: Console, result: Result) -> None:
+def _sum_tokens(group: Sequence[Verdict]) -> str:
+    tokens = sum(verdict.tokens for verdict in group)
+    return f"{tokens:,}" if tokens else ""
+
+
+def _name_verdicts(group: Sequence[Verdict]) -> Sentence | str:
+    return group[0].label if len(group) == 1 else count_fragments(_kind_of(group[0]), len(group))
+
+
+def _explain_verdicts(one: tuple[list[Verdict], str]) -> Sentence | str:
+    group, reason = one
+    if len(group) > 1 and _kind_of(group[0]) == "codex":  # others have no names, only beginnings
+        return message("{reason}: {names}", reason=reason, names=_name_members(group))
+    return reason
+
+
+def _style_verdicts(group: Sequence[Verdict]) -> str:
+    return "" if group[0].included else "strike grey58" if len(group) == 1 else "grey58"
+
+
+def _print_warnings(result: Result) -> None:
     for warning in result.warnings:
-        console.print(Text(f"! {render(warning)}", style="yellow"))
+        print_text(Text(printable(f"! {render(warning)}"), style="yellow"))

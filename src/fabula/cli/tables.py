@@ -6,6 +6,7 @@ fits its width, and long texts wrap. Elsewhere nothing is cut. Chinese character
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -17,6 +18,7 @@ from fabula.core.messages import Sentence, message
 Item = TypeVar("Item")
 _GAP = "  "
 _FAINT = "grey58"
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # marks that turn the direction of all that follows
 
 
 class Column(NamedTuple, Generic[Item]):
@@ -27,6 +29,7 @@ class Column(NamedTuple, Generic[Item]):
     right: bool = False
     style: str = ""
     wraps: bool = False  # over several lines of a terminal; other columns are cut there
+    most: int | None = None  # columns of a terminal that it may take
 
 
 def print_list(
@@ -60,24 +63,27 @@ def number_in_order(ids: Iterable[str]) -> dict[str, object]:
     return {ident: number for number, ident in enumerate(ids, start=1)}
 
 
-def print_table(items: Sequence[Item], columns: Sequence[Column[Item]]) -> None:
-    """Print a table with headers, a row an item."""
+def print_table(
+    items: Sequence[Item], columns: Sequence[Column[Item]], row_style: Callable[[Item], str] | None = None
+) -> None:
+    """Print a table with headers, a row an item; `row_style` gives the style of the first column on a terminal."""
     headers = [render(column.header) for column in columns]
     rows = [[_make_cell(column.cell(item)) for column in columns] for item in items]
     if sys.stdout.isatty():
-        _print_coloured(headers, rows, columns)
+        _print_coloured(headers, rows, columns, [""] * len(rows) if row_style is None else list(map(row_style, items)))
     else:
         _print_plain(headers, rows, columns)
 
 
 def _make_cell(value: object) -> str:
-    """Return a value as one line of text."""
-    return " ".join(printable(render("" if value is None else value)).split("\n")).replace("\t", " ")
+    """Return a value as one line of text, in which nothing turns the direction of the cells after it."""
+    text = _DIRECTIONS.sub("", printable(render("" if value is None else value)))
+    return " ".join(text.split("\n")).replace("\t", " ")
 
 
 def _print_plain(headers: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column[Item]]) -> None:
     widths = [max(map(measure_width, cells)) for cells in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
+    for row in (headers, *rows) if any(headers) else rows:
         cells = []
         for text, width, column in zip(row, widths, columns, strict=True):
             blanks = " " * (width - measure_width(text))
@@ -85,12 +91,15 @@ def _print_plain(headers: Sequence[str], rows: Sequence[Sequence[str]], columns:
         print(_GAP.join(cells).rstrip())
 
 
-def _print_coloured(headers: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column[Item]]) -> None:
+def _print_coloured(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column[Item]], styles: Sequence[str]
+) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style=f"bold {_FAINT}")
+    table.show_header = any(headers)
     for header, column in zip(headers, columns, strict=True):
         table.add_column(
             header,
@@ -98,9 +107,10 @@ def _print_coloured(headers: Sequence[str], rows: Sequence[Sequence[str]], colum
             style=column.style,
             no_wrap=not column.wraps,
             overflow="fold" if column.wraps else "ellipsis",
+            max_width=column.most,
         )
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for (first, *others), style in zip(rows, styles, strict=True):
+        table.add_row(Text(first, style=style), *map(Text, others))
     Console().print(table)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, join_names, message, plural
 
 _NAMES = (
     # codex entries
@@ -63,7 +63,6 @@ _NAMES = (
     message("stop"),
     message("length"),
     message("filtered"),
-    message("handed_over"),
     message("copied"),
     # layers
     message("identity"),
@@ -75,7 +74,6 @@ _NAMES = (
     # memory
     message("preference"),
     message("episode"),
-    message("style_sample"),
     message("style sample"),
     message("working"),
     message("conversation"),
@@ -125,14 +123,16 @@ _NAMES = (
     message("versions"),
     message("disk"),
     message("copies"),
-    # languages
-    message("en"),
-    message("zh"),
     # roles
     message("system"),
     message("assistant"),
 )
-_BY_VALUE = {name.template: name for name in _NAMES}
+_BY_VALUE = {name.template: name for name in _NAMES} | {  # values that are no words
+    "handed_over": message("handed over"),
+    "style_sample": message("style sample"),
+    "en": message("English"),
+    "zh": message("Chinese"),
+}
 
 
 def name_value(value: str) -> Sentence | str:
@@ -143,3 +143,22 @@ def name_value(value: str) -> Sentence | str:
 def name_values(values: Iterable[str]) -> Sentence:
     """Return the words for several values, with commas between them."""
     return join_names([name_value(value) for value in values])
+
+
+def count_fragments(kind: str, count: int) -> Sentence:
+    """Say how many fragments of a kind there are, by the first part of their source."""
+    match kind:
+        case "codex":
+            return plural(count, "{count} entry", "{count} entries")
+        case "search":
+            return plural(count, "{count} passage", "{count} passages")
+        case "constraint":
+            return plural(count, "{count} rule", "{count} rules")
+        case "memory":
+            return plural(count, "{count} memory", "{count} memories")
+        case "synopsis":
+            return plural(count, "{count} synopsis", "{count} synopses")
+        case "history":
+            return plural(count, "{count} message", "{count} messages")
+        case _:
+            return plural(count, "{count} text", "{count} texts")

@@ -63,7 +63,7 @@ def write(
         try:
             import asyncio
 
-            completed = asyncio.run(_write(opened, made, choice, variants))
+            completed = asyncio.run(_write(opened, project, made, choice, variants))
         except KeyboardInterrupt:
             warn("\nStopped; what came is kept.")
             raise typer.Exit(130) from None
@@ -71,13 +71,15 @@ def write(
             warn(describe_accepted(opened.runs.accept(completed[0].run_id)))
 
 
-async def _write(project: ProjectHandle, request: Request, choice: ModelChoice, variants: int) -> list[Completed]:
+async def _write(
+    project: ProjectHandle, name: str, request: Request, choice: ModelChoice, variants: int
+) -> list[Completed]:
     from fabula.cli.answers import AnswerPrinter
 
     if choice.reason is not None:
         warn("{model} writes, because {reason}.", model=f"{choice.provider.name}/{choice.model}", reason=choice.reason)
     printer = AnswerPrinter(
-        f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
+        name, f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
     )
     printer.wait()
     try:

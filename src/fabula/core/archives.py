@@ -20,6 +20,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import Sentence, message
 
 _READ_SIZE = 1 << 16
@@ -153,10 +154,11 @@ def open_zip(
             raise
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError):
         problem = message("it is not a whole ZIP file; fetch or save it again")
+    except FileNotFoundError:
+        assert isinstance(path, Path)
+        raise missing_file(path) from None
     except OSError as error:
-        problem = message(
-            "it could not be read ({error}); check that it is there and may be read", error=error.strerror
-        )
+        problem = message("it could not be read ({error})", error=describe_os_error(error))
     raise _refuse(codes.unreadable, label, problem)
 
 

@@ -1,10 +1,12 @@
-"""Ids and timestamps: make them, check them, parse them."""
+"""Ids and timestamps: make them, check them, parse them, show them."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 from uuid import uuid4
+
+from fabula.core.messages import Sentence, message
 
 _VALID = re.compile(r"[^\s/\\|\x00-\x1f\x7f]{1,128}")
 
@@ -31,3 +33,20 @@ def parse_timestamp(text: str) -> datetime | None:
     except ValueError:
         return None
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
+
+
+def format_time(timestamp: str) -> Sentence | str:
+    """Return a time of the store as the clock on the wall shows it, with its zone; what is no time as it is."""
+    time = parse_timestamp(timestamp)
+    if time is None:
+        return timestamp
+    local = time.astimezone()
+    zone = local.strftime("%Z")
+    return message(
+        "{year}-{month:02}-{day:02} {time} {zone}",
+        year=local.year,
+        month=local.month,
+        day=local.day,
+        time=local.strftime("%H:%M"),
+        zone=zone if zone.isalpha() else f"UTC{zone}",
+    )

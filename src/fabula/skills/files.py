@@ -20,6 +20,7 @@ from msgspec import Struct
 from fabula.context.recipes import RECIPES
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import Language
@@ -135,8 +136,11 @@ def read_skill_file(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
         return data.decode("utf-8-sig") if len(data) <= MAX_FILE_BYTES else " " * len(data)
+    except FileNotFoundError:
+        raise missing_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
-        sentence = message("{file} cannot be read: {error}. Nothing was changed.", file=path.name, error=error)
+        why = describe_os_error(error) if isinstance(error, OSError) else message("it is not UTF-8 text")
+        sentence = message("{file} cannot be read: {error}. Nothing was changed.", file=path.name, error=why)
         raise FabulaError(Code.SKILL_INVALID, sentence) from error
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, message
 
 _FULL = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")  # at a quota, or at a limit on the size of a file
@@ -118,7 +119,7 @@ def explain_os_error(error: OSError) -> FabulaError:
         message(
             "{file} cannot be used ({reason}). Choose another folder, or change its permissions. Nothing was changed.",
             file=error.filename or message("The data folder"),
-            reason=error.strerror or error,
+            reason=describe_os_error(error),
         ),
     )
 

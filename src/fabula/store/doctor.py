@@ -17,6 +17,7 @@ from msgspec import Struct
 from sqlalchemy import Select, func, select, text
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.copies import list_copies
 from fabula.store.database_errors import translate_errors
@@ -183,16 +184,16 @@ def _check_backups(store: Store) -> CheckResult:
     missing = [title for project_id, title in titles.items() if project_id not in newest]
     sentences = [
         message(
-            "{copies} in {folder}/ with {held} of {all} projects; their newest state is of {time} UTC.",
+            "{copies} in {folder}/ with {held} of {all} projects; their newest state is of {time}.",
             copies=plural(len(readable), "{count} copy", "{count} copies"),
             folder=readable[0].path.parent.name,
             held=len(titles) - len(missing),
             all=len(titles),
-            time=readable[0].state[:16].replace("T", " "),
+            time=format_time(readable[0].state),
         )
     ]
     if missing:
-        shown = join_names([repr(title) for title in missing[:3]])
+        shown = join_names([message("“{title}”", title=title) for title in missing[:3]])
         sentences.append(
             plural(len(missing), "In no copy: {names}.", "In no copy: {count} projects, such as {names}.", names=shown)
         )

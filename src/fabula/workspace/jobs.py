@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.jobs import guards, queue
 from fabula.jobs.model import CircuitBreaker, JobState, JobSummary, MonthlySpending
 from fabula.jobs.triggers.documents import INDEX_JOB, SYNOPSIS_JOB
 from fabula.manuscript.projects import ProjectSummary
+from fabula.manuscript.tables import documents
 from fabula.store.store import Store
+from fabula.store.transaction import ReadTransaction
+from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ class ProjectJobs(Struct, frozen=True, kw_only=True):
 
     project: ProjectSummary
     jobs: list[JobSummary]
+    numbers: Mapping[str, int]  # by key: those that a job can be named by
+    titles: Mapping[str, str]  # by key: the chapter or conversation that a job is about, where it has a title
     breakers: list[CircuitBreaker]
     spending: MonthlySpending
 
@@ -35,7 +41,7 @@ class JobVerbs(ProjectVerbs):
     def retry(self, key: str | None = None, *, failed: bool = False) -> list[str]:
         """Run a job again or at once, or all that failed; return their keys."""
         with self._write() as tx:
-            keys = _choose(key, failed, queue.list_jobs(tx, states=(JobState.FAILED,)))
+            keys = _choose(tx, key, failed, (JobState.FAILED,))
             for chosen in keys:
                 queue.retry_job(tx, chosen)
         return keys
@@ -43,7 +49,7 @@ class JobVerbs(ProjectVerbs):
     def cancel(self, key: str | None = None, *, unfinished: bool = False) -> dict[str, JobState]:
         """Cancel a job, or all that wait or run; return their states by key: a running one stops a little later."""
         with self._write() as tx:
-            keys = _choose(key, unfinished, queue.list_jobs(tx, states=(JobState.QUEUED, JobState.RUNNING)))
+            keys = _choose(tx, key, unfinished, (JobState.QUEUED, JobState.RUNNING))
             return {chosen: queue.cancel_job(tx, chosen) for chosen in keys}
 
     def read_spending(self) -> MonthlySpending:
@@ -67,9 +73,12 @@ def list_project_jobs(
     answer = []
     for summary in found:
         with store.read(project=summary.id) as reading:
+            every = queue.list_jobs(reading)
             answer.append(
                 ProjectJobs(
                     project=summary,
+                    numbers={job.key: number for number, job in enumerate(every, start=1)},
+                    titles=_read_titles(reading, every),
                     jobs=queue.list_jobs(reading, states=chosen, limit=limit),
                     breakers=guards.list_breakers(reading),
                     spending=guards.read_spending(reading, reading.current_time(), budget),
@@ -121,7 +130,30 @@ def _read_states(names: Sequence[str]) -> tuple[JobState, ...]:
     return tuple(JobState(name) for name in names) or tuple(JobState)
 
 
-def _choose(key: str | None, everything: bool, found: list[JobSummary]) -> list[str]:
-    if (key is None) == (not everything):
+def _choose(tx: ReadTransaction, name: str | None, everything: bool, states: tuple[JobState, ...]) -> list[str]:
+    """Return the keys of the job that a spelling means, or of all jobs in some states."""
+    if (name is None) == (not everything):
         raise FabulaError(Code.JOB_INVALID, message("Name either one job, or all of them. Nothing was changed."))
-    return [job.key for job in found] if key is None else [key]
+    if name is None:
+        return [job.key for job in queue.list_jobs(tx, states=states)]
+    found = queue.list_jobs(tx)
+    titles = _read_titles(tx, found)
+    return [
+        find_by_name(
+            found,
+            name,
+            what=message("job"),
+            id_of=lambda job: job.key,
+            names_of=lambda job: (titles[job.key],) if job.key in titles else (),
+            remark_of=lambda job: job.kind,
+            code=Code.JOB_NOT_FOUND,
+        ).key
+    ]
+
+
+def _read_titles(reading: ReadTransaction, found: Sequence[JobSummary]) -> dict[str, str]:
+    """Return the titles of the chapters and conversations that jobs are about, by the key of the job."""
+    titles = {row.id: row.title for row in reading.rows(documents, only=("id", "title")) if row.title}
+    titles |= {row.id: row.title for row in reading.rows(conversations, only=("id", "title")) if row.title}
+    subjects = {job.key: job.key.partition(":")[2].removesuffix(":anew") for job in found}
+    return {key: titles[subject] for key, subject in subjects.items() if subject in titles}

@@ -145,13 +145,14 @@ class MemoryVerbs(ProjectVerbs):
                 values["since"] = read_place(tx, since)
             return _make_record(edits.edit_memory(tx, _find_id(tx, memory, scope), values, scope=scope), scope)
 
-    def forget(self, memory: str, *, of_user: bool = False) -> str:
-        """Forget a memory for good, with its evidence; return the id it had."""
+    def forget(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
+        """Forget a memory for good, with its evidence; return what it was."""
         scope = _scope(of_user)
         with self._write(label_removal(message("memory"), memory)) as tx:
             memory_id = _find_id(tx, memory, scope)
+            item = next(item for item in edits.list_memories(tx, scope=scope) if item.id == memory_id)
             edits.forget_memory(tx, memory_id, scope=scope)
-        return memory_id
+        return _make_record(item, scope)
 
     def record_outcome(
         self,

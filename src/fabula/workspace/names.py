@@ -18,6 +18,7 @@ from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participant, list_participants
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, message, plural
 from fabula.core.story import name_divisions
 from fabula.core.view import View
@@ -155,7 +156,7 @@ def name_conversations(view: View | None, reading: ReadTransaction | None) -> li
     """Return all conversations of a project; where it has no store, those of its view."""
     if reading is not None:
         rows = reading.rows(conversations, only=("id", "title", "changed"), order=(conversations.c.id,))
-        return [NamedThing(row.id, (row.title,) if row.title else (), None, row.changed[:16]) for row in rows]
+        return [NamedThing(row.id, (row.title,) if row.title else (), None, format_time(row.changed)) for row in rows]
     known = view.snapshot(Conversations) if view is not None else None
     return [NamedThing(ident) for ident in (known.messages if known is not None else ())]
 

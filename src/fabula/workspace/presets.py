@@ -5,9 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.context.phrases import IDENTITY
 from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors
 from fabula.core.errors import Code
 from fabula.core.messages import message
+from fabula.manuscript import projects
 from fabula.presets import edits
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow, make_layout
@@ -55,6 +57,17 @@ class PresetVerbs(ProjectVerbs):
     def list_anchors(self, name: str = "") -> list[str]:
         """List every anchor that a message may name: the built-in ones, then the preset's own."""
         return list(available_anchors(self.find(name) or NO_PRESET))
+
+    def read_identity(self) -> str:
+        """Return the text that every prompt begins with; empty for none."""
+        project = self._view.project
+        return IDENTITY.render(project.language) if project.identity is None else project.identity.strip()
+
+    def write_identity(self, text: str | None) -> str:
+        """Set the text that every prompt begins with: empty for none, None for the built-in one; return it."""
+        with self._write(label_change(message("identity"), self._view.project.title)) as tx:
+            projects.update(tx, {"identity": projects.store_identity(text if text is None else text.strip())})
+        return self.read_identity()
 
     def write(self, name: str, data: bytes | str, *, active: bool = False) -> Preset:
         """Store a preset from JSON, in place of the one of that id or title; `active` activates it."""

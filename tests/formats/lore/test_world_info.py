@@ -123,4 +123,4 @@ def test_a_file_of_two_hundred_megabytes_is_refused_before_it_is_read(tmp_path: 
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert read_refusal(tmp_path / "nowhere.json")[0] is Code.IMPORT_UNREADABLE
+    assert read_refusal(tmp_path / "nowhere.json")[0] is Code.FILE_NOT_FOUND

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fabula.core.archives import open_zip
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import missing_file
 from fabula.core.messages import join_alternatives, message
 from fabula.formats.manuscripts.docx import is_docx, read_docx, write_docx
 from fabula.formats.manuscripts.epub_reader import CONTAINER, read_epub
@@ -51,8 +52,7 @@ _UNSUPPORTED_COLLECTIONS = (
 def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     """Read a manuscript in any supported format; `scenes` cuts text files at their scene breaks."""
     if not path.exists():
-        remedy = message("Name a manuscript file or folder.")
-        refuse_unreadable(str(path), message("there is nothing at that path"), remedy)
+        raise missing_file(path)
     if path.suffix.lower() == ".scrivx":
         path = path.parent
     manuscript = (

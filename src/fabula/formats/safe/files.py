@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
@@ -91,7 +92,9 @@ def read_beginning(path: Path, max_bytes: int) -> bytes:
 
 
 def _refuse_unopened(path: Path, error: OSError) -> NoReturn:
-    refuse_unreadable(path.name, message("it could not be read ({error})", error=error.strerror), CHECK_FILE)
+    if isinstance(error, FileNotFoundError):
+        raise missing_file(path) from None
+    refuse_unreadable(path.name, message("it could not be read ({error})", error=describe_os_error(error)), CHECK_FILE)
 
 
 def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
@@ -118,7 +121,7 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
             "{path} could not be written ({error}). Nothing was changed. "
             "Check that the folder exists, that you may write to it, and that the disk has room.",
             path=path,
-            error=error.strerror,
+            error=describe_os_error(error),
         )
         raise FabulaError(Code.EXPORT_REFUSED, sentence) from None
     finally:

@@ -61,6 +61,8 @@ def parse_json(data: bytes, label: str) -> Any:
     except _NotRepresentableError as error:
         refuse_unreadable(label, error.problem, CORRECT)
     except ValueError as error:
+        if not data.strip():
+            refuse_unreadable(label, message("it is empty"), FETCH_AGAIN)
         refuse_unreadable(label, message("it is not JSON ({error})", error=str(error)[:200]), FETCH_AGAIN)
     if too_deep:
         refuse_too_large(label, message("it is nested more than {depth} levels deep", depth=MAX_DEPTH))

@@ -15,6 +15,7 @@ import msgspec
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, message
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
@@ -131,7 +132,7 @@ def read_text_file(path: Path) -> str:
         problem = message("it is not UTF-8 text: save it as UTF-8, or use `fabula import`, which reads others")
         refuse_project(path.name, problem)
     except OSError as error:
-        refuse_project(path.name, message("it could not be read ({error})", error=error.strerror))
+        refuse_project(path.name, message("it could not be read ({error})", error=describe_os_error(error)))
 
 
 def read_toml(path: Path, root: Path) -> CheckedTable:

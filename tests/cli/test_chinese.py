@@ -1,0 +1,112 @@
+"""Chinese output holds no English: only names of commands, options, models, formats and values that people type."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fabula.cli.commands import FOREIGN_SENTENCES, PLACEHOLDERS
+from tests.cli.test_codex import Room, room
+from tests.cli.test_language import all_commands, run
+
+__all__ = ["room"]
+# Names of programs, formats, services and variables, which no language changes.
+NAMES = """
+    Fabula PostgreSQL SQLite FABULA_STORE FABULA_CACHE JSON PDF Markdown EPUB DOCX PNG CHARX Scrivener NovelCrafter
+    SillyTavern RisuAI NovelAI AI Dungeon Agnai OpenAI openai anthropic ollama gpt world info VISUAL EDITOR Ctrl
+    clipboard stdin md txt epub docx json png charx sample wugang UTC kB MB GB
+"""
+# Values that a person types, as the help of an option lists them.
+VALUES = """
+    after any always author book character chapter chat confirmed cancelled continue dismissed done end en episode
+    event everybody exact fabula faction failed flag free graph item key last learned local location lore lorebook
+    manual memory model narrative never nobody none note novel null off order other part plot preference project
+    proposed queued reader regenerate rename running scene skill smart start style style_sample user when_detected
+    working zh Mara Tom
+"""
+ALLOWED = {*NAMES.split(), *VALUES.split()}
+# Lines of examples, commands to type, options, and reasons in capitals.
+PASSED_OVER = re.compile(
+    r"  例如：.*?\n\n|`?fabula(\s+[a-z-]+)+|--?[a-zA-Z][a-z-]*|\b[A-Z]+_[A-Z_]+\b|START:END|“[^”]*”|\"[^\"]*\"",
+    re.DOTALL,
+)
+WORD = re.compile(r"[A-Za-z_]{2,}")
+
+
+def find_words(text: str) -> set[str]:
+    """Return the words in Latin letters that no list allows."""
+    return set(WORD.findall(PASSED_OVER.sub(" ", text))) - ALLOWED
+
+
+def test_an_english_word_is_found() -> None:
+    assert find_words("已记住 remembered --most") == {"remembered"}
+
+
+@pytest.fixture(autouse=True)
+def chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+
+
+@pytest.mark.parametrize("words", [(), *all_commands()], ids=" ".join)
+def test_help_and_usage_hold_no_english_words(words: tuple[str, ...]) -> None:
+    names = {name for path in all_commands() for name in path}
+    text = re.sub(r"^用法：root( [a-z-]+)*", "", run(*words, "--help"))
+    commands = re.compile(rf"^  ({'|'.join(sorted(names, key=len, reverse=True))})(?= |$)", re.MULTILINE)
+    assert find_words(commands.sub("", text)) == set()
+    assert "{" not in text
+    assert "<" not in text
+
+
+def test_usage_names_arguments_as_help_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("recaps", "list", "--help").startswith("用法：root recaps list [选项] 项目 对话\n")
+    assert "错误：缺少参数 对话。" in run("recaps", "list", "x", code=2)
+    monkeypatch.setenv("FABULA_LANGUAGE", "en")
+    assert "Usage: root recaps list [OPTIONS] PROJECT CONVERSATION\n" in run("recaps", "list", "--help")
+    assert "  -n, --most NUMBER " in run("search", "--help")
+    assert "1 to 200" in run("search", "--help")
+    assert "Error: Missing argument CONVERSATION." in run("recaps", "list", "x", code=2)
+
+
+def test_every_placeholder_has_a_word_of_its_own() -> None:
+    assert not {one.template for one in PLACEHOLDERS} & {one.template for one in FOREIGN_SENTENCES}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("projects",),
+        ("samples",),
+        ("doctor",),
+        ("chapter", "list", "雾"),
+        ("codex", "list", "雾"),
+        ("constraint", "list", "雾"),
+        ("synopsis", "list", "雾"),
+        ("outline", "list", "雾"),
+        ("jobs", "list", "雾"),
+        ("memory", "list", "雾"),
+        ("preset", "list", "雾"),
+        ("lorebook", "list", "雾"),
+        ("runs", "雾"),
+        ("cost", "雾"),
+        ("revision", "list", "雾", "1"),
+        ("undo", "雾", "--list"),
+        ("project", "info", "雾"),
+        ("search", "雾", "灯塔"),
+        ("timeline", "雾"),
+        ("extract", "雾"),
+    ],
+    ids=" ".join,
+)
+def test_a_list_holds_no_english_words(words: tuple[str, ...], room: Room) -> None:
+    room.run("project", "delete", "Coast", "--yes")
+    room.run("new", "雾", "--from", "sample:wugang")
+    said = re.sub(r"\S*/\S*|\b[0-9a-f]{20}\b|lantern_coast +The Lantern Coast|wal，", "", room.run(*words))
+    assert find_words(said) == set()
+
+
+def test_no_blank_stands_between_chinese_words_and_a_value(room: Room) -> None:
+    room.run("new", "雾", "--from", "sample:wugang")
+    assert "\n  12,987 字\n" in room.run("project", "info", "雾")
+    room.run("chapter", "delete", "雾", "7")
+    assert "已记住：短句" in room.run("memory", "remember", "雾", "短句")
