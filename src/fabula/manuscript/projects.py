@@ -132,6 +132,7 @@ def find_project(store: Store, name: str) -> ProjectSummary:
         number_of=lambda one: numbers[one.id],
         remark_of=lambda one: message("changed {time}", time=one.updated_at[:16].replace("T", " ")),
         code=Code.PROJECT_NOT_FOUND,
+        only_close=True,
     )
 
 
