@@ -13,8 +13,8 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import documents, projects, series
 from fabula.store.save.checking import verify_save
-from fabula.workspace.schemas.saves import LoadChoices
 from fabula.store.store import Store
+from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 from tests.store.save.rows import FORMAT_3
 from tests.store.save.test_hostile import Forgery

@@ -107,14 +107,14 @@ def validate_position(position: Position | None) -> None:
 
 def validate_name(text: str) -> None:
     """Refuse a name, type or tag that is too long or does not fit on one line."""
+    if len(text) <= MAX_NAME_LENGTH and text.isprintable():
+        return
     short = shorten_to_line(text, MAX_SHOWN)
     if len(text) > MAX_NAME_LENGTH:
         raise codex_error(
             message("{name!r} is too long. A name has {most} characters at most.", name=short, most=MAX_NAME_LENGTH)
         )
-    if not text.isprintable() and any(
-        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text
-    ):
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text):
         raise codex_error(
             message("{name!r} contains a line break or a character that cannot be shown. Remove it.", name=short)
         )
