@@ -1,6 +1,7 @@
 """Hostile saves of at most 5 MB: how long each takes until it is refused or loaded, and how much memory.
 
-Seconds are CPU time, so that a busy machine does not count. Each file is read in a process of its own: `python -m benchmarks.hostile_saves --json`.
+Seconds are CPU time, so that a busy machine does not count. Each file is read in a process of its own:
+`python -m benchmarks.hostile_saves --json`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def make_value(definition: SettingDefinition) -> Any:
 
 
 def prompt(workspace: Workspace) -> str:
-    return repr(workspace.project("Mine").assemble(Request(document_id="ch-1", instruction="Go on.")).messages)
+    project = workspace.project("Mine")
+    return repr(project.assemble(Request(project_id=project.id)).messages)
 
 
 def test_no_row_of_a_foreign_save_reaches_the_person_or_another_project(workspace: Workspace, tmp_path: Path) -> None:

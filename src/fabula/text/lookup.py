@@ -87,7 +87,8 @@ def find_by_name(
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
-    With `only_close`, a miss names only things that are spelled almost like it. `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart.
+    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
+    `only_close`, a miss names only things that are spelled almost like it.
     """
     known = list(things)
     found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)

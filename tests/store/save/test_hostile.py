@@ -241,7 +241,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "a memory that is too long": (_row("memories", 0, text="x" * 30_000), UNSAFE, ("line 1 of memories",)),
     "a setting that is too large": (_row("settings", 0, value="x" * 200_000), UNSAFE, ("line 1 of settings",)),
     "shares above the whole": (
-        _row("budgets", 0, profile={"rules": {"ratio": 0.9}, "settings": {"ratio": 0.9}}),
+        _row("budgets", 0, profile={layer: {"ratio": 0.9, "minimum": 0} for layer in ("rules", "settings")}),
         UNSAFE,
         ("line 1 of budgets",),
     ),
