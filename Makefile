@@ -34,6 +34,7 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.planted $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.scan
+	$(BIN)/python -m benchmarks.hostile_saves
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.recaps
 	$(BIN)/python -m benchmarks.embed

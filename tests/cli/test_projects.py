@@ -172,7 +172,7 @@ def test_replacing_a_project_keeps_what_was_there(desk: Desk) -> None:
     desk.run("new", "Coast", "--from", "sample:lantern_coast")
     desk.run("save", "Coast", "coast.fabula")
     before = desk.only_project()["id"]
-    said = desk.run("load", "coast.fabula", "--replace", "Coast")
+    said = desk.run("load", "coast.fabula", "--yes", "--replace", "Coast")
     assert "What was there before is in" in said
     assert desk.only_project()["id"] == before
 
@@ -201,9 +201,28 @@ def test_a_save_can_go_without_the_person_and_says_what_stayed_as_it_was(desk: D
     with store.write(user=LOCAL_USER) as tx:
         memory.write_profile(tx, "Writes at dawn.")
     store.close()
-    assert "1 of person/profiles differ in the save and were not replaced" in desk.run("load", "mine.fabula", "--yes")
-    assert "were not replaced" not in desk.run("load", "mine.fabula", "--without-person", "--yes")
+    said = desk.run("load", "mine.fabula", "--yes", "--with-person")
+    assert "1 of person/profiles differ in the save and were not replaced" in said
+    assert "were not replaced" not in desk.run("load", "mine.fabula", "--yes")
     assert "were not replaced" not in desk.run("load", "given.fabula", "--yes")
+
+
+def test_a_load_shows_what_the_file_would_change_and_asks_first(desk: Desk) -> None:
+    desk.run("new", "Coast", "--from", "sample:lantern_coast")
+    store = Store.open(desk.store)
+    with store.write(user=LOCAL_USER) as tx:
+        memory.write_profile(tx, "Writes at night.")
+    store.close()
+    desk.run("save", "Coast", "coast.fabula")
+    before = desk.run("projects", "--json")
+    said = desk.run("load", "coast.fabula", "--dry-run")
+    assert "holds Coast" in said
+    assert "belongs to a person, which stays out" in said
+    shown = json.loads(desk.run("load", "coast.fabula", "--dry-run", "--json"))
+    assert (shown["title"], shown["person"]["profileCharacters"]) == ("Coast", 16)
+    assert "REQUEST_INVALID" in desk.run("load", "coast.fabula", code=2)
+    assert desk.run("projects", "--json") == before
+    assert json.loads(desk.run("load", "coast.fabula", "--yes", "--json"))["backup"] is None
 
 
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:

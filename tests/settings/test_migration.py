@@ -53,7 +53,7 @@ def test_the_settings_of_a_store_of_before_are_renamed_and_obeyed(tmp_path: Path
 
 
 def test_the_settings_of_a_save_of_before_are_renamed_and_bring_no_money_along(store: Store) -> None:
-    loaded = load_save(store, BEFORE / "lantern_coast.fabula").project_id
+    loaded = load_save(store, BEFORE / "lantern_coast.fabula", user=LOCAL_USER).project_id
     own, person = stored(store, loaded)
     assert own == OF_PROJECT
     assert person == {"llm.model": "gpt-4o"}

@@ -15,6 +15,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace import deleted_projects
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import read_view
+from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 
 Contents = dict[str, list[dict[str, Any]]]
@@ -184,7 +185,7 @@ def test_a_project_that_was_just_made_is_taken_back_and_made_again(
             workspace.copy_project(read_view("sample:lantern_coast"), title="Fresh")
         case "load":
             workspace.project("Coast").save(tmp_path / "coast.fabula")
-            workspace.load_save(tmp_path / "coast.fabula", beside=True)
+            workspace.load_save(tmp_path / "coast.fabula", LoadChoices(beside=True))
         case _:
             workspace.delete_project("Coast")
             before = []
@@ -203,7 +204,7 @@ def test_a_load_that_replaced_a_project_is_taken_back(workspace: Workspace, tmp_
     loaded = contents(project)
     project.constraints.add("No cats.")
     replaced = contents(project)
-    workspace.load_save(tmp_path / "coast.fabula", replace="Coast")
+    workspace.load_save(tmp_path / "coast.fabula", LoadChoices(replace="Coast"))
     assert contents(project) == loaded
     assert workspace.undo().outcome == "replaced"
     assert contents(project) == replaced
@@ -270,12 +271,12 @@ def test_a_loaded_book_is_taken_back_with_the_series_it_brought(workspace: Works
     workspace.join_series("Coast", "The Cycle")
     workspace.project("Coast").save(tmp_path / "coast.fabula")
     before = titles(workspace)
-    loaded = workspace.load_save(tmp_path / "coast.fabula", beside=True)
+    loaded = workspace.load_save(tmp_path / "coast.fabula", LoadChoices(beside=True))
     assert loaded.series is not None
     assert titles(workspace) == sorted([*before, "Coast", "The Cycle (2)"])
     workspace.undo()
     assert titles(workspace) == before
-    workspace.load_save(tmp_path / "coast.fabula", join_series="The Cycle", beside=True)
+    workspace.load_save(tmp_path / "coast.fabula", LoadChoices(join_series="The Cycle", beside=True))
     workspace.undo()
     assert [one.title for one in workspace.list_books("The Cycle")] == ["Coast"]
 

@@ -8,6 +8,7 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript.revisions import compare_texts
+from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 
 
@@ -51,7 +52,7 @@ def test_a_title_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) 
         assert "--yes" in str(refused.value.message)
         assert sorted(one.title for one in workspace.projects()) == ["One", "Two"]
     workspace.rename_project("Two", "One", allow_duplicate=True)
-    workspace.load_save(tmp_path / "one.fabula", beside=True)
+    workspace.load_save(tmp_path / "one.fabula", LoadChoices(beside=True))
     assert [one.title for one in workspace.projects()] == ["One"] * 3
 
 

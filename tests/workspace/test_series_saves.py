@@ -14,6 +14,7 @@ from fabula.core.story import Position
 from fabula.manuscript import documents, projects, series
 from fabula.store.save.checking import verify_save
 from fabula.store.store import Store
+from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 from tests.store.save.rows import FORMAT_3
 from tests.store.save.test_hostile import Forgery
@@ -78,7 +79,7 @@ def test_a_book_saved_from_a_series_keeps_the_shared_codex(workspace: Workspace,
 def test_loading_never_joins_a_series_silently(workspace: Workspace, saved: Path) -> None:
     with workspace.store.write(project="coast") as tx:
         edits.update(tx, "mara", {"description": "A later thought."})
-    loaded = workspace.load_save(saved, beside=True)
+    loaded = workspace.load_save(saved, LoadChoices(beside=True))
     assert loaded.series is not None
     assert (loaded.series.is_new, loaded.series.title, loaded.series.similar) == (True, "The Coast (2)", "The Coast")
     assert [one.id for one in workspace.list_books("coast")] == ["one"]
@@ -89,7 +90,7 @@ def test_a_book_joins_the_series_that_is_named(workspace: Workspace, saved: Path
     with workspace.store.write(project="coast") as tx:
         edits.remove(tx, "will")
         edits.update(tx, "mara", {"description": "A later thought."})
-    loaded = workspace.load_save(saved, join_series="The Coast", beside=True)
+    loaded = workspace.load_save(saved, LoadChoices(join_series="The Coast", beside=True))
     assert loaded.series is not None
     assert (loaded.series.added_entries, loaded.series.present_entries) == (1, 1)
     assert [one.id for one in workspace.list_books("coast")] == ["one", loaded.project_id]
@@ -100,14 +101,14 @@ def test_a_book_joins_the_series_that_is_named(workspace: Workspace, saved: Path
     for wrong in ("One", "Nothing"):
         before = workspace.projects()
         with pytest.raises(FabulaError):
-            workspace.load_save(saved, join_series=wrong, beside=True)
+            workspace.load_save(saved, LoadChoices(join_series=wrong, beside=True))
         assert workspace.projects() == before
 
 
 def test_a_book_that_is_replaced_stays_in_its_series(workspace: Workspace, saved: Path) -> None:
     with workspace.store.write(project="coast") as tx:
         edits.update(tx, "mara", {"description": "A later thought."})
-    loaded = workspace.load_save(saved, replace="one")
+    loaded = workspace.load_save(saved, LoadChoices(replace="one"))
     assert loaded.series is not None
     assert (loaded.series.id, loaded.series.is_new, loaded.series.has_joined) == ("coast", False, False)
     assert codex(workspace, "one").by_id["mara"].description == "A later thought."
@@ -132,7 +133,7 @@ def test_a_save_with_half_a_series_is_refused(workspace: Workspace, saved: Path,
     for number, forged in enumerate((without_codex, unnamed)):
         forged.write(broken := tmp_path / f"broken-{number}.fabula")
         with pytest.raises(FabulaError) as refused:
-            workspace.load_save(broken, beside=True)
+            workspace.load_save(broken, LoadChoices(beside=True))
         assert refused.value.code is Code.SAVE_DAMAGED
 
 

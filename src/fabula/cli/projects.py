@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,7 @@ from fabula.core.messages import Sentence, join_names, message, plural
 if TYPE_CHECKING:
     from fabula.store.doctor import HealthFinding
     from fabula.workspace.schemas.projects import ProjectInfo
+    from fabula.workspace.schemas.saves import SaveInspection
 
 if TYPE_CHECKING:
     from fabula.store.save.loading import LoadedSeries
@@ -241,30 +243,107 @@ def load(
     join_series: Annotated[
         str | None, Option("--join-series", help="Let the book join this series; otherwise it brings its own.")
     ] = None,
-    without_person: WITHOUT_PERSON = False,
-    yes: Annotated[bool, Option("--yes", "-y", help="Also if there is a project of that title.")] = False,
+    with_person: Annotated[
+        bool, Option("--with-person", help="Also add the profile, memories and settings in it to your own.")
+    ] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what it would bring.")] = False,
     store: STORE = None,
+    as_json: JSON = False,
 ) -> None:
-    """Load a save, whole or not at all; your own profile, memories and settings are added to, never replaced.
+    """Show what a save would bring, then load it: the project, whole or not at all, and nothing of a person.
 
     Example: fabula load coast.fabula
     """
-    with open_workspace(store) as workspace, show_progress(message("Loading {file}", file=path.name)) as progress:
-        loaded = workspace.load_save(
-            path,
-            replace=replace,
-            join_series=join_series,
-            with_person=not without_person,
-            beside=yes,
-            progress=progress,
+    from fabula.workspace.schemas.saves import LoadChoices, describe_load
+
+    with open_workspace(store) as workspace:
+        with show_progress(message("Reading {title}", title=path.name)) as progress:
+            found = workspace.inspect_save(path, language=current_language(), progress=progress)
+        if not as_json:
+            _print_inspection(found, with_person=with_person)
+        elif dry_run:
+            print_json(found)
+        if dry_run:
+            if not as_json:
+                say("Nothing was loaded.")
+            return
+        if not yes and not sys.stdin.isatty():
+            raise invalid_request("Nobody can be asked here. Add --yes to load it, or --dry-run. Nothing was changed.")
+        if not yes and not typer.confirm(translate("Load it?"), err=as_json):
+            say("Nothing was loaded.")
+            return
+        choices = LoadChoices(
+            replace=replace, join_series=join_series, with_person=with_person, beside=True, checksum=found.checksum
         )
+        with show_progress(message("Loading {file}", file=path.name)) as progress:
+            loaded = workspace.load_save(path, choices, progress=progress)
         find_project(workspace, loaded.project_id)
+    if as_json:
+        print_json(describe_load(loaded, current_language()))
+        return
     say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
     if loaded.backup is not None:
         say("What was there before is in {path}.", path=loaded.backup)
     if loaded.series is not None:
         _print_series(loaded.series, loaded.project_id)
     print_warnings(loaded.warnings)
+
+
+_SHOWN_NAMES = 12
+
+
+def _print_inspection(found: SaveInspection, *, with_person: bool) -> None:
+    """Say what a save would bring, and what of it stays out."""
+    rows = found.rows
+    say("{file} holds {title}, made {time}:", file=found.file, title=found.title, time=format_time(found.made))
+    counts = [
+        plural(rows.get("documents", 0), "{count:,} document", "{count:,} documents"),
+        plural(rows.get("codex_entries", 0), "{count:,} entry", "{count:,} entries"),
+        plural(rows.get("constraints", 0), "{count:,} rule", "{count:,} rules"),
+        plural(rows.get("memories", 0), "{count:,} memory of the project", "{count:,} memories of the project"),
+        plural(rows.get("conversations", 0), "{count:,} conversation", "{count:,} conversations"),
+        plural(len(found.lorebooks), "{count:,} lorebook", "{count:,} lorebooks"),
+        plural(len(found.presets), "{count:,} preset", "{count:,} presets"),
+        plural(len(found.skills), "{count:,} skill", "{count:,} skills"),
+    ]
+    for count in counts:
+        print_line(f"  {render(count)}")
+    named = (
+        (message("Lorebooks: {names}."), found.lorebooks),
+        (message("Presets: {names}."), found.presets),
+        (message("Skills with their own instructions: {names}."), found.skills),
+        (message("Settings of the project: {names}."), [f"{one.name} = {one.value!r}"[:80] for one in found.settings]),
+        (message("Settings that stay out, because no file sets them: {names}."), found.left_out),
+    )
+    for sentence, names in named:
+        if names:
+            shown = [*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])]
+            say(Sentence(sentence.template, {"names": join_names(shown)}))
+    if found.same_title:
+        say("There is a project {title} already. Without --replace this one stands beside it.", title=found.title)
+    if found.series:
+        say(
+            "It belongs to the series {series}, which comes with {count} as a series of its own unless you join one.",
+            series=found.series,
+            count=plural(found.shared_entries, "{count} entry", "{count} entries"),
+        )
+    person = found.person
+    if person.profile_characters or person.memories or person.settings:
+        contents = join_names(
+            [
+                plural(person.profile_characters, "a profile of {count} character", "a profile of {count} characters"),
+                plural(person.memories, "{count} memory", "{count} memories"),
+                plural(len(person.settings), "{count} setting", "{count} settings"),
+            ]
+        )
+        if with_person:
+            say("It adds to what is yours in all projects: {contents}.", contents=contents)
+            for one in person.settings:
+                print_line(f"  {one.name} = {one.value!r}"[:100])
+        else:
+            say("It also holds what belongs to a person, which stays out: {contents}.", contents=contents)
+    print_warnings(found.warnings)
 
 
 def _print_series(series: LoadedSeries, book_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Column, Index, Text
 
 from fabula.codex.entry import Level, PinMode
+from fabula.codex.validation import check_entry_row, check_progression_row
 from fabula.store.schema import (
     TableInfo,
     integer_column,
@@ -23,7 +24,7 @@ AREA = "codex"
 
 entries = project_table(
     "codex_entries",
-    TableInfo(area=AREA, owner="project", item="id"),
+    TableInfo(area=AREA, owner="project", item="id", check_row=check_entry_row),
     Column("id", Text, nullable=False),
     text_column("type", "other"),
     text_column("name"),
@@ -57,7 +58,7 @@ relations = project_table(
 
 progressions = project_table(
     "codex_progressions",
-    TableInfo(area=AREA, owner="project", item="entry_id"),
+    TableInfo(area=AREA, owner="project", item="entry_id", check_row=check_progression_row),
     Column("id", Text, nullable=False),
     Column("entry_id", Text, nullable=False),
     integer_column("place"),

@@ -19,6 +19,8 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, join_alternatives, join_names, message
 from fabula.core.story import Position
+from fabula.store.rows import read_record
+from fabula.store.schema import SavedRow
 from fabula.text.truncation import shorten_to_line
 
 MAX_NAME_LENGTH = 200
@@ -116,6 +118,8 @@ def validate_position(position: Position | None) -> None:
 
 def validate_name(text: str) -> None:
     """Refuse a name, type or tag that is too long or does not fit on one line."""
+    if len(text) <= MAX_NAME_LENGTH and text.isprintable():
+        return
     short = shorten_to_line(text, MAX_SHOWN)
     if len(text) > MAX_NAME_LENGTH:
         raise codex_error(
@@ -125,6 +129,23 @@ def validate_name(text: str) -> None:
         raise codex_error(
             message("{name!r} contains a line break or a character that cannot be shown. Remove it.", name=short)
         )
+
+
+def check_entry_row(row: SavedRow) -> None:
+    """Refuse the row of an entry that this module would not let in."""
+    validate_entry(read_record(Entry, {"type": "other", "name": "", **row, "rules": {}}))
+    rules = row.get("rules", {}).get("without", ())
+    phrases = [phrase for phrase in rules if isinstance(phrase, str)] if isinstance(rules, list) else []
+    if len(phrases) > MAX_ALIASES:
+        raise codex_error(message("An entry may exclude {most} phrases at most.", most=MAX_ALIASES))
+    for phrase in phrases:
+        validate_name(phrase)
+
+
+def check_progression_row(row: SavedRow) -> None:
+    """Refuse the row of a progression that this module would not let in."""
+    aliases = _strip_all(row.get("aliases", ()))
+    validate_progression(Progression(row.get("text", ""), Position("-"), aliases=aliases))
 
 
 def apply_values(record: _Record, values: Mapping[str, Any], *, fixed: Set[str] = frozenset()) -> _Record:

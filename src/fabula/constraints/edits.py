@@ -44,7 +44,8 @@ class StoredConstraint(Struct, frozen=True, kw_only=True):
 
 def create(tx: WriteTransaction, constraint: Constraint, *, limit: int = MAX_CONSTRAINTS) -> str:
     """Store a new constraint and return its id; refuse it if the project has reached the limit."""
-    constraint = _validate(constraint if constraint.created_at else replace(constraint, created_at=current_timestamp()))
+    created_at = constraint.created_at or current_timestamp()
+    constraint = validate_constraint(replace(constraint, created_at=created_at))
     check_limit(tx.count(constraints) + 1, limit)
     tx.insert(constraints, _row(constraint))
     return constraint.id
@@ -56,7 +57,7 @@ def update(tx: WriteTransaction, constraint_id: str, values: Mapping[str, Any], 
     if rejected:
         names = join_names(sorted(rejected))
         raise _constraint_error(message("These fields of a constraint cannot be changed: {names}.", names=names))
-    constraint = _validate(constraint_from_row(tx.require(constraints, id=constraint_id)), **values)
+    constraint = validate_constraint(constraint_from_row(tx.require(constraints, id=constraint_id)), **values)
     return tx.update_row(constraints, {"id": constraint_id}, _row(constraint), expected=expected)
 
 
@@ -74,7 +75,7 @@ def put_all(tx: WriteTransaction, new_constraints: Iterable[Constraint], *, limi
             raise _constraint_error(
                 message("Two constraints have the id {id!r}. Give one of them another id.", id=constraint.id)
             )
-        valid[constraint.id] = _validate(constraint)
+        valid[constraint.id] = validate_constraint(constraint)
     old = {row.id: constraint_from_row(row) for row in tx.rows(constraints)}
     new = [constraint for ident, constraint in valid.items() if ident not in old]
     changed = [constraint for ident, constraint in valid.items() if ident in old and old[ident] != constraint]
@@ -107,7 +108,7 @@ def _stored(row: Row[Any]) -> StoredConstraint:
     return StoredConstraint(constraint=constraint_from_row(row), version=row.version, updated_at=row.changed)
 
 
-def _validate(constraint: Constraint, **values: object) -> Constraint:
+def validate_constraint(constraint: Constraint, **values: object) -> Constraint:
     """Return a constraint with some values changed; refuse one that cannot be stored, whatever it was made of."""
     try:
         fields = msgspec.to_builtins(constraint) | msgspec.to_builtins(values)

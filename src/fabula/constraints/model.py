@@ -18,6 +18,7 @@ from fabula.core.messages import message
 from fabula.core.story import Division, DivisionUnit, Position
 
 MAX_CONSTRAINTS = 500
+HIGHEST_LIMIT = 10_000  # that a project can set
 CheckTerm = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]  # one word, mark or name
 Person = Literal["first", "second", "third"]
 LengthUnit = Literal["words", "characters"]

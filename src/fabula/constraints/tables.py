@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Text
 
-from fabula.constraints.model import ConstraintKind, ConstraintOrigin, TextCheck
+from fabula.constraints.model import HIGHEST_LIMIT, Constraint, ConstraintKind, ConstraintOrigin, TextCheck
 from fabula.core.errors import Code
+from fabula.store.rows import read_record
 from fabula.store.schema import (
     NonBlank,
     Percent,
+    SavedRow,
     TableInfo,
     integer_column,
     json_column,
@@ -19,6 +21,13 @@ from fabula.store.schema import (
     version_column,
 )
 
+
+def _check_row(row: SavedRow) -> None:
+    from fabula.constraints.edits import validate_constraint  # which imports this module
+
+    validate_constraint(read_record(Constraint, row))
+
+
 constraints = project_table(
     "constraints",
     TableInfo(
@@ -27,6 +36,8 @@ constraints = project_table(
         item="id",
         missing_code=Code.CONSTRAINT_NOT_FOUND,
         conflict_code=Code.CONSTRAINT_CONFLICT,
+        max_rows=HIGHEST_LIMIT,
+        check_row=_check_row,
     ),
     Column("id", Text, nullable=False, info={"type": NonBlank}),
     text_column("text", info={"type": NonBlank}),

@@ -36,6 +36,9 @@ class ArchiveLimits(Struct, frozen=True, kw_only=True):
     max_entry_bytes: int = 64_000_000
     max_total_bytes: int = 1_000_000_000
     max_file_bytes: int = 500_000_000
+    max_ratio: int | None = None  # bytes in all for each byte of the file, beyond `free_bytes`
+    free_bytes: int = 0
+    is_exact: bool = False  # refuse names that occur twice, unusual compression, and bytes before or after the archive
 
 
 class ArchiveErrorCodes(Struct, frozen=True, kw_only=True):
@@ -55,12 +58,18 @@ class Archive:
         self._limits = limits
         self._codes = codes
         self._bytes_read = 0
+        self.file_bytes = stream.seek(0, 2)
+        self._max_total = limits.max_total_bytes
+        if limits.max_ratio is not None:
+            self._max_total = min(self._max_total, limits.free_bytes + limits.max_ratio * self.file_bytes)
         self._check_size()
         self._file = zipfile.ZipFile(stream)
         infos = self._file.infolist()
-        if len(infos) > limits.max_entries or sum(info.file_size for info in infos) > limits.max_total_bytes:
+        if len(infos) > limits.max_entries or sum(info.file_size for info in infos) > self._max_total:
             raise self._too_large()
         entries = {_decode_name(info): info for info in infos}
+        if limits.is_exact:
+            self._check_exact(infos, entries)
         for name, info in entries.items():
             self._check(info, name)
         self._entries = {
@@ -84,7 +93,7 @@ class Archive:
         info = self._entries.get(name)
         if info is None:
             raise _refuse(self._codes.unreadable, self.label, message("it has no {name!r}", name=name))
-        limit = min(self._limits.max_entry_bytes, self._limits.max_total_bytes - self._bytes_read)
+        limit = min(self._limits.max_entry_bytes, self._max_total - self._bytes_read)
         pieces, size = [], 0
         try:
             with self._file.open(info) as stream:
@@ -111,9 +120,25 @@ class Archive:
             problem = message("it is encrypted; unpack it with its password, and import the folder")
             raise _refuse(self._codes.unreadable, self.label, problem)
 
+    def _check_exact(self, infos: list[zipfile.ZipInfo], entries: dict[str, zipfile.ZipInfo]) -> None:
+        """Refuse an archive that two programs could read differently, or that hides bytes."""
+        problem: Sentence | None = None
+        if len(entries) < len(infos):
+            problem = message("it holds two files of one name")
+        elif any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos):
+            problem = message("it is compressed in an unusual way")
+        else:
+            self._stream.seek(max(0, self.file_bytes - _END.size))
+            end = self._stream.read()
+            starts_at_once = not infos or min(info.header_offset for info in infos) == 0
+            if not starts_at_once or not end.startswith(b"PK\5\6") or self._file.comment:
+                problem = message("it has bytes before or after the archive")
+        if problem is not None:
+            raise _refuse(self._codes.unreadable, self.label, problem)
+
     def _check_size(self) -> None:
         """Refuse a file or a directory that is too large, before `zipfile` parses it."""
-        size = self._stream.seek(0, 2)
+        size = self.file_bytes
         self._stream.seek(max(0, size - _END.size - 65_535 - 100))
         tail = self._stream.read()
         directory = 0
@@ -134,7 +159,7 @@ class Archive:
             "leave out what is not text, or split it",
             files=self._limits.max_entries,
             each=self._limits.max_entry_bytes // 1_000_000,
-            total=self._limits.max_total_bytes // 1_000_000,
+            total=self._max_total // 1_000_000,
         )
         return _refuse(self._codes.too_large, self.label, problem)
 

@@ -146,15 +146,21 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
         number_of=lambda one: numbers[one.id],
         remark_of=_describe,
         code=Code.PROJECT_NOT_FOUND,
+        only_close=True,
     )
 
 
 def _describe(project: ProjectSummary) -> Sentence:
     """What tells a project apart from another of the same title."""
-    time = project.updated_at[:16].replace("T", " ")
+    time = format_time(project.updated_at)
     if project.kind == "series":
         return message("a series, changed {time}", time=time)
     return message("a book, changed {time}", time=time)
+
+
+def has_title(store: Store, title: str) -> bool:
+    """Whether a project of the store has this title."""
+    return any(one.title == title for one in list_projects(store))
 
 
 def check_title(store: Store, title: str, advice: Sentence, *, except_for: str = "") -> None:

@@ -25,6 +25,8 @@ from fabula.core.story import Position
 from fabula.memory.confidence import STATED_CONFIDENCE, compute_confidence
 from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.model import (
+    MAX_MEMORIES,
+    MAX_TEXT,
     Memory,
     MemoryItem,
     MemoryKind,
@@ -41,8 +43,7 @@ from fabula.memory.tables import memories, profiles, user_memories
 from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-MAX_MEMORIES = 1_000  # of one project or user
-MAX_CHARS = 2_000
+MAX_CHARS = 2_000  # that a writer states
 MIN_SAMPLE_CHARS, MAX_SAMPLE_CHARS = 20, 1_200
 _TABLES: Mapping[str, Table] = {MemoryScope.PROJECT: memories, MemoryScope.USER: user_memories}
 _FIXED = frozenset({"id", "version", "created_at"})
@@ -52,7 +53,7 @@ _NOT_IN_SNAPSHOT = ("evidence", "version", "created_at", "votes_for", "votes_aga
 def add_memory(tx: WriteTransaction, memory: MemoryItem, *, scope: MemoryScope = MemoryScope.PROJECT) -> str:
     """Add a memory without looking for duplicates; return its id."""
     table, created_at = get_table(scope), memory.created_at or current_timestamp()
-    memory = _check(replace(memory, id=memory.id or new_id(), created_at=created_at), scope)
+    memory = check_memory(replace(memory, id=memory.id or new_id(), created_at=created_at), scope)
     if not is_valid_id(memory.id):
         raise refuse(message("{id!r} cannot be an id. Leave out spaces, slashes and `|`.", id=memory.id))
     if tx.count(table) >= MAX_MEMORIES:
@@ -150,7 +151,7 @@ def store_memory(
     expected: int | None = None,
 ) -> MemoryItem:
     """Store a changed memory; return it with its new version."""
-    memory, table = _check(memory, scope), get_table(scope)
+    memory, table = check_memory(memory, scope), get_table(scope)
     version = tx.update_row(table, {"id": memory.id}, _make_values(table, memory), expected=expected)
     return replace(memory, version=version)
 
@@ -249,7 +250,7 @@ def save_snapshot(tx: WriteTransaction, memory: Memory, *, scope: MemoryScope = 
         if old is None:
             # Each a microsecond later, so that sorting by time keeps their order.
             created_at = (start + timedelta(microseconds=number)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            new_rows.append(_make_values(table, _check(replace(item, created_at=created_at), scope)))
+            new_rows.append(_make_values(table, check_memory(replace(item, created_at=created_at), scope)))
             continue
         changed = replace(item, **{name: getattr(old, name) for name in _NOT_IN_SNAPSHOT})
         if changed != old:
@@ -327,8 +328,8 @@ def _make_values(table: Table, memory: MemoryItem) -> dict[str, Any]:
     return values
 
 
-def _check(memory: MemoryItem, scope: MemoryScope) -> MemoryItem:
-    """Check a memory, and return it with values of the right types."""
+def check_memory(memory: MemoryItem, scope: MemoryScope) -> MemoryItem:
+    """Check a memory, and return it with values of the right types; refuse one that cannot be stored."""
     try:
         memory = msgspec.convert(msgspec.to_builtins(memory), MemoryItem)
     except (msgspec.ValidationError, TypeError) as error:
@@ -339,6 +340,8 @@ def _check(memory: MemoryItem, scope: MemoryScope) -> MemoryItem:
         ) from error
     if not memory.text.strip():
         raise FabulaError(Code.TEXT_INVALID, message("A memory needs a few words. Nothing was changed."))
+    if len(memory.text) > MAX_TEXT:
+        raise refuse(message("A memory has at most {limit:,} characters.", limit=MAX_TEXT))
     since = memory.since
     if since is not None and (scope == MemoryScope.USER or not since.document or since.offset < 0):
         raise refuse(message("Only a memory of a project has a place in the story: a document and an offset in it."))

@@ -24,6 +24,8 @@ from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.style_metrics import get_dialogue_share
 from fabula.text.truncation import shorten_to_line
 
+MAX_MEMORIES = 1_000  # of one project or user
+MAX_TEXT = 20_000  # characters of one memory, wherever it comes from
 MAX_STYLE_SAMPLES = 3  # in one prompt
 RELEVANCE_LEVELS = 4  # an episode has one fragment for each level, so that each is measured once
 MAX_WORKING_NOTES = 12

@@ -6,8 +6,20 @@ from typing import Any
 
 from sqlalchemy import Column, Float, Text
 
-from fabula.memory.model import Confidence, Decision, MemoryKind, MemoryOrigin, MemoryState, VoteCount
+from fabula.memory.model import (
+    MAX_MEMORIES,
+    Confidence,
+    Decision,
+    MemoryItem,
+    MemoryKind,
+    MemoryOrigin,
+    MemoryScope,
+    MemoryState,
+    VoteCount,
+)
+from fabula.store.rows import read_record
 from fabula.store.schema import (
+    SavedRow,
     TableInfo,
     integer_column,
     json_column,
@@ -40,9 +52,31 @@ def _columns() -> list[Any]:
     ]
 
 
-memories = project_table("memories", TableInfo(area=AREA, owner="project", item="id"), *_columns())
+def _check_memory(row: SavedRow) -> None:
+    _check_row(row, MemoryScope.PROJECT)
 
-user_memories = user_table("user_memories", TableInfo(area=AREA, owner="user", item="id"), *_columns())
+
+def _check_user_memory(row: SavedRow) -> None:
+    _check_row(row, MemoryScope.USER)
+
+
+def _check_row(row: SavedRow, scope: MemoryScope) -> None:
+    from fabula.memory.edits import check_memory  # which imports this module
+
+    check_memory(read_record(MemoryItem, row), scope)
+
+
+memories = project_table(
+    "memories",
+    TableInfo(area=AREA, owner="project", item="id", max_rows=MAX_MEMORIES, check_row=_check_memory),
+    *_columns(),
+)
+
+user_memories = user_table(
+    "user_memories",
+    TableInfo(area=AREA, owner="user", item="id", max_rows=MAX_MEMORIES, check_row=_check_user_memory),
+    *_columns(),
+)
 
 profiles = user_table(
     "profiles",

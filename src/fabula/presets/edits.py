@@ -18,10 +18,8 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import Sentence, join_names, message
-from fabula.presets.tables import presets
+from fabula.presets.tables import MAX_NODES, presets
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-
-MAX_NODES = 1000
 
 
 class StoredPreset(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
 from sqlalchemy import Column, Text
 
 from fabula.context.recipes import Node
@@ -15,12 +18,14 @@ from fabula.store.schema import (
     version_column,
 )
 
+MAX_NODES = 1000  # of one preset
+
 presets = project_table(
     "presets",
     TableInfo(area="presets", owner="project", item="id"),
     Column("id", Text, nullable=False),
     text_column("name"),
-    json_column("nodes", info={"type": list[Node]}),
+    json_column("nodes", info={"type": Annotated[list[Node], Meta(max_length=MAX_NODES)]}),
     integer_column("active"),
     *timestamp_columns(),
     version_column(),

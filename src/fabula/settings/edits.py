@@ -30,7 +30,7 @@ from fabula.settings.registry import (
 )
 from fabula.settings.tables import budgets
 from fabula.settings.values import TABLES, read_budget_values
-from fabula.store.save.secrets import is_secret_name
+from fabula.store.save.secrets import is_secret_name, is_secret_value
 from fabula.store.schema import table_info
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
@@ -198,6 +198,18 @@ def _table(scope: SettingScope) -> Table:
 
 def _check_storable(name: str, value: Any) -> None:
     """Refuse names and values that the store cannot or must not keep."""
+    if value is None:
+        raise refuse(message("{name!r} was given no value. To return to the default, reset it.", name=name[:100]))
+    check_stored_row(name, value)
+    secret = next(filter(is_secret_name, _list_names(value)), None)
+    if secret is not None:
+        raise refuse(message("{name!r} looks like a secret. {keys}", name=secret, keys=_KEYS))
+    if is_secret_value(value):
+        raise refuse(message("The value of {name!r} looks like a secret. {keys}", name=name, keys=_KEYS))
+
+
+def check_stored_row(name: str, value: Any) -> None:
+    """Refuse a name that no setting can have, and a value that is too large or no JSON."""
     if not _NAME.fullmatch(name):
         raise refuse(
             message(
@@ -205,8 +217,6 @@ def _check_storable(name: str, value: Any) -> None:
                 name=name[:100],
             )
         )
-    if value is None:
-        raise refuse(message("{name!r} was given no value. To return to the default, reset it.", name=name))
     try:
         length = len(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -222,9 +232,6 @@ def _check_storable(name: str, value: Any) -> None:
                 limit=_MAX_BYTES,
             )
         )
-    secret = next(filter(is_secret_name, _list_names(value)), None)
-    if secret is not None:
-        raise refuse(message("{name!r} looks like a secret. {keys}", name=secret, keys=_KEYS))
 
 
 def _list_names(value: Any) -> Iterator[str]:

@@ -4,8 +4,8 @@ A setting has the specification's name, a kind, a default, bounds, the scopes th
 people. Reading, setting, listing and the documentation all follow from this table. A name that is not in it is
 refused with the nearest ones, and a value out of bounds with the bounds.
 
-Money, prices and providers belong to a person or to the machine, never to a project: a project's settings travel
-with its save, and a save may come from anybody.
+Money, prices, providers and what is kept belong to a person or to the machine, never to a project: a project's settings
+travel with its save, and a save may come from anybody. What no project can set is in no save (`is_portable`).
 """
 
 from __future__ import annotations
@@ -488,6 +488,12 @@ def suggest_names(name: str) -> list[str]:
 def is_reserved(name: str) -> bool:
     """Tell whether a name belongs to rows that other parts of the program keep among the settings."""
     return name.startswith(RESERVED_PREFIXES)
+
+
+def is_portable(row: Mapping[str, Any]) -> bool:
+    """Tell whether a stored row may be in a save: settings that no project can have stay with their person."""
+    definition = _BY_ANY_NAME.get(str(row.get("name", "")).strip().lower())
+    return definition is None or "project" in definition.scopes
 
 
 def refuse(sentence: Sentence | str) -> FabulaError:

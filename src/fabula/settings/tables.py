@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import msgspec
 from sqlalchemy import Column, Text
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code
-from fabula.store.schema import TableInfo, json_column, project_table, text_column, user_table, version_column
+from fabula.settings.registry import is_portable
+from fabula.store.schema import (
+    SavedRow,
+    TableInfo,
+    json_column,
+    project_table,
+    text_column,
+    user_table,
+    version_column,
+)
 
 AREA = "settings"
 
+
+def _check_setting(row: SavedRow) -> None:
+    from fabula.settings.edits import check_stored_row  # which imports this module
+
+    check_stored_row(row["name"], row.get("value"))
+
+
+def _check_budget(row: SavedRow) -> None:
+    msgspec.convert(row.get("profile", {}), BudgetProfile).check()
+
+
 budgets = project_table(
     "budgets",
-    TableInfo(area=AREA, owner="project", conflict_code=Code.BUDGET_CONFLICT),
+    TableInfo(area=AREA, owner="project", conflict_code=Code.BUDGET_CONFLICT, check_row=_check_budget),
     json_column("profile", "{}", info={"type": BudgetProfile}),
     json_column("limits", "{}", info={"type": Limits}),
     text_column("changed"),
@@ -22,7 +43,7 @@ budgets = project_table(
 
 settings = project_table(
     "settings",
-    TableInfo(area=AREA, owner="project", item="name"),
+    TableInfo(area=AREA, owner="project", item="name", is_portable=is_portable, check_row=_check_setting),
     Column("name", Text, nullable=False),
     json_column("value", "null"),
     text_column("changed"),
@@ -32,7 +53,7 @@ settings = project_table(
 
 user_settings = user_table(
     "user_settings",
-    TableInfo(area=AREA, owner="user", item="name"),
+    TableInfo(area=AREA, owner="user", item="name", is_portable=is_portable, check_row=_check_setting),
     Column("name", Text, nullable=False),
     json_column("value", "null"),
     text_column("changed"),

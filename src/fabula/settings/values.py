@@ -186,9 +186,12 @@ def parse_value(definition: SettingDefinition, text: str) -> Any:
 def read_budget_values(reading: ReadTransaction) -> dict[str, Any]:
     """The settings that a project's budget keeps, where they differ from the defaults."""
     row = reading.row(budgets)
-    if row is None:
-        return {}
-    stored = {"profile": row.profile, "limits": row.limits}
+    return {} if row is None else read_budget_settings(row.profile, row.limits)
+
+
+def read_budget_settings(profile: Any, limits: Any) -> dict[str, Any]:
+    """The settings in the two columns of a project's budget, where they differ from the defaults."""
+    stored = {"profile": profile, "limits": limits}
     found: dict[str, Any] = {}
     for name, definition in SETTINGS.items():
         if not definition.budget_path:

@@ -54,7 +54,7 @@ def restore_project(store: Store, copy: StoreCopy, name: str | None = None) -> R
                 save_project(opened, project.id, save, user=None)
             finally:
                 opened.close()
-        with SaveReader(save) as reader:
+        with SaveReader(save, is_trusted=True) as reader:
             saved = reader.manifest.series
         series = [row.project_id for row in store.project_rows() if row.kind == "series"]
         loaded = load_save(
@@ -65,6 +65,7 @@ def restore_project(store: Store, copy: StoreCopy, name: str | None = None) -> R
             user=None,
             join_series=saved.id if saved is not None and saved.id in series else None,
             share_entries=False,
+            is_trusted=True,
         )
     return RestoreResult(projects=(project,), backup=loaded.backup, loaded=loaded)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -16,10 +17,15 @@ T = TypeVar("T")
 
 def read_struct(kind: type[T], row: Row[Any], **others: object) -> T:
     """Read a struct from a row; `others` are fields without a column, by their encoded names."""
-    values = dict(zip(_plain_names(row._fields), row, strict=True))
+    return read_record(kind, dict(zip(_plain_names(row._fields), row, strict=True)), **others)
+
+
+def read_record(kind: type[T], record: Mapping[str, Any], **others: object) -> T:
+    """Read a struct from the values of a row by column, as a save has them; a missing one has the struct's default."""
+    values = dict(record)
     for column in [name for name in values if name.endswith("_document")]:
         prefix, document = column.removesuffix("_document"), values[column]
-        position = {"document": document, "offset": values[f"{prefix}_offset"] or 0}
+        position = {"document": document, "offset": values.get(f"{prefix}_offset") or 0}
         values[prefix] = None if document is None else position
     return msgspec.convert(values | others, kind, strict=False)
 

@@ -8,7 +8,7 @@ feed without further code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -49,6 +49,7 @@ NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`)
+SavedRow = Mapping[str, Any]  # without the owner's id; a column with its default may be missing
 
 
 class TableInfo(Struct, frozen=True, kw_only=True):
@@ -58,6 +59,9 @@ class TableInfo(Struct, frozen=True, kw_only=True):
     owner: OwnerKind
     item: str | None = None  # the column that names the item of the area a row belongs to
     in_saves: bool = True
+    is_portable: Callable[[SavedRow], bool] | None = None  # whether a row may enter a save or come out of one
+    max_rows: int | None = None  # that the services allow one owner
+    check_row: Callable[[SavedRow], None] | None = None  # what the services refuse, for rows that come from a file
     tracked: bool = True  # a change raises the owner's version and is recorded in the change feed
     derived: tuple[str, tuple[str, ...]] | None = None  # a column, and its values in rows that a program made
     across_projects: bool = False  # a worker may query the rows of all owners (`all_projects`)

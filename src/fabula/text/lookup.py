@@ -86,10 +86,12 @@ def find_by_name(
     number_of: Callable[[Thing], int | None] | None = None,
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
     code: Code = Code.STORE_NOT_FOUND,
+    only_close: bool = False,
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
-    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart.
+    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
+    `only_close`, a miss names only things that are spelled almost like it.
     """
     known = list(things)
     found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
@@ -113,7 +115,7 @@ def find_by_name(
                 names=join_names([*names, *(["…"] if len(found) > LISTED else [])]),
             ),
         )
-    hint = _suggest(wanted, [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known])
+    hint = _suggest(wanted, [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known], only_close)
     raise FabulaError(
         code,
         message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
@@ -143,7 +145,7 @@ def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | 
     return message("{name} ({remark})", name=label, remark=remarks)
 
 
-def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
+def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> Sentence:
     """Name up to three things whose names are spelled most like the wanted one."""
     if not names:
         return message("There are none yet.")
@@ -171,6 +173,8 @@ def _suggest(wanted: str, names: Sequence[Sequence[str]]) -> Sentence:
     close = [name for likeness, name in nearest if likeness >= CLOSE]
     if close:
         return message("Did you mean {names}?", names=join_alternatives(close))
+    if only_close:
+        return message("None has a name like it.")
     return message("The nearest are: {names}.", names=join_names([name for _, name in nearest]))
 
 

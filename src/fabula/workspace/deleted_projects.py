@@ -74,7 +74,7 @@ def list_deleted(store: Store) -> list[DeletedProject]:
     found: list[DeletedProject] = []
     for path, time, by_undo in reversed(_list_saves(store)):
         try:
-            with SaveReader(path) as save:
+            with SaveReader(path, is_trusted=True) as save:
                 project = save.manifest.project
         except FabulaError as error:
             log.warning("the save of a deleted project cannot be read: %s", error.code.value)
@@ -97,7 +97,7 @@ def restore_project(store: Store, name: str) -> DeletedProject:
         code=Code.PROJECT_NOT_FOUND,
     )
     label = message("{title} brought back", title=found.title)
-    load_save(store, found.path, project_id=found.id, user=None, undo_label=label)
+    load_save(store, found.path, project_id=found.id, is_trusted=True, undo_label=label)
     found.path.unlink(missing_ok=True)
     return found
 

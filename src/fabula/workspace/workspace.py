@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
+    from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
@@ -175,41 +176,29 @@ class Workspace:
 
         return update_from_file(self.store, path, into, remove_missing=remove_missing, preview=preview)
 
+    def inspect_save(self, path: Path, *, language: str = "en", progress: Progress | None = None) -> SaveInspection:
+        """Check a save, and say what it would bring into this store; nothing is changed (sav-2)."""
+        from fabula.workspace.saves import inspect_save
+
+        return inspect_save(self.store, path, language=language, progress=progress)
+
     def load_save(
         self,
         path: Path,
+        choices: LoadChoices | None = None,
         *,
-        replace: str | None = None,
-        join_series: str | None = None,
-        with_person: bool = False,
-        beside: bool = False,
+        principal: Principal | None = None,
         progress: Progress | None = None,
     ) -> LoadResult:
         """Load a save as a new project, or in place of one that is backed up first (sav-2).
 
-        What the series of a book shares is loaded as a new series, or into the one named by `join_series`. Where there
-        is a project of the same title, the load is refused, unless it is to stand `beside` it.
+        What the series of a book shares is loaded as a new series, or into the one that the choices name.
         """
-        from fabula.store.save.loading import load_save
-        from fabula.store.save.reader import SaveReader
+        from fabula.workspace.saves import load_save
+        from fabula.workspace.schemas.saves import LoadChoices
 
-        target = None if replace is None else projects.find_project(self.store, replace).id
-        series_id = None if join_series is None else projects.find_project(self.store, join_series, kind="series").id
-        if target is None and not beside:
-            with SaveReader(path) as save:
-                title = save.manifest.project.title
-            projects.check_title(
-                self.store, title, message("Replace it with --replace, or add --yes to load the save beside it.")
-            )
-        return load_save(
-            self.store,
-            path,
-            project_id=target,
-            replace=target is not None,
-            user=LOCAL_USER if with_person else None,
-            join_series=series_id,
-            progress=progress,
-        )
+        user = principal.user if principal is not None else LOCAL_USER
+        return load_save(self.store, path, choices or LoadChoices(), user=user, progress=progress)
 
     def rename_project(self, name: str, title: str, *, allow_duplicate: bool = False) -> ProjectSummary:
         """Give a project another title; refused where another project has it, unless that is allowed."""

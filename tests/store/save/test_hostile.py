@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -114,6 +115,11 @@ def _newer(forged: Forgery) -> None:
 def _chain(forged: Forgery) -> None:
     for number in range(150):
         forged.add("documents", id=f"deep-{number}", parent_id=f"deep-{number - 1}" if number else None)
+
+
+def _many_memories(forged: Forgery) -> None:
+    for number in range(1001):
+        forged.add("memories", id=f"m-{number}", text="Likes fog.")
 
 
 def _without(name: str) -> Callable[[Forgery], None]:
@@ -228,6 +234,19 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "a text of nobody": (_member("documents/0099.md"), DAMAGED, ("documents/0099.md", "no row")),
     "a text in the wrong place": (_row("documents", 0, text="inline"), DAMAGED, ("line 1 of documents.jsonl", "text")),
     "a setting that looks like a secret": (_more("settings", name="api_key", value="x"), UNSAFE, ("secret", "line 4")),
+    "a name that is too long": (_row("codex_entries", 0, name="x" * 900), UNSAFE, ("codex_entries", "too long")),
+    "a name longer than any column": (_row("codex_entries", 0, name="x" * 3_000_000), DAMAGED, ("name",)),
+    "too many aliases": (_row("codex_entries", 0, aliases=[f"n{n}" for n in range(2000)]), UNSAFE, ("aliases",)),
+    "too many memories": (_many_memories, UNSAFE, ("memories", "1000")),
+    "a memory that is too long": (_row("memories", 0, text="x" * 30_000), UNSAFE, ("line 1 of memories",)),
+    "a setting that is too large": (_row("settings", 0, value="x" * 200_000), UNSAFE, ("line 1 of settings",)),
+    "shares above the whole": (
+        _row("budgets", 0, profile={layer: {"ratio": 0.9, "minimum": 0} for layer in ("rules", "settings")}),
+        UNSAFE,
+        ("line 1 of budgets",),
+    ),
+    "a preset without end": (_row("presets", 0, nodes=[{"type": "message"}] * 1001), DAMAGED, ("nodes",)),
+    "200 MB in one document": (_member(FIRST, b"a" * 200_000_000), UNSAFE, ("MB",)),
     "a secret inside a setting": (_row("settings", 0, value=[{"password": "x"}]), UNSAFE, ("secret", "line 1")),
 }
 
@@ -310,6 +329,26 @@ def _bombs(claims: int, count: int = 1) -> Callable[[Path], None]:
     return lambda path: _bomb(path, claims=claims, count=count)
 
 
+def _with_junk(before: bytes, after: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(before + GOLDEN.read_bytes() + after)
+
+
+def _twice(name: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        Forgery().write(path)
+        with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            archive.writestr(name, archive.read(name))
+
+    return write
+
+
+def _squeezed(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name, data in members(GOLDEN).items():
+            archive.writestr(name, data)
+
+
 # Files that are broken from outside.
 BROKEN: dict[str, tuple[Callable[[Path], object], Code, tuple[str, ...]]] = {
     "an empty file": (lambda path: path.write_bytes(b""), DAMAGED, ("not a whole ZIP",)),
@@ -317,6 +356,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], Code, tuple[str, ...]]] = {
     "half a file": (lambda path: path.write_bytes(GOLDEN.read_bytes()[:5000]), DAMAGED, ("not a whole ZIP",)),
     "all but the end": (lambda path: path.write_bytes(GOLDEN.read_bytes()[:-30]), DAMAGED, ("not a whole ZIP",)),
     "no beginning": (lambda path: path.write_bytes(GOLDEN.read_bytes()[3000:]), DAMAGED, ()),
+    "junk before it": (_with_junk(b"#!/bin/sh\n", b""), DAMAGED, ("before or after",)),
+    "junk after it": (_with_junk(b"", b"junk"), DAMAGED, ("before or after",)),
+    "two manifests": (_twice("manifest.json"), DAMAGED, ("one name",)),
+    "a member that is there twice": (_twice("beats.jsonl"), DAMAGED, ("one name",)),
+    "an unusual compression": (_squeezed, DAMAGED, ("unusual",)),
     "flipped bytes": (_flipped, DAMAGED, ()),
     "an empty zip": (_zipped(), DAMAGED, ("manifest.json",)),
     "no manifest": (_zipped(projects__jsonl=b"{}\n"), DAMAGED, ("no manifest.json",)),

@@ -90,11 +90,11 @@ def test_what_was_saved_comes_back_exactly(full: Store, tmp_path: Path) -> None:
 
 def test_a_save_of_one_engine_loads_on_the_other_and_comes_back(full: Store, other: Store, tmp_path: Path) -> None:
     save_project(full, PROJECT, tmp_path / "a.fabula", created_at=MADE)
-    load_save(other, tmp_path / "a.fabula")
+    load_save(other, tmp_path / "a.fabula", user=LOCAL_USER)
     assert contents(other) == contents(full)
     save_project(other, PROJECT, tmp_path / "b.fabula", created_at=MADE)
     assert (tmp_path / "a.fabula").read_bytes() == (tmp_path / "b.fabula").read_bytes()
-    back = load_save(full, tmp_path / "b.fabula")
+    back = load_save(full, tmp_path / "b.fabula", user=LOCAL_USER)
     assert contents(full, back.project_id) == contents(other)
 
 
@@ -303,7 +303,7 @@ def test_a_column_may_say_what_it_holds() -> None:
 
 def test_a_persons_own_things_come_along_into_an_empty_store(full: Store, other: Store, tmp_path: Path) -> None:
     save_project(full, PROJECT, tmp_path / "a.fabula", created_at=MADE)
-    loaded = load_save(other, tmp_path / "a.fabula")
+    loaded = load_save(other, tmp_path / "a.fabula", user=LOCAL_USER)
     assert (loaded.not_loaded, loaded.warnings) == ({}, ())
     assert person(other) == person(full)
     assert all(person(other).values())
@@ -317,7 +317,7 @@ def test_what_somebody_says_of_themselves_is_never_overwritten(full: Store, othe
         memory.add_memory(tx, MemoryItem(id="long", text="Prefers long chapters."), scope=MemoryScope.USER)
         tx.insert(user_settings, {"name": "theme", "value": {"dark": False}})
     save_project(full, PROJECT, tmp_path / "a.fabula")
-    loaded = load_save(other, tmp_path / "a.fabula")
+    loaded = load_save(other, tmp_path / "a.fabula", user=LOCAL_USER)
     assert loaded.not_loaded == {"person/profiles": 1, "person/user_settings": 1}
     assert len(loaded.warnings) == 2
     with other.read(user=LOCAL_USER) as reading:
@@ -327,7 +327,7 @@ def test_what_somebody_says_of_themselves_is_never_overwritten(full: Store, othe
             "theme": {"dark": False},
             "language": "zh",
         }
-    again = load_save(other, tmp_path / "a.fabula")
+    again = load_save(other, tmp_path / "a.fabula", user=LOCAL_USER)
     assert again.not_loaded == loaded.not_loaded, "what is here already, word for word, is nothing to speak of"
 
 
@@ -374,7 +374,7 @@ MENDED: dict[str, Record] = {
 @pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=["format 1", "format 2", "format 3", "format 4"])
 def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: int, store: Store) -> None:
     assert sha256(path.read_bytes()).hexdigest() == digest, "this file is never made again"
-    assert load_save(store, path).project_id == PROJECT
+    assert load_save(store, path, user=LOCAL_USER).project_id == PROJECT
     found = contents(store) | person(store)
     inside = members(path)
     seen = 0

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import NoReturn
 
 from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message
+from fabula.core.new_files import create_temporary
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
 _MAX_FOLDER_DEPTH = 40
@@ -109,12 +109,11 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
     temporary: Path | None = None
     try:
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
+        temporary, stream = create_temporary(path, prefix=f".{path.name[:60]}.")
+        with stream as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
         sentence = message(

@@ -122,6 +122,7 @@ class _Checker:
         table = str(table_format.table.name)
         unique = {columns: self._keys.setdefault((table, columns), set()) for columns in table_format.unique}
         parents: dict[Any, Any] = {}
+        self._check_count(table_format)
         for line in self._save.lines(table_format.name):
             self._check_columns(table_format, line)
             self._check_values(table_format, line)
@@ -145,10 +146,33 @@ class _Checker:
             if table_format.parent:
                 key, parent = key_and_parent(table_format, line.record)
                 parents[key] = parent
+            self._check_bounds(table_format, line)
             self._counter.advance()
             count += 1
         self._check_tree(table_format, parents)
         return count
+
+    def _check_count(self, table_format: TableFormat) -> None:
+        """Refuse more rows than the services allow, before the first one is read."""
+        most = table_info(table_format.table).max_rows
+        rows = sum(self._save.manifest.members[name].rows or 0 for name in self._save.tables.get(table_format.name, ()))
+        if most is not None and rows > most and not self._save.is_trusted:
+            problem = message(
+                "it has {rows} rows of {table}, and there can be {max}", rows=rows, table=table_format.name, max=most
+            )
+            raise save_unsafe(self._save.label, problem)
+
+    def _check_bounds(self, table_format: TableFormat, line: SaveLine) -> None:
+        """Refuse a row that the services would not let in."""
+        check = table_info(table_format.table).check_row
+        if self._save.is_trusted or check is None or not table_format.is_portable(line.record):
+            return
+        try:
+            check(line.record)
+        except (FabulaError, ValueError) as error:
+            reason = error.message if isinstance(error, FabulaError) else str(error)
+            problem = message("{location} cannot be used ({reason})", location=line.location, reason=reason)
+            raise save_unsafe(self._save.label, problem) from None
 
     def _check_columns(self, table_format: TableFormat, line: SaveLine) -> None:
         unknown = line.record.keys() - table_format.columns

@@ -2,7 +2,11 @@
 
 The file is read twice: first it is checked, then its rows are written. Every member must match its checksum in both
 passes, so what is written is what was checked. A project that is replaced is saved first, in the same transaction, to
-the folder of backups. The user's profile, memory and settings are only added to: rows that exist here stay as they are.
+the folder of backups.
+
+A save may come from anybody, so it brings a project and nothing else. The profile, memory and settings of its user are
+loaded only for a user that the caller names, and only added to: rows that exist here stay as they are. Settings that no
+project can have (money, prices, providers, what is kept) and values that look like keys are never loaded.
 
 A book never joins a series of this store by what its file claims. What the series shared comes as a new series, unless
 the caller names one to join, or the book replaces one that is in that very series.
@@ -30,7 +34,7 @@ from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.saving import make_slug, save_transaction
 from fabula.store.save.tables import TableFormat, series_formats, table_formats
-from fabula.store.store import LOCAL_USER, Store
+from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import WriteTransaction
 
@@ -67,6 +71,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
     backup: Path | None = None  # a save of the project that was replaced
     series: LoadedSeries | None = None
     not_loaded: dict[str, int] = {}  # rows of the user that differ from those here, by table
+    omitted: dict[str, int] = {}  # rows that no save may bring, by table
     warnings: tuple[Sentence, ...] = ()
 
 
@@ -76,11 +81,13 @@ def load_save(
     *,
     project_id: str | None = None,
     replace: bool = False,
-    user: str | None = LOCAL_USER,
+    user: str | None = None,
     join_series: str | None = None,
     share_entries: bool = True,
     undo_label: Sentence | None = None,
     is_undo: bool = False,
+    is_trusted: bool = False,
+    checksum: str = "",
     progress: Progress | None = None,
 ) -> LoadResult:
     """Load a save as a new project, or in place of one that is saved first; all of it or nothing.
@@ -88,19 +95,26 @@ def load_save(
     `user` gets the profile, memory and settings in the save where they have none yet; None for nobody.
     The book joins the series with the id `join_series`, which gets the shared entries it lacks if `share_entries`.
     The load can be undone under `undo_label`; one that takes back another load (`is_undo`) can be made again.
+    A trusted save was made by this program of its own store. `checksum` is that of the save which was looked at before.
     """
-    with SaveReader(path) as first:
+    with SaveReader(path, is_trusted=is_trusted) as first:
         manifest = first.manifest
+        if checksum not in ("", first.checksum):
+            raise save_damaged(first.label, message("it is not the file that was looked at before"))
         counter = ProgressCounter(progress, 2 * manifest.rows)
         check_save(first, counter)
     target = _choose_id(store, manifest, project_id, replace)
     before, _ = store.versions(project=target)
     backup: Path | None = None
     not_loaded: dict[str, int] = {}
+    omitted: dict[str, int] = {}
     claimed_series: str | None = None
     label = undo_label or message("{title} loaded from {file}", title=manifest.project.title, file=path.name)
     try:
-        with SaveReader(path) as second, store.write(project=target, user=user, undo_label=label) as tx:
+        with (
+            SaveReader(path, is_trusted=is_trusted) as second,
+            store.write(project=target, user=user, undo_label=label) as tx,
+        ):
             if second.manifest != manifest:
                 raise save_damaged(second.label, message("it changed while it was being read"))
             replaced = tx.row(projects)
@@ -116,7 +130,7 @@ def load_save(
             for table_format in table_formats():
                 if not tx.has_owner(table_format.owner):
                     continue
-                rows = _read_rows(second, table_format)
+                rows = _omit_rows(table_format, _read_rows(second, table_format), omitted)
                 if table_format.table is projects:
                     (row,) = rows
                     claimed_series = row.pop("series_id", None)
@@ -141,6 +155,10 @@ def load_save(
         message("{count} of {table} differ in the save and were not replaced.", count=count, table=table)
         for table, count in not_loaded.items()
     ]
+    differences += [
+        message("{count} of {table} stay with their person or machine and were not loaded.", count=count, table=table)
+        for table, count in omitted.items()
+    ]
     if claimed_series is not None and series is None:
         differences.append(
             message("It belonged to a series, whose codex is not in this save. Join one with: fabula series join")
@@ -150,6 +168,7 @@ def load_save(
         backup=backup,
         series=series,
         not_loaded=not_loaded,
+        omitted=omitted,
         warnings=(*list_warnings(manifest), *differences),
     )
 
@@ -186,7 +205,7 @@ def _load_series(
     similar = [
         one.title for one in others if one.kind == "series" and (one.project_id == saved.id or one.title == saved.title)
     ]
-    series_id = new_id() if any(one.project_id == saved.id for one in others) else saved.id
+    series_id = new_id() if saved.id in _list_used_ids(store) else saved.id
     titles = {one.title for one in others}
     names = chain([saved.title], (f"{saved.title} ({number})" for number in count(2)))
     title = next(name for name in names if name not in titles)
@@ -235,11 +254,17 @@ def _choose_id(store: Store, manifest: SaveManifest, requested: str | None, repl
             ),
         )
     project_id = requested or manifest.project.id
-    if replace or project_id not in store.project_ids():
+    if replace or (requested is not None and project_id not in store.project_ids()):
         return project_id
     if requested is None:
-        return new_id()
+        return new_id() if project_id in _list_used_ids(store) else project_id
     raise _duplicate_id(project_id)
+
+
+def _list_used_ids(store: Store) -> set[str]:
+    """The ids of all projects, and of lost series that a book still names: no file may take their place."""
+    rows = store.project_rows()
+    return {one.project_id for one in rows} | {one.series_id for one in rows if one.series_id is not None}
 
 
 def _back_up_project(tx: WriteTransaction, store: Store, project_id: str, replace: bool) -> Path:
@@ -281,6 +306,15 @@ def _read_rows(save: SaveReader, table_format: TableFormat) -> Iterator[Record]:
             if record.get(name, ...) is None:
                 del record[name]
         yield record
+
+
+def _omit_rows(table_format: TableFormat, records: Iterator[Record], omitted: dict[str, int]) -> Iterator[Record]:
+    """The rows that a save may bring; the others are counted in `omitted`."""
+    for record in records:
+        if table_format.is_portable(record):
+            yield record
+        else:
+            omitted[table_format.name] = omitted.get(table_format.name, 0) + 1
 
 
 def _skip_existing(

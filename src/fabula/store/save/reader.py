@@ -23,11 +23,26 @@ from fabula.store.save import manifest as manifests
 from fabula.store.save.manifest import Record, save_damaged, save_unsafe, upgrade_records
 from fabula.store.save.tables import SERIES_FOLDER, USER_FOLDER
 
+TRUSTED_LIMITS = ArchiveLimits(  # of files that this program made of its own store
+    max_entries=200_000,
+    max_entry_bytes=1_000_000_000,
+    max_total_bytes=4_000_000_000,
+    max_file_bytes=4_000_000_000,
+    is_exact=True,
+)
 SAVE_LIMITS = ArchiveLimits(
-    max_entries=200_000, max_entry_bytes=1_000_000_000, max_total_bytes=4_000_000_000, max_file_bytes=4_000_000_000
+    max_entries=50_000,
+    max_entry_bytes=40_000_000,
+    max_total_bytes=4_000_000_000,
+    max_file_bytes=1_000_000_000,
+    max_ratio=20,
+    free_bytes=100_000_000,
+    is_exact=True,
 )
 MAX_ROWS = 10_000_000
-MAX_LINE_VALUES = 5_000_000  # a line with more could fill the memory; no real row comes near
+FREE_ROWS, BYTES_PER_ROW = 50_000, 25  # a save has as many rows, and one more for so many bytes of the file
+MAX_LINE_VALUES = 1_000_000  # a line with more could fill the memory; no real row comes near
+FREE_VALUES = 2_000_000  # of all rows together, and one more for each two bytes of the file
 MAX_JSON_DEPTH = 200
 
 _CODES = ArchiveErrorCodes(unreadable=Code.SAVE_DAMAGED, unsafe=Code.SAVE_UNSAFE, too_large=Code.SAVE_UNSAFE)
@@ -51,9 +66,12 @@ class SaveLine(NamedTuple):
 class SaveReader:
     """An open save; it caches nothing."""
 
-    def __init__(self, path: Path, *, label: str = "") -> None:
+    def __init__(self, path: Path, *, label: str = "", is_trusted: bool = False) -> None:
+        """Open a save. A trusted one was made by this program of its own store: it may exceed what services allow."""
         self.label = label or path.name
-        self._archive = open_zip(path, SAVE_LIMITS, _CODES, self.label)
+        self.is_trusted = is_trusted
+        self._value_counts: dict[str, int] = {}
+        self._archive = open_zip(path, TRUSTED_LIMITS if is_trusted else SAVE_LIMITS, _CODES, self.label)
         try:
             if manifests.MANIFEST_FILE not in self._archive.names:
                 problem = message("it has no {file}, and every save of Fabula has one", file=manifests.MANIFEST_FILE)
@@ -61,6 +79,7 @@ class SaveReader:
             data = self._archive.read(manifests.MANIFEST_FILE)
             self._check_value_count(data, manifests.MANIFEST_FILE)
             self.manifest = manifests.parse_manifest(data, self.label)
+            self.checksum = sha256(data).hexdigest()  # the manifest has the checksums of everything else
             self._check_members()
             self.tables = self._find_tables()
             self.texts = {name for name, member in self.manifest.members.items() if member.rows is None}
@@ -101,6 +120,7 @@ class SaveReader:
     def _records(self, member: str) -> Iterator[Record]:
         decode = msgspec.json.Decoder().decode
         data = self._bytes(member)
+        self._check_all_values(member, data)
         expected = self.manifest.members[member].rows
         start, number = 0, 0
         while start < len(data):
@@ -154,6 +174,13 @@ class SaveReader:
             problem = message("{location} holds more than {max} values", location=location, max=MAX_LINE_VALUES)
             raise save_unsafe(self.label, problem)
 
+    def _check_all_values(self, member: str, data: bytes) -> None:
+        """Refuse rows that hold more values in all than a file of this size could need."""
+        self._value_counts[member] = sum(map(data.count, (b",", b"[", b"{")))
+        most = FREE_VALUES + self._archive.file_bytes // 2
+        if not self.is_trusted and sum(self._value_counts.values()) > most:
+            raise save_unsafe(self.label, message("{location} holds more than {max} values", location=member, max=most))
+
     def _check_members(self) -> None:
         listed, present = set(self.manifest.members), set(self._archive.names) - {manifests.MANIFEST_FILE}
         if present - listed:
@@ -165,7 +192,8 @@ class SaveReader:
             problem = message("it lacks {names}, which {file} lists", names=names, file=manifests.MANIFEST_FILE)
             raise save_damaged(self.label, problem)
         rows, size = self.manifest.rows, self.manifest.size
-        if size > SAVE_LIMITS.max_total_bytes or rows > MAX_ROWS:
+        most = MAX_ROWS if self.is_trusted else min(MAX_ROWS, FREE_ROWS + self._archive.file_bytes // BYTES_PER_ROW)
+        if size > SAVE_LIMITS.max_total_bytes or rows > most:
             problem = message("it claims {rows} rows and {size} bytes, which is too much", rows=rows, size=size)
             raise save_unsafe(self.label, problem)
         for name, member in self.manifest.members.items():

@@ -20,7 +20,6 @@ from contextlib import suppress
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -28,13 +27,14 @@ import msgspec
 from sqlalchemy import Row, String, select
 
 from fabula.core.ids import current_timestamp
+from fabula.core.new_files import create_temporary
 from fabula.core.version import __version__
 from fabula.store.save import manifest as manifests
 from fabula.store.save.checking import check_save
 from fabula.store.save.manifest import Record, SavedProject, SaveManifest, SaveMember
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
-from fabula.store.save.secrets import contains_secret, is_secret, remove_secrets
+from fabula.store.save.secrets import contains_secret, is_secret, is_secret_value, remove_secrets
 from fabula.store.save.tables import TableFormat, series_formats, table_formats
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
@@ -75,15 +75,14 @@ def save_transaction(
     counter = ProgressCounter(progress, 2 * (shared + sum(reading.count(table) for table in tables)))
     temporary: Path | None = None
     try:
-        with NamedTemporaryFile(dir=path.parent, prefix=".save-", suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
+        temporary, stream = create_temporary(path, prefix=".save-")
+        with stream as file:
             manifest = write_save(reading, file, created_at or current_timestamp(), counter)
             file.flush()
             os.fsync(file.fileno())
-        with SaveReader(temporary, label=path.name) as reader:
+        with SaveReader(temporary, label=path.name, is_trusted=True) as reader:
             check_save(reader, counter)
         counter.finish()  # the last chance to cancel
-        temporary.chmod(0o644)
         temporary.replace(path)
         _sync_folder(path.parent)
     finally:
@@ -170,6 +169,10 @@ class _Writer:
         for row in rows.stream(table_format):
             record: Record = dict(zip(table_format.columns, row, strict=True))
             self._counter.advance()
+            if not table_format.is_portable(record):
+                if is_secret_value(record.get("value")):
+                    self._count_omitted(table_format)
+                continue
             if table_format.holds_settings and not self._remove_secrets(table_format, record):
                 continue
             for name in table_format.float_columns:
@@ -219,9 +222,12 @@ class _Writer:
         """Remove what looks like a secret from a setting; return whether the setting can be saved at all."""
         secret = is_secret(record["name"], record["value"])
         if secret or contains_secret(record["value"]):
-            self.left_out[table_format.name] = self.left_out.get(table_format.name, 0) + 1
+            self._count_omitted(table_format)
             record["value"] = remove_secrets(record["value"])
         return not secret
+
+    def _count_omitted(self, table_format: TableFormat) -> None:
+        self.left_out[table_format.name] = self.left_out.get(table_format.name, 0) + 1
 
 
 def _number_rows(reading: ReadTransaction, table_format: TableFormat) -> dict[Any, int]:

@@ -8,6 +8,7 @@ key, so that cycles are found.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
-from fabula.store.save.secrets import holds_names_and_values
+from fabula.store.save.secrets import holds_names_and_values, is_secret_value
 from fabula.store.schema import Json, OwnerKind, TableInfo, all_tables, table_info
 
 USER_FOLDER = "person/"  # the folder of the user's tables
@@ -25,6 +26,11 @@ _SHARED_AREAS = ("project", "codex")
 
 _INT32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+_SHORT = Annotated[str, Meta(max_length=1_000)]  # ids, names and titles
+_SHORT_COLUMNS = frozenset(
+    {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}
+)
 
 _NOT_NULL = list[Any] | dict[str, Any] | str | float | int | bool
 
@@ -69,6 +75,13 @@ class TableFormat(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the table in a save; a user's tables and those of a series are in folders of their own."""
         return f"{self.folder}{self.table.name}"
+
+    def is_portable(self, record: Mapping[str, Any]) -> bool:
+        """Whether a row may be in a save: no key, and nothing that belongs to a machine or a person alone."""
+        may_travel = table_info(self.table).is_portable
+        if may_travel is not None and not may_travel(record):
+            return False
+        return not (self.holds_settings and is_secret_value(record.get("value")))
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -164,4 +177,6 @@ def _value_type(column: Column[Any]) -> Any:
         return float
     if isinstance(column.type, BigInteger):
         return _INT64
-    return _INT32 if isinstance(column.type, Integer) else str
+    if isinstance(column.type, Integer):
+        return _INT32
+    return _SHORT if column.primary_key or str(column.name) in _SHORT_COLUMNS else str
