@@ -12,6 +12,7 @@ from fabula.cli.output import describe_error, invalid_request, use_project_langu
 from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message, plural
+from fabula.core.regular_files import open_regular_file
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
@@ -79,7 +80,10 @@ def open_project(name: str, location: str | None, *, runs_jobs: bool = True) -> 
 def read_bytes(name: str) -> bytes:
     """Read a file, or standard input where the name is -."""
     try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        if name == "-":
+            return sys.stdin.buffer.read()
+        with open_regular_file(Path(name)) as stream:
+            return stream.read()
     except OSError as error:
         raise invalid_request("{name} could not be read ({reason}).", name=name, reason=error.strerror) from error
 
