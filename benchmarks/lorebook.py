@@ -18,8 +18,10 @@ from typing import Any
 from benchmarks.figures import arguments, percentile, report, show
 from fabula.lorebook.activation import activate
 from fabula.lorebook.fabula_rules import FABULA
+from fabula.lorebook.keys import KeyIndex
 from fabula.lorebook.model import Activation, CardCharacter, ScanContext, ScanMessage, TimedEffects
 from fabula.lorebook.parsing import parse_book, parse_settings
+from fabula.lorebook.scan_order import fill_in_names
 
 
 class CaseTokenizer:
@@ -58,6 +60,7 @@ def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activati
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
     tokenizer, timed = CaseTokenizer(case["tokenizer"]), TimedEffects()
     history: list[ScanMessage] = []
+    index = KeyIndex([book], settings, lambda text: fill_in_names(text, scene))
     for messages in (case["messages"], *case["more"]):
         history += [ScanMessage(one["name"], one["mes"]) for one in messages]
         start = time.perf_counter()
@@ -69,6 +72,7 @@ def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activati
             settings=settings,
             context=scene,
             timed_effects=timed,
+            index=index,
         )
         times.append((time.perf_counter() - start) * 1000)
         timed = answer.timed_effects

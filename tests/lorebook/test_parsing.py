@@ -118,7 +118,8 @@ def test_many_patterns_share_one_allowance_and_those_given_up_are_reported() -> 
     )
     assert answer.active_uids == ()
     given_up = [problem for problem in answer.problems if "too long" in str(problem)]
-    assert 250 < len(given_up) <= len(slow) + len(CATASTROPHIC)
+    assert 1 < len(given_up) < 20
+    assert "all patterns" in str(given_up[-1]), "the rest is said once"
 
 
 def test_the_same_pattern_in_many_entries_is_looked_for_once() -> None:

@@ -13,6 +13,7 @@ from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message, plural
+from fabula.core.regular_files import open_regular_file
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
@@ -80,7 +81,10 @@ def open_project(name: str, location: str | None, *, runs_jobs: bool = True) -> 
 def read_bytes(name: str) -> bytes:
     """Read a file, or standard input where the name is -."""
     try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        if name == "-":
+            return sys.stdin.buffer.read()
+        with open_regular_file(Path(name)) as stream:
+            return stream.read()
     except FileNotFoundError:
         raise missing_file(Path(name)) from None
     except OSError as error:

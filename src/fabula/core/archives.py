@@ -22,6 +22,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import Sentence, message
+from fabula.core.regular_files import open_regular_file
 
 _READ_SIZE = 1 << 16
 _END = struct.Struct("<4s4H2LH")
@@ -76,6 +77,7 @@ class Archive:
             name: info for name, info in entries.items() if not info.is_dir() and not _is_system_file(name)
         }
         self.names = tuple(self._entries)
+        self.unpacked_bytes = sum(info.file_size for info in infos)  # as the directory declares; no more is read
 
     def __enter__(self) -> Archive:
         return self
@@ -171,7 +173,7 @@ def open_zip(
     codes = codes or ArchiveErrorCodes()
     label = label or (path.name if isinstance(path, Path) else "ZIP")
     try:
-        stream: BinaryIO = BytesIO(path) if isinstance(path, bytes) else path.open("rb")
+        stream: BinaryIO = BytesIO(path) if isinstance(path, bytes) else open_regular_file(path)
         try:
             return Archive(stream, label, limits or ArchiveLimits(), codes)
         except BaseException:

@@ -15,13 +15,14 @@ from math import floor
 
 from fabula.core.messages import Sentence, message
 from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
-from fabula.lorebook.keys import KeyMatcher
+from fabula.lorebook.keys import KeyIndex, KeyMatcher, name_entry
 from fabula.lorebook.model import (
     Activation,
     EntryRef,
     EntryVerdict,
     LorebookReason,
     LorebookSettings,
+    LoreEntry,
     Number,
     ParsedLorebook,
     ScanContext,
@@ -35,7 +36,8 @@ from fabula.lorebook.sillytavern_rules import EXACT
 from fabula.lorebook.timed_effects import RunningEffects, find_running_effects, start_effects
 from fabula.text.tokens.tokenizer import Tokenizer
 
-MAX_CHECKS, MIN_PASS_LIMIT = 200_000, 50  # entry checks in one scan; passes that are always allowed
+MAX_CHECKS, MIN_PASS_LIMIT = 200_000, 50  # entries times passes; passes that are always allowed
+MAX_WORK = 1_000_000  # entries and keys that one scan looks at
 DEFAULT_SETTINGS, NO_CONTEXT, NO_EFFECTS = LorebookSettings(), ScanContext(), TimedEffects()
 MAX_NUMBER = 10**9
 _RANKS = {reason: rank for rank, reason in enumerate(LorebookReason)}
@@ -51,19 +53,28 @@ def activate(
     context: ScanContext = NO_CONTEXT,
     timed_effects: TimedEffects = NO_EFFECTS,
     rules: ActivationRules = EXACT,
+    index: KeyIndex | None = None,
 ) -> Activation:
-    """Scan the books over the messages of a conversation, oldest first."""
+    """Scan the books over the messages of a conversation, oldest first.
+
+    `index` holds the keys of these books, and may hold more, for callers that scan the same books again.
+    """
+    index = index or KeyIndex(books, settings, lambda text: fill_in_names(text, context))
     entries = list_entries(books, settings, context)
     running = find_running_effects(entries, NO_EFFECTS if context.dry_run else timed_effects, len(messages))
-    scan = _Scan(entries, messages, settings, context, running, rules, tokenizer, random_source)
+    scan = _Scan(books, entries, messages, settings, context, running, rules, tokenizer, random_source, index)
     scan.run()
-    active = [candidate.entry for candidate in scan.active]
+    active = [candidate.entry for candidate in scan.active.values()]
     return Activation(
         rules=rules.name,
         active=tuple(entry.ref for entry in active),
         texts=place_texts(active, has_author_note=context.has_author_note),
         verdicts=tuple(scan.verdicts[entry.ref] for entry in entries),
-        problems=(*scan.matcher.problems.values(), *scan.problems),
+        problems=(
+            *(problem for ref, problem in index.problems if ref in scan.verdicts),
+            *scan.matcher.problems.values(),
+            *scan.problems,
+        ),
         timed_effects=timed_effects if context.dry_run else start_effects(running.effects, active, len(messages)),
         budget=scan.budget.limit,
         used=scan.budget.used,
@@ -82,6 +93,7 @@ class _Scan:
 
     def __init__(
         self,
+        books: Sequence[ParsedLorebook],
         entries: Sequence[ScanEntry],
         messages: Sequence[ScanMessage],
         settings: LorebookSettings,
@@ -90,18 +102,33 @@ class _Scan:
         rules: ActivationRules,
         tokenizer: Tokenizer,
         random_source: RandomSource,
+        index: KeyIndex,
     ) -> None:
+        self.books = {book.name: book for book in books}
         self.entries, self.message_count, self.settings, self.running = entries, len(messages), settings, running
         self.rules, self.random_source = rules, random_source
-        self.matcher = KeyMatcher(rules.is_whole_word, lambda text: fill_in_names(text, context))
-        self.checker = EntryChecker(messages, settings, context, running, self.matcher)
+        self.matcher = KeyMatcher(index, rules.is_whole_word)
+        self.checker = EntryChecker(messages, settings, context, running, self.matcher, books)
         self.budget = rules.make_budget(compute_budget(settings, context), tokenizer)
-        self.active: list[EntryCandidate] = []
+        self.active: dict[EntryRef, EntryCandidate] = {}
         self.problems: list[Sentence] = []
         self.verdicts = {
             entry.ref: EntryVerdict(entry.ref, entry.title, False, LorebookReason.NOT_SCANNED) for entry in entries
         }
         self._finished: set[EntryRef] = set()  # active, or failed its probability: not checked again
+        self._order = {entry.ref: number for number, entry in enumerate(entries)}
+        self._readers = list(
+            {_name_text(entry.fields): entry for entry in entries if not entry.fields.disable}.values()
+        )
+        self._unsettled: set[EntryRef] = set()  # passed their conditions, and did not enter yet
+        self._by_kind = {
+            entry.ref for entry in entries if entry.fields.recursion_level or entry.fields.exclude_recursion
+        }
+        self._by_level: dict[Number, list[EntryRef]] = {}
+        for entry in entries:
+            self._by_level.setdefault(entry.fields.recursion_level, []).append(entry.ref)
+        self._key_counts: dict[EntryRef, tuple[int, int]] = {}  # the pass, and the keys in its text
+        self._last_pass: ScanPass | None = None
 
     def run(self) -> None:
         """Run all passes."""
@@ -111,9 +138,8 @@ class _Scan:
         max_passes = self.settings.max_recursion_steps
         pass_limit = max(MIN_PASS_LIMIT, MAX_CHECKS // max(len(self.entries), 1))
         while not max_passes or number < max_passes:
-            if number == pass_limit:
-                problem = message("Entries still activated each other after {count} passes.", count=pass_limit)
-                self.problems.append(problem)
+            if number == pass_limit or self.checker.work > MAX_WORK:
+                self._report_pass_limit(number)
                 return
             number += 1
             current = ScanPass(number, kind, level, extra_depth)
@@ -142,9 +168,9 @@ class _Scan:
         """Make one pass over all entries; return whether it produced text for recursion."""
         contest = GroupContest(
             candidates=self._find_candidates(current),
-            active=self.active,
+            active=tuple(self.active.values()),
             running=self.running,
-            count_keys=lambda entry: self.checker.count_keys(entry, current),
+            count_keys=lambda entry: self._count_keys(entry, current),
             uses_score=self._uses_score,
             random_source=self.random_source,
         )
@@ -166,16 +192,52 @@ class _Scan:
     def _find_candidates(self, current: ScanPass) -> list[EntryCandidate]:
         """Return the entries that pass their conditions, sticky ones first."""
         candidates: list[EntryCandidate] = []
-        for entry in self.entries:
+        for entry in self._list_concerned(current):
             if entry.ref in self._finished:
                 continue
             passed, reason, detail = self.checker.check(entry, current)
             candidate = EntryCandidate(entry, reason, detail)
             if passed:
                 candidates.append(candidate)
+                self._unsettled.add(entry.ref)
             else:
                 self._note_inactive(candidate, current)
         return sorted(candidates, key=lambda candidate: candidate.entry.ref not in self.running.sticky)
+
+    def _list_concerned(self, current: ScanPass) -> Sequence[ScanEntry]:
+        """Return the entries of which a check may have another result than in the last pass, in order."""
+        concerned = self.checker.begin_pass(self._readers, current)
+        last, self._last_pass = self._last_pass, current
+        if last is None:
+            return self.entries
+        concerned |= self._unsettled
+        if current.kind is not last.kind:
+            concerned |= self._by_kind
+        if current.open_level != last.open_level:
+            concerned.update(self._by_level.get(current.open_level, ()))
+        numbers = sorted(self._order[ref] for ref in concerned - self._finished if ref in self._order)
+        return [self.entries[number] for number in numbers]
+
+    def _count_keys(self, entry: ScanEntry, current: ScanPass) -> int:
+        number, count = self._key_counts.get(entry.ref, (0, 0))
+        if number != current.number:
+            count = self.checker.count_keys(entry, current)
+            self._key_counts[entry.ref] = current.number, count
+        return count
+
+    def _report_pass_limit(self, passes: int) -> None:
+        last = next(reversed(self.active.values()), None)
+        if last is None:
+            self.problems.append(message("The scan of the lorebooks was ended after {count} passes.", count=passes))
+            return
+        names = name_entry(self.books[last.entry.ref.book], last.entry.fields)
+        self.problems.append(
+            message(
+                "Entries still activated each other after {count} passes; the last was {entry} in {book}.",
+                count=passes,
+                **names,
+            )
+        )
 
     def _uses_score(self, entry: ScanEntry) -> bool:
         own = entry.fields.use_group_scoring
@@ -195,10 +257,10 @@ class _Scan:
             self._note_inactive(EntryCandidate(entry, *refusal), current)
             return False
         for other in replaced:
-            self.active.remove(other)
+            del self.active[other.entry.ref]
             displaced = EntryCandidate(other.entry, LorebookReason.DISPLACED, entry.title)
             self._set_verdict(displaced, False, current)
-        self.active.append(candidate)
+        self.active[entry.ref] = candidate
         self._finished.add(entry.ref)
         self._set_verdict(candidate, True, current)
         return True
@@ -224,3 +286,16 @@ class _Scan:
     def _set_verdict(self, candidate: EntryCandidate, active: bool, current: ScanPass) -> None:
         entry, reason, detail = candidate.entry, candidate.reason, candidate.detail
         self.verdicts[entry.ref] = EntryVerdict(entry.ref, entry.title, active, reason, detail, current.number)
+
+
+def _name_text(fields: LoreEntry) -> tuple[object, ...]:
+    """Return what decides in which text the keys of an entry are matched."""
+    return (
+        fields.scan_depth,
+        bool(fields.match_persona_description),
+        bool(fields.match_character_description),
+        bool(fields.match_character_personality),
+        bool(fields.match_character_depth_prompt),
+        bool(fields.match_scenario),
+        bool(fields.match_creator_notes),
+    )

@@ -6,14 +6,23 @@ the next pass checks the entry again with more text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
 from fabula.core.messages import Sentence, join_names, message
-from fabula.lorebook.keys import KeyMatcher, ScanText
-from fabula.lorebook.model import LorebookReason, LorebookSettings, LoreEntry, Number, ScanContext, ScanMessage
+from fabula.lorebook.keys import KeyMatcher, ScanText, is_case_sensitive, name_entry
+from fabula.lorebook.model import (
+    EntryRef,
+    LorebookReason,
+    LorebookSettings,
+    LoreEntry,
+    Number,
+    ParsedLorebook,
+    ScanContext,
+    ScanMessage,
+)
 from fabula.lorebook.scan_order import ScanEntry
 from fabula.lorebook.timed_effects import RunningEffects
 from fabula.text.js_regex import JS_WHITESPACE
@@ -41,7 +50,10 @@ class ScanPass(Struct, frozen=True):
 
 
 class EntryChecker:
-    """Checks the conditions of entries during one scan, and keeps the texts in which keys are matched."""
+    """Checks the conditions of entries during one scan, and keeps the texts in which keys are matched.
+
+    An entry that no new key concerns is not checked again: `begin_pass` says which ones are concerned.
+    """
 
     def __init__(
         self,
@@ -50,7 +62,9 @@ class EntryChecker:
         context: ScanContext,
         running: RunningEffects,
         matcher: KeyMatcher,
+        books: Sequence[ParsedLorebook],
     ) -> None:
+        self.work = 0  # entries and keys that were looked at
         self.recursion_texts: list[str] = []  # for each pass, the texts of its entries in which keys are matched
         self._message_count, self._settings, self._context = len(messages), settings, context
         self._running, self._matcher = running, matcher
@@ -58,11 +72,28 @@ class EntryChecker:
             (f"{message.name}: {message.text}" if settings.include_names else message.text).strip(JS_WHITESPACE)
             for message in reversed(messages[-MAX_SCAN_DEPTH:])
         ]
+        self._books = {book.name: book for book in books}
         self._texts: dict[tuple[object, ...], ScanText] = {}
-        self._pass_number = 0
+        self._appended: dict[tuple[object, ...], int] = {}  # texts of recursion that each text holds
+        self._extra_depth = 0
+        self._mentioned: set[EntryRef] = set()  # entries of which some key was found in some text
+        self._newly_mentioned: set[EntryRef] = set()
+
+    def begin_pass(self, entries: Iterable[ScanEntry], current: ScanPass) -> set[EntryRef]:
+        """Search the texts of a pass for all keys; return the entries that may pass now and did not before.
+
+        `entries` has one entry for each text that is read.
+        """
+        if current.extra_depth != self._extra_depth:
+            self._texts, self._appended, self._extra_depth = {}, {}, current.extra_depth
+        for entry in entries:
+            self._get_text(entry.fields, current, recursion=current.kind is not PassKind.MINIMUM)
+        concerned, self._newly_mentioned = self._newly_mentioned, set()
+        return concerned | self._matcher.index.entries_with_patterns
 
     def check(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, Sentence | str]:
         """Return whether the entry may become active, with the reason and a detail."""
+        self.work += 1
         obstacle = self._find_obstacle(entry, current)
         if obstacle is not None:
             return False, *obstacle
@@ -76,7 +107,7 @@ class EntryChecker:
             return True, LorebookReason.CONSTANT, ""
         if entry.ref in self._running.sticky:
             return True, LorebookReason.STICKY, ""
-        return self._check_keys(entry.fields, current)
+        return self._check_keys(entry, current)
 
     def count_keys(self, entry: ScanEntry, current: ScanPass) -> int:
         """Return how many of the entry's keys are in the text."""
@@ -84,8 +115,8 @@ class EntryChecker:
         text = self._get_text(fields, current, recursion=True)
         if text is None or not fields.key:
             return 0
-        hits = sum(self._matches(key, fields, text) for key in fields.key)
-        secondary = [self._matches(key, fields, text) for key in fields.keysecondary or ()]
+        hits = sum(self._matches(key, entry, text) for key in fields.key)
+        secondary = [self._matches(key, entry, text) for key in fields.keysecondary or ()]
         logic = fields.selective_logic or AND_ANY
         counts = logic == AND_ANY or (logic == AND_ALL and all(secondary))
         return hits + sum(secondary) if counts else hits
@@ -125,27 +156,36 @@ class EntryChecker:
             return False
         return not condition.tags or bool(set(character.tags) & set(condition.tags)) is not exclude
 
-    def _check_keys(self, fields: LoreEntry, current: ScanPass) -> tuple[bool, LorebookReason, Sentence | str]:
+    def _check_keys(self, entry: ScanEntry, current: ScanPass) -> tuple[bool, LorebookReason, Sentence | str]:
+        fields = entry.fields
         if not fields.key:
             return False, LorebookReason.NO_KEYS, ""
         text = self._get_text(fields, current, recursion=current.kind is not PassKind.MINIMUM)
         if text is None:
             return False, LorebookReason.NO_DEPTH, ""
-        found = next((key for key in fields.key if self._matches(key, fields, text)), None)
+        if entry.ref not in self._mentioned and entry.ref not in self._matcher.index.entries_with_patterns:
+            return False, LorebookReason.NOT_MENTIONED, ""
+        found = next((key for key in fields.key if self._matches(key, entry, text)), None)
         if found is None:
             return False, LorebookReason.NOT_MENTIONED, ""
         if not fields.selective or not fields.keysecondary:
             return True, LorebookReason.KEY, found
-        secondary = [self._matches(key, fields, text) for key in fields.keysecondary]
+        secondary = [self._matches(key, entry, text) for key in fields.keysecondary]
         outcomes = (any(secondary), not all(secondary), not any(secondary), all(secondary))
         passed = dict(enumerate(outcomes)).get(fields.selective_logic or AND_ANY, False)
         return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, found
 
-    def _matches(self, key: str, fields: LoreEntry, text: ScanText) -> bool:
-        settings = self._settings
-        case_sensitive = settings.case_sensitive if fields.case_sensitive is None else fields.case_sensitive
+    def _matches(self, key: str, entry: ScanEntry, text: ScanText) -> bool:
+        self.work += 1
+        fields, settings = entry.fields, self._settings
         whole_words = settings.match_whole_words if fields.match_whole_words is None else fields.match_whole_words
-        return self._matcher.matches(key, text, case_sensitive=case_sensitive, whole_words=whole_words)
+        return self._matcher.matches(
+            key,
+            text,
+            case_sensitive=is_case_sensitive(fields, settings),
+            whole_words=whole_words,
+            name=lambda: name_entry(self._books[entry.ref.book], fields),
+        )
 
     def _get_text(self, fields: LoreEntry, current: ScanPass, *, recursion: bool) -> ScanText | None:
         """Return the text in which the entry's keys are matched; None if it reads no message."""
@@ -161,12 +201,18 @@ class EntryChecker:
             fields.match_scenario and character.scenario,
             fields.match_creator_notes and character.creator_notes,
         )
-        if current.number != self._pass_number:  # texts are kept for one pass only
-            self._texts, self._pass_number = {}, current.number
-        key = (min(int(depth), MAX_SCAN_DEPTH), recursion, *map(bool, sources))
+        key = (min(int(depth), len(self._lines)), recursion, *map(bool, sources))
         text = self._texts.get(key)
         if text is None:
-            recursion_texts = self.recursion_texts if recursion else ()
-            parts = [*self._lines[: key[0]], *filter(None, sources), *context.extra_texts, *recursion_texts]
-            text = self._texts[key] = ScanText("\n".join(_SEPARATOR + part for part in parts))
+            parts: list[str] = [*self._lines[: int(depth)], *(part for part in sources if part), *context.extra_texts]
+            text = self._texts[key] = self._matcher.make_text("\n".join(_SEPARATOR + part for part in parts))
+            self._appended[key] = 0
+        elif self._appended[key] == len(self.recursion_texts) or not recursion:
+            return text
+        for part in self.recursion_texts[self._appended[key] :] if recursion else ():
+            text.append(("\n" if text.text else "") + _SEPARATOR + part)
+        self._appended[key] = len(self.recursion_texts)
+        mentioned = self._matcher.search(text)
+        self._mentioned.update(mentioned)
+        self._newly_mentioned.update(mentioned)
         return text

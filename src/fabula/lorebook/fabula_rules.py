@@ -27,7 +27,7 @@ from fabula.lorebook.rules import (
     split_groups,
 )
 from fabula.lorebook.scan_order import ScanEntry
-from fabula.text.word_boundaries import contains_word
+from fabula.text.word_boundaries import is_word_at
 
 Rank = tuple[bool, int, bool, Number, float]  # the smallest wins
 
@@ -35,14 +35,21 @@ Rank = tuple[bool, int, bool, Number, float]  # the smallest wins
 class SkippingBudget(LorebookBudget):
     """A budget that skips entries that do not fit and goes on; admitted entries stay counted."""
 
+    _used = 0
+
+    @property
+    def used(self) -> int:
+        """The tokens that were spent."""
+        return self._used
+
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Admit an entry up to the limit; one that ignores the budget is admitted and counted."""
         price = self._count(entry)
-        after = self.used - sum(map(self._count, instead_of)) + price
+        after = self._used - sum(map(self._count, instead_of)) + price
         if after > self.limit and not entry.fields.ignore_budget:
             left = max(self.limit - after + price, 0)
             return LorebookReason.OVER_BUDGET, message("{price} tokens, and {left} were left", price=price, left=left)
-        self.used = after
+        self._used = after
         return None
 
     def _count(self, entry: ScanEntry) -> int:
@@ -119,4 +126,4 @@ def _can_replace(active: EntryCandidate, newcomer: EntryCandidate) -> bool:
     return active.reason is LorebookReason.CONSTANT and newcomer.reason is not LorebookReason.CONSTANT
 
 
-FABULA = ActivationRules("fabula", contains_word, resolve_groups, SkippingBudget, rejected_text_recurses=False)
+FABULA = ActivationRules("fabula", is_word_at, resolve_groups, SkippingBudget, rejected_text_recurses=False)

@@ -115,6 +115,7 @@ class ParsedLorebook(Struct, frozen=True):
     name: str
     entries: tuple[LoreEntry, ...]
     source: BookSource = "global"
+    title: str = ""  # what a person calls it, where `name` is an id
 
 
 class LorebookSettings(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from fabula.text.tokens.tokenizer import Tokenizer
 
 RandomSource = Callable[[], float]  # gives numbers from 0 up to, but not including, 1
 DEFAULT_WEIGHT = 100
+MAX_RECOUNTED = 2_000_000  # characters
 _COMMA = re.compile(r",\s*")
 
 
@@ -62,7 +63,6 @@ class GroupResult(Struct, frozen=True):
 class LorebookBudget:
     """The token budget of a scan."""
 
-    used = 0
     has_overflowed = False  # if True: no more normal entries, no recursion, no search for a minimum of entries
 
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
@@ -70,6 +70,11 @@ class LorebookBudget:
 
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
+        raise NotImplementedError
+
+    @property
+    def used(self) -> int:
+        """The tokens that were spent."""
         raise NotImplementedError
 
     def end_pass(self, texts: Sequence[str]) -> None:
@@ -130,19 +135,32 @@ def draw_by_weight(candidates: Sequence[EntryCandidate], random_source: RandomSo
 
 
 class TokenTally:
-    """The token count of a text that grows by pieces, each ending with a line break."""
+    """The token count of a text that grows by pieces, each ending with a line break.
+
+    Counts add up only where text follows a line break; otherwise pieces are counted together with those before them.
+    What is counted again is bounded: beyond the bound every piece is counted by itself.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokens = 0
         self._tokenizer = tokenizer
         self._adds_up = tokenizer.additive and tokenizer.exact
+        self._counted = 0  # tokens of pieces to which nothing can be added
         self._pieces: list[str] = []
+        self._recounted = 0  # characters
+        self._tokens: int | None = 0
 
     def add(self, text: str) -> None:
         """Append a text and a line break."""
+        if (self._adds_up and text[:1].isalnum()) or self._recounted > MAX_RECOUNTED:
+            self._counted, self._pieces = self.tokens, []
         self._pieces.append(text + "\n")
-        # Counts add up only where text follows a line break; otherwise the whole text is counted again.
-        if self._adds_up and text[:1].isalnum():
-            self.tokens += self._tokenizer.count(text + "\n")
-        else:
-            self.tokens = self._tokenizer.count("".join(self._pieces))
+        self._tokens = None
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all pieces."""
+        if self._tokens is None:
+            text = "".join(self._pieces)
+            self._recounted += len(text)
+            self._tokens = self._counted + self._tokenizer.count(text)
+        return self._tokens

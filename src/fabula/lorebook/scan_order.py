@@ -100,8 +100,10 @@ def fill_in_names(text: str, context: ScanContext) -> str:
 def prepare_entry(ref: EntryRef, entry: LoreEntry, context: ScanContext) -> ScanEntry:
     """Prepare an entry for a scan: separate the decorators from the text and fill in names."""
     decorators: set[str] = set()
-    text = entry.content or ""
-    while text.startswith("@@"):
-        line, _, text = text.partition("\n")
-        decorators.add(line.strip())
-    return ScanEntry(ref, entry, fill_in_names(text, context), frozenset(decorators))
+    text, at = entry.content or "", 0
+    while text.startswith("@@", at):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        decorators.add(text[at:end].strip())
+        at = end + 1
+    return ScanEntry(ref, entry, fill_in_names(text[at:], context), frozenset(decorators))

@@ -39,7 +39,6 @@ class StoppingBudget(LorebookBudget):
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Admit an entry below the limit; one that ignores the budget is admitted and counted."""
         self._this_pass.add(entry.text)
-        self.used = self._earlier_passes.tokens + self._this_pass.tokens
         if entry.fields.ignore_budget or self.used < self.limit:
             return None
         self.has_overflowed = True
@@ -51,7 +50,11 @@ class StoppingBudget(LorebookBudget):
         for text in texts:
             self._earlier_passes.add(text)
         self._this_pass = TokenTally(self.tokenizer)
-        self.used = self._earlier_passes.tokens
+
+    @property
+    def used(self) -> int:
+        """The tokens that were spent."""
+        return self._earlier_passes.tokens + self._this_pass.tokens
 
 
 class _RemainingCandidates:

@@ -26,6 +26,7 @@ from fabula.lorebook.activation import activate
 from fabula.lorebook.edits import Lorebook, list_lorebooks
 from fabula.lorebook.entry_check import MAX_SCAN_DEPTH
 from fabula.lorebook.fabula_rules import FABULA
+from fabula.lorebook.keys import KeyIndex
 from fabula.lorebook.model import (
     Activation,
     CardCharacter,
@@ -41,7 +42,7 @@ from fabula.lorebook.model import (
 )
 from fabula.lorebook.parsing import parse_timed_effects
 from fabula.lorebook.rules import make_seeded_random
-from fabula.lorebook.scan_order import ScanEntry, prepare_entry, sort_by_order
+from fabula.lorebook.scan_order import ScanEntry, fill_in_names, prepare_entry, sort_by_order
 from fabula.lorebook.sillytavern_rules import EXACT
 from fabula.store.transaction import ReadTransaction
 from fabula.text.tokens.tokenizer import Tokenizer
@@ -91,6 +92,7 @@ class Lorebooks:
             if book.problem is None:
                 self._groups.setdefault((book.rules, book.settings), []).append(book.parsed)
         self._scans: dict[tuple[ScanRequest, str], tuple[Activation, ...]] = {}
+        self._indexes: dict[int, tuple[tuple[str, str], KeyIndex]] = {}  # by group, with the names in its keys
         self._fragments: dict[str, Fragment] = {}
 
     def find_card_character(self, name: str) -> CardCharacter:
@@ -137,11 +139,27 @@ class Lorebooks:
             result = self._scans[key] = tuple(self._scan_groups(request, tokenizer))
         return result
 
+    def _get_index(
+        self, number: int, books: Sequence[ParsedLorebook], settings: LorebookSettings, context: ScanContext
+    ) -> KeyIndex:
+        """Return the keys of a group of books; they are parsed again only where names in keys have changed."""
+        names = (context.user, context.character.name) if self._names_in_keys else ("", "")
+        known = self._indexes.get(number)
+        if known is None or known[0] != names:
+            known = self._indexes[number] = names, KeyIndex(books, settings, lambda text: fill_in_names(text, context))
+        return known[1]
+
+    @cached_property
+    def _names_in_keys(self) -> bool:
+        keys = (key for entry in self.entries.values() for key in (*(entry.key or ()), *(entry.keysecondary or ())))
+        return any("{{" in key for key in keys)
+
     def _scan_groups(self, request: ScanRequest, tokenizer: Tokenizer) -> list[Activation]:
         effects = decode_timed_effects(request.timed_effects)
         messages = [ScanMessage("", "")] * request.earlier_count + list(request.messages)
         results = []
         for number, ((rules, settings), books) in enumerate(self._groups.items()):
+            index = self._get_index(number, books, settings, request.context)
             if request.hidden:
                 books = [_remove_entries(book, request.hidden) for book in books]
             if not request.include_names:
@@ -156,6 +174,7 @@ class Lorebooks:
                     context=request.context,
                     timed_effects=effects,
                     rules=RULES[rules],
+                    index=index,
                 )
             )
         return results
@@ -173,7 +192,7 @@ def _make_visibility(ref: EntryRef, story: StoryLimits) -> Visibility:
 
 def _remove_entries(book: ParsedLorebook, removed: frozenset[EntryRef]) -> ParsedLorebook:
     entries = tuple(entry for entry in book.entries if EntryRef(book.name, entry.uid) not in removed)
-    return book if len(entries) == len(book.entries) else ParsedLorebook(book.name, entries, book.source)
+    return book if len(entries) == len(book.entries) else msgspec.structs.replace(book, entries=entries)
 
 
 def decode_timed_effects(data: bytes) -> TimedEffects:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sqlalchemy import func
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import current_timestamp, is_valid_id, new_id
+from fabula.core.ids import current_timestamp, format_time, is_valid_id, new_id
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction

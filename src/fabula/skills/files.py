@@ -22,6 +22,7 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.regular_files import open_regular_file
 from fabula.core.story import Perspective
 from fabula.core.view import Language
 from fabula.skills.model import AnswerAction, GenerationSettings, Skill, SkillOrigin, SkillTarget
@@ -133,7 +134,7 @@ def read_folder(folder: Path) -> list[tuple[str, str]]:
 def read_skill_file(path: Path) -> str:
     """Read the text of a skill file, no further than its size limit."""
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(MAX_FILE_BYTES + 1)
         return data.decode("utf-8-sig") if len(data) <= MAX_FILE_BYTES else " " * len(data)
     except FileNotFoundError:

@@ -102,9 +102,14 @@ def contains_word(text: str, word: str) -> bool:
 def find_word(text: str, word: str) -> int:
     """The offset of the first occurrence as a whole word; -1 where there is none."""
     for start, end in find_occurrences(text, word):
-        if _is_boundary(text[start - 1 : start], word[0]) and _is_boundary(text[end : end + 1], word[-1]):
+        if is_word_at(text, start, end):
             return start
     return -1
+
+
+def is_word_at(text: str, start: int, end: int) -> bool:
+    """Is what stands between two offsets a whole word?"""
+    return _is_boundary(text[start - 1 : start], text[start]) and _is_boundary(text[end : end + 1], text[end - 1])
 
 
 def find_occurrences(text: str, word: str) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective, Vantage
+from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore import editing
 from fabula.formats.lore.files import read_lorebook, write_lorebook
 from fabula.formats.lore.other_programs import WORLD_INFO
@@ -92,7 +93,7 @@ class LorebookVerbs(ProjectVerbs):
         A book with the same contents as one that is here is refused. With `replace_existing` the file takes the
         place of that book, or of the one with the same name, and keeps its id and whether it is in use.
         """
-        book = read_lorebook(path)
+        book = read_bounded(read_lorebook, path)
         with self._write() as tx:
             others = edits.list_lorebooks(tx)
             same = next((other for other in others if _has_same_contents(other, book)), None)

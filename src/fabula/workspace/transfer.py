@@ -14,6 +14,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
+from fabula.formats.bounded_import import read_bounded
 from fabula.formats.manuscripts.files import read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
@@ -48,7 +49,7 @@ def update_from_file(
     store: Store, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
 ) -> UpdateReport:
     """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
-    imported = read_manuscript(path)
+    imported = read_bounded(read_manuscript, path)
     project_id = projects.find_project(store, into).id
     label = None if preview else message("update from {file}", file=path.name)
     with store.write(project=project_id, undo_label=label) as tx:
@@ -88,7 +89,7 @@ def import_file(
         project_id = copy_view(store, read_view(folder), title=title)
         count, characters = projects.count_text(store, project_id)
         return ImportReport(project_id=project_id, documents=count, characters=characters)
-    imported = read_manuscript(path)
+    imported = read_bounded(read_manuscript, path)
     book = imported.book
     warnings: list[str | Sentence] = [*imported.warnings]
     project_id = new_id() if into is None else projects.find_project(store, into).id

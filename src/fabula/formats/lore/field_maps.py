@@ -164,7 +164,7 @@ def parse_contents(
     if unused:
         warnings.append(message("The file also holds {texts}: kept, but not used.", texts=join_names(unused)))
     settings, character = book_format.read_settings(raw, ignored), book_format.read_character(raw, ignored)
-    book = ParsedLorebook(book_id, parse_book({"entries": entries}, name).entries, book_format.source)
+    book = ParsedLorebook(book_id, parse_book({"entries": entries}, name).entries, book_format.source, name)
     return LorebookContents(book, settings, (*ignored.make_warnings(), *warnings), character)
 
 

@@ -79,7 +79,7 @@ def read_docx(files: FileCollection) -> ImportedManuscript:
     document = _find_document(files)
     styles = _read_styles(files, document.rsplit("/", 1)[0] + "/styles.xml")
     body = find_path(parse_xml(files.read(document), document), "body")
-    paragraphs = [_read_paragraph(element, styles) for element in _find_paragraphs(body)]
+    paragraphs = [_read_paragraph(element, styles) for element in _find_paragraphs(body) if len(element)]
     property_title, authors, language = _read_properties(files)
     title = next((part.text for name, part in paragraphs if name == "title" and isinstance(part, Block)), "")
     parts = [part for name, part in paragraphs if part and not _NOT_STORY_STYLE.fullmatch(name)]

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 
 from markdown_it import MarkdownIt
 from msgspec import Struct
@@ -190,15 +192,8 @@ def _join(runs: Iterable[TextRun]) -> str:
 
 def _merge(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
     """Join neighbours of the same style and drop empty runs."""
-    merged: list[TextRun] = []
-    for run in runs:
-        if not run.text:
-            continue
-        if merged and (merged[-1].italic, merged[-1].bold) == (run.italic, run.bold):
-            merged[-1] = replace(run, text=merged[-1].text + run.text)
-        else:
-            merged.append(run)
-    return tuple(merged)
+    groups = groupby((run for run in runs if run.text), key=lambda run: (run.italic, run.bold))
+    return tuple(TextRun(_join(group), italic, bold) for (italic, bold), group in groups)
 
 
 def _trim_lines(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
@@ -213,15 +208,15 @@ def _trim_lines(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
     return _merge(trimmed)
 
 
-def _trim_line(line: Sequence[TextRun]) -> list[TextRun]:
-    trimmed = [run for run in line if run.text]
+def _trim_line(line: Sequence[TextRun]) -> deque[TextRun]:
+    trimmed = deque(run for run in line if run.text)
     for at, strip in ((0, str.lstrip), (-1, str.rstrip)):
         while trimmed:
             text = strip(trimmed[at].text, _TRIMMED)
             if text:
                 trimmed[at] = replace(trimmed[at], text=text)
                 break
-            trimmed.pop(at)
+            trimmed.popleft() if at == 0 else trimmed.pop()
     return trimmed
 
 
@@ -256,7 +251,7 @@ def _escape(text: str) -> str:
 def _render_line(runs: Sequence[TextRun]) -> str:
     """Write runs as inline Markdown: with all marks, else italics only, else none, until the words are the same."""
     text = _join(runs)
-    if any(run.italic or run.bold for run in runs):
+    if any(run.italic or run.bold for run in runs) and len(runs) <= _MAX_MARKS:
         bold = _shrink_emphasis(text, bytearray(run.bold for run in runs for _ in run.text))
         italic = _shrink_emphasis(text, bytearray(run.italic for run in runs for _ in run.text))
         for marks in ({"**": bold, "*": italic}, {"*": italic}):
@@ -292,7 +287,9 @@ def _nest_marks(text: str, marks: Mapping[str, bytearray], start: int, end: int)
             inner = {other: flags for other, flags in marks.items() if other != mark}
             out.append(f"{mark}{_nest_marks(text, inner, start, stop)}{mark}")
         else:
-            stop = min((_find_flag(flags, 1, start, end) for flags in marks.values()), default=end)
+            stop = end
+            for flags in marks.values():
+                stop = _find_flag(flags, 1, start, stop)
             out.append(_escape(text[start:stop]))
         start = stop
     return "".join(out)

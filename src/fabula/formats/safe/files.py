@@ -17,6 +17,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message
 from fabula.core.new_files import create_temporary
+from fabula.core.regular_files import open_regular_file
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
 _MAX_FOLDER_DEPTH = 40
@@ -85,7 +86,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
 def read_beginning(path: Path, max_bytes: int) -> bytes:
     """Read the first bytes of a file."""
     try:
-        with path.open("rb") as stream:
+        with open_regular_file(path) as stream:
             return stream.read(max_bytes)
     except OSError as error:
         _refuse_unopened(path, error)

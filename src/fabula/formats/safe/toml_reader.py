@@ -17,6 +17,7 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, message
+from fabula.core.regular_files import open_regular_file
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
 
@@ -125,9 +126,11 @@ def check_inside(path: Path, root: Path, location: str) -> Path:
 def read_text_file(path: Path) -> str:
     """Read a UTF-8 text file with normalised line ends."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        with open_regular_file(path) as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
             refuse_project(path.name, message("it is larger than {size} MB", size=MAX_FILE_BYTES // 1_000_000))
-        return normalise(path.read_text("utf-8-sig"))
+        return normalise(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         problem = message("it is not UTF-8 text: save it as UTF-8, or use `fabula import`, which reads others")
         refuse_project(path.name, problem)

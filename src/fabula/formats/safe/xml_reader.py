@@ -14,11 +14,14 @@ from fabula.formats.safe.nesting import is_deeper
 
 NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MAX_DEPTH = 200
+_MAX_TAGS = 2_500_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
 _WHITE_SPACE = re.compile(r"[ \t\r\n]+")
 
 
 def parse_xml(data: bytes, label: str) -> Element:
     """Parse an XML file and return its root element."""
+    if data.count(b"<") > _MAX_TAGS:
+        refuse_too_large(label, message("it has more elements than any manuscript"))
     try:
         root = fromstring(data)
     except DefusedXmlException:

@@ -66,7 +66,7 @@ class JsRegex:
             budget.remaining -= run.work
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def compile_regex(source: str, flags: str) -> JsRegex | Sentence:
     """The regular expression, or the reason why it is invalid."""
     try:

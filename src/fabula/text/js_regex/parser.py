@@ -9,6 +9,7 @@ there is a match, and no more.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -327,6 +328,7 @@ def _parse_number(digits: str) -> int:
     return int(digits) if len(digits) < 10 else 10**9
 
 
+@lru_cache(maxsize=1024)
 def _literal(code: int) -> CharacterClass:
     return CharacterClass(((code, code),))
 

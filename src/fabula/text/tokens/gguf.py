@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Struct
 
+from fabula.core.regular_files import open_regular_file
 from fabula.text.bounded_cache import BoundedTextCache
 from fabula.text.tokens.tokenizer import CACHED_CHARACTERS, ByteTokenizer, Tokenizer
 
@@ -110,7 +111,7 @@ class GgufVocabulary:
 def read_metadata(file: Path) -> dict[str, Any]:
     """Read what a GGUF file says of its vocabulary and its chat template."""
     try:
-        with file.open("rb") as stream:
+        with open_regular_file(file) as stream:
             if stream.read(4) != _MAGIC:
                 raise GgufError("no GGUF file")
             stream.read(4 + 8)  # version, number of tensors

@@ -1,0 +1,100 @@
+"""Read large files in a process of its own, with bounds on time and memory.
+
+Readers of formats bound what they read, and small files are read where they are asked for. A file that unpacks to
+more than a few megabytes, or a folder, is read by a child process. It can be interrupted, it is killed when it takes
+too long, and running out of memory ends only the child.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from fabula.core.archives import open_zip
+from fabula.core.errors import FabulaError
+from fabula.core.messages import message
+from fabula.core.regular_files import open_regular_file
+from fabula.formats.safe.import_errors import refuse_too_large
+
+__all__ = ["read_bounded"]
+
+T = TypeVar("T")
+SMALL_BYTES = 5_000_000  # unpacked; read without a process of its own
+MAX_SECONDS = 30
+MAX_MEMORY = 700_000_000  # bytes of address space
+_EACH_MEGABYTE_SECONDS, _EACH_BYTE_MEMORY = 1, 16  # more for every megabyte or byte of a large file
+
+
+def read_bounded(read: Callable[..., T], path: Path, **options: object) -> T:
+    """Call a reader of files, in a process of its own if the file is large."""
+    size = _measure(path)
+    if size <= SMALL_BYTES:
+        return read(path, **options)
+    seconds = MAX_SECONDS + size // 1_000_000 * _EACH_MEGABYTE_SECONDS
+    memory = MAX_MEMORY + max(0, _measure_packed(path) - SMALL_BYTES) * _EACH_BYTE_MEMORY
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "fabula.formats.bounded_import"]
+    work = pickle.dumps((read, path.absolute(), options, seconds, memory))
+    try:
+        done = subprocess.run(
+            command, input=work, stdout=subprocess.PIPE, env=environment, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:  # the child was killed
+        refuse_too_large(path.name, message("reading it takes longer than {seconds} seconds", seconds=seconds))
+    if done.returncode:
+        refuse_too_large(path.name, message("reading it takes more memory than is allowed for a file of its size"))
+    result: T
+    result, problem = pickle.loads(done.stdout)
+    if problem is not None:
+        raise FabulaError(*problem)
+    return result
+
+
+def _measure(path: Path) -> int:
+    """Return the bytes of a file, unpacked if it is an archive; a folder counts as large."""
+    if path.is_dir():
+        return SMALL_BYTES + 1
+    try:
+        with open_regular_file(path) as stream:
+            size, is_archive = os.fstat(stream.fileno()).st_size, stream.read(2) == b"PK"
+        if size > SMALL_BYTES or not is_archive:
+            return size
+        with open_zip(path) as archive:
+            return archive.unpacked_bytes
+    except (OSError, FabulaError):
+        return 0  # the reader says what is wrong with it
+
+
+def _measure_packed(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else SMALL_BYTES * 10
+
+
+def _limit_process(seconds: int, memory: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def main() -> None:
+    """Read what standard input names and write the result, or the error, to standard output."""
+    read, path, options, seconds, memory = pickle.loads(sys.stdin.buffer.read())
+    _limit_process(seconds, memory)
+    try:
+        result = pickle.dumps((read(path, **options), None))
+    except FabulaError as error:
+        result = pickle.dumps((None, (error.code, error.message)))
+    except (MemoryError, RecursionError):
+        os._exit(1)
+    sys.stdout.buffer.write(result)
+
+
+if __name__ == "__main__":
+    main()
