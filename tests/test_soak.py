@@ -6,9 +6,9 @@ import gc
 from pathlib import Path
 
 import pytest
-
 from benchmarks.novels import chapters
 from benchmarks.soak import MemorySample, Soak, summarise
+
 from fabula.search.corpus import Corpus
 from fabula.search.index.index import SearchIndex
 from fabula.workspace.views import CachedView

@@ -235,7 +235,8 @@ def test_an_edit_leaves_one_search_index_alive(library: ProjectViews) -> None:
         project.inspect(project.request(document_id="ch-03", window=8192))
         assert project.search("the lamp on the rock")
         corpus = project.view.snapshot(Corpus)
-        assert corpus is not None and corpus.built is not None
+        assert corpus is not None
+        assert corpus.built is not None
         held.append(ref(corpus.built))
     del corpus, result
     gc.collect()

@@ -1,14 +1,14 @@
 """Deleted projects: each is kept as a save in the data folder for a while, and comes back whole (man-7).
 
 The save is made in the transaction that deletes the project, so nothing is lost between the two. The newest
-`MAX_DELETED` are kept, for `MAX_AGE` at most.
+`MAX_DELETED` are kept, by the numbers in their names: a wrong clock removes none of them.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import projects
+from fabula.store.backup import make_stamp, sort_by_number
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import load_save
 from fabula.store.save.reader import SaveReader
@@ -28,9 +29,8 @@ log = logging.getLogger("fabula.workspace")
 
 DELETED_FOLDER = "deleted"
 MAX_DELETED = 20
-MAX_AGE = timedelta(days=60)
 _STAMP = "%Y-%m-%dT%H%M%S%fZ"
-_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{12}Z)-[0-9a-f]+\.fabula")
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{12}Z)(?:-\d{6})?-[0-9a-f]+\.fabula")
 
 
 class DeletedProject(Struct, frozen=True, kw_only=True):
@@ -45,9 +45,9 @@ class DeletedProject(Struct, frozen=True, kw_only=True):
 def delete_project(store: Store, project_id: str) -> DeletedProject:
     """Delete a project with everything in it, after saving it in the data folder."""
     now = datetime.now(UTC)
-    path = (
-        store.folder / DELETED_FOLDER / f"{now.strftime(_STAMP)}-{sha256(project_id.encode()).hexdigest()[:12]}.fabula"
-    )
+    folder = store.folder / DELETED_FOLDER
+    hashed = sha256(project_id.encode()).hexdigest()[:12]
+    path = folder / f"{make_stamp(folder, now.strftime(_STAMP))}-{hashed}.fabula"
     with translate_errors():
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -57,7 +57,7 @@ def delete_project(store: Store, project_id: str) -> DeletedProject:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    _remove_oldest(store, now)
+    _remove_oldest(store)
     title = manifest.project.title
     return DeletedProject(id=project_id, title=title, deleted_at=_show_time(now), path=path)
 
@@ -93,7 +93,9 @@ def restore_project(store: Store, name: str) -> DeletedProject:
 
 def _list_saves(store: Store) -> list[tuple[Path, datetime]]:
     """The saves of deleted projects with their times, the oldest first."""
-    named = [(path, _NAME.fullmatch(path.name)) for path in sorted((store.folder / DELETED_FOLDER).glob("*.fabula"))]
+    named = [
+        (path, _NAME.fullmatch(path.name)) for path in sort_by_number((store.folder / DELETED_FOLDER).glob("*.fabula"))
+    ]
     return [
         (path, datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC))
         for path, matched in named
@@ -101,11 +103,9 @@ def _list_saves(store: Store) -> list[tuple[Path, datetime]]:
     ]
 
 
-def _remove_oldest(store: Store, now: datetime) -> None:
-    saves = _list_saves(store)
-    for number, (path, time) in enumerate(saves):
-        if number < len(saves) - MAX_DELETED or now - time > MAX_AGE:
-            path.unlink(missing_ok=True)
+def _remove_oldest(store: Store) -> None:
+    for path, _ in _list_saves(store)[:-MAX_DELETED]:
+        path.unlink(missing_ok=True)
 
 
 def _show_time(time: datetime) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import NoReturn
@@ -16,6 +17,7 @@ from typing import NoReturn
 from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.partial_files import hold_partial, sweep_partials
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
 _MAX_FOLDER_DEPTH = 40
@@ -108,6 +110,8 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".part", delete=False) as file:
             temporary = Path(file.name)
+            hold_partial(file)
+            sweep_partials(path.parent, f".{escape(path.name[:60])}*.part")
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
