@@ -9,21 +9,22 @@ from __future__ import annotations
 import datetime as datetime_module
 import os
 import time
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 OFFSET_FILE = "FAKETIME_TIMESTAMP_FILE"
-_real_time, _real_datetime = time.time, datetime_module.datetime
+_real_time = time.time
 _seconds = 0.0
 
 
-class _ShiftedDatetime(_real_datetime):
+class _ShiftedDatetime(datetime):
     """A datetime whose `now` is shifted."""
 
     @classmethod
-    def now(cls, tz: Any = None) -> Self:
+    def now(cls, tz: tzinfo | None = None) -> Self:
         """The shifted time."""
-        return super().now(tz) + datetime_module.timedelta(seconds=_seconds)
+        return super().now(tz) + timedelta(seconds=_seconds)
 
 
 def set_clock(days: float) -> None:

@@ -7,22 +7,21 @@ delete a file that is open.
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 MIN_AGE = 60.0  # seconds; a younger file may not have its lock yet
 
 
 def hold_partial(file: IO[bytes]) -> None:
     """Mark an open partial file as in use until it is closed."""
-    if fcntl is not None:
+    if sys.platform != "win32":
         with suppress(OSError):  # some network folders have no locks
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
 
@@ -40,11 +39,10 @@ def sweep_partials(folder: Path, *patterns: str) -> int:
 
 
 def _is_held(path: Path) -> bool:
-    if fcntl is None:
-        return False
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
+    if sys.platform != "win32":
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
     return False
