@@ -37,7 +37,7 @@ class BoundedCache(Generic[K, T]):
         self.recent[key] = value
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop the values of both generations."""
         self.recent, self._older, self._characters = {}, {}, 0
 
 
