@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.clock.wrong_clock import OFFSET_FILE
-
 ROOT = Path(__file__).parent.parent.parent
 FOUND = [
     *Path("/usr/lib").glob("*/faketime/libfaketime.so.1"),
@@ -33,7 +31,7 @@ def test_a_wrong_clock_costs_nothing(scenario: str, clock: str, tmp_path: Path) 
         offset.write_text("+0", encoding="ascii")
         environment |= {
             "LD_PRELOAD": str(FOUND[0]),
-            OFFSET_FILE: str(offset),
+            "FAKETIME_TIMESTAMP_FILE": str(offset),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "DONT_FAKE_MONOTONIC": "1",

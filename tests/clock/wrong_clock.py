@@ -1,7 +1,8 @@
 """A clock that a child process can set: libfaketime where it was loaded, else a patch of `time` and `datetime`.
 
-With libfaketime the offset is in the file that FAKETIME_TIMESTAMP_FILE names. Import this module before any other, so
-that every `from datetime import datetime` gets the patched class.
+With libfaketime the offset is in the file that FAKETIME_TIMESTAMP_FILE names. A child process
+imports this module before any other, so that every `from datetime import datetime` gets the patched class; its parent does not
+import it.
 """
 
 from __future__ import annotations
