@@ -1,8 +1,7 @@
 """A clock that a child process can set: libfaketime where it was loaded, else a patch of `time` and `datetime`.
 
-With libfaketime the offset is in the file that FAKETIME_TIMESTAMP_FILE names. A child process
-imports this module before any other, so that every `from datetime import datetime` gets the patched class; its parent does not
-import it.
+With libfaketime the offset is in the file that FAKETIME_TIMESTAMP_FILE names. A child imports this module before
+any other, so that every `from datetime import datetime` gets the patched class. Its parent must not import it.
 """
 
 from __future__ import annotations
