@@ -4,16 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
+FAKETIME := $(VENV)/.faketime
 PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
-.PHONY: run test check bench wheel lock clean docs
+.PHONY: run test check bench soak wheel lock clean docs
 
 run: $(READY)  ## open a sample story and show an assembled context
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
 
-test: $(READY)  ## all tests
+test: $(READY) $(FAKETIME)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)  ## lint, types, imports, names and docstrings
@@ -38,6 +39,9 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.recaps
 	$(BIN)/python -m benchmarks.embed
+
+soak: $(READY)  ## long runs with large counts: memory over 20 minutes
+	$(BIN)/python -m benchmarks.soak --minutes 20 $(BENCH_DATA)
 
 wheel: $(READY)  ## a wheel in dist/, for pip or pipx
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
@@ -65,6 +69,12 @@ $(READY): requirements.lock requirements-weights.lock pyproject.toml
 
 $(BENCH_READY): requirements-bench.lock $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	touch $@
+
+# Debian's libfaketime, unpacked without installing it. Tests of wrong clocks patch the clock themselves where it is not
+# to be had, and run twice where it is.
+$(FAKETIME): $(READY)
+	-cd $(VENV) && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb faketime && rm -f libfaketime_*.deb
 	touch $@
 
 $(PEERS): benchmarks/peers/package-lock.json

@@ -125,3 +125,16 @@ def test_finished_jobs_are_kept_for_a_while_and_then_forgotten(store: Store) -> 
     assert upkeep.prune_finished(store) == 0
     with store.read(project=PROJECT) as reading:
         assert {one.key for one in service.list_jobs(reading)} == {"new", "waiting"}
+
+
+def test_a_job_that_failed_while_the_clock_was_ahead_is_tried_again_soon(store: Store) -> None:
+    create_project(store)
+    enqueue_job(store)
+    fail_job(store, take_job(store, KINDS[KIND]), KINDS[KIND])
+    upkeep.fix_future_times(store, seconds=30)
+    waiting = load_job(store).due_at
+    set_row(store, due=FAR_AHEAD)
+    assert upkeep.fix_future_times(store, seconds=30) == 1
+    assert load_job(store).due_at < FAR_AHEAD
+    assert waiting < FAR_AHEAD
+    assert take_job(store, KINDS[KIND]).tries == 2

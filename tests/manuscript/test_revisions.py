@@ -52,6 +52,15 @@ def test_typing_keeps_a_revision_every_ten_minutes(book: Store, minutes: Pass) -
         ]
 
 
+def test_revisions_go_on_when_the_clock_was_set_back(book: Store, minutes: Pass) -> None:
+    _write(book, "While the clock was a year ahead.")
+    minutes(-365 * 24 * 60)
+    for number in range(40):
+        _write(book, f"Number {number}.")
+        minutes(11)
+    assert len(_history(book)) == 41
+
+
 def test_anything_but_typing_keeps_what_stood_before(book: Store, minutes: Pass) -> None:
     _write(book, "Typed.")
     _write(book, "Typed again.")

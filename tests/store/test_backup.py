@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
 def test_a_backup_is_dated_and_says_why_it_was_made(store: Store) -> None:
     copy = back_up(_file(store), reason="before-upgrade")
     assert copy.parent == store.folder / BACKUP_FOLDER
-    assert re.fullmatch(r"fabula-\d{4}-\d\d-\d\dT\d{12}-before-upgrade\.db", copy.name)
+    assert re.fullmatch(r"fabula-\d{4}-\d\d-\d\dT\d{12}-000001-before-upgrade\.db", copy.name)
     assert list_backups(_file(store)) == [copy]
 
 
@@ -92,6 +92,35 @@ def test_once_a_day_is_enough(store: Store) -> None:
     assert second is not None
     assert list_backups(_file(store)) == [first, second]
     assert back_up_daily(_file(store)) is None
+
+
+def test_copies_from_the_future_do_not_push_out_the_one_just_made(store: Store) -> None:
+    folder = store.folder / BACKUP_FOLDER
+    folder.mkdir(exist_ok=True)
+    for number in range(MAX_BACKUPS):
+        shutil.copyfile(_file(store), folder / f"fabula-2199-01-01T00000000000{number}-daily.db")
+    made = [back_up(_file(store), reason="before-upgrade") for _ in range(3)]
+    assert list_backups(_file(store))[-3:] == made
+    assert len(list_backups(_file(store))) == MAX_BACKUPS
+
+
+def test_a_copy_from_the_future_does_not_stop_the_daily_one(store: Store) -> None:
+    folder = store.folder / BACKUP_FOLDER
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(_file(store), folder / "fabula-2199-01-01T000000000000-000001-daily.db")
+    assert back_up_daily(_file(store)) is not None
+    assert back_up_daily(_file(store)) is None
+
+
+def test_what_a_killed_backup_left_behind_is_swept(store: Store) -> None:
+    folder = store.folder / BACKUP_FOLDER
+    folder.mkdir(exist_ok=True)
+    left = [folder / "fabula-2026-01-01T000000000000-daily.partial", folder / ".save-abc.part"]
+    for path in left:
+        path.write_bytes(b"half")
+        os.utime(path, (1, 1))
+    copy = back_up(_file(store))
+    assert os.listdir(folder) == [copy.name]
 
 
 def test_opening_a_store_makes_the_backup_of_the_day(store: Store) -> None:

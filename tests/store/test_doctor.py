@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
-from fabula.manuscript import projects
+from fabula.manuscript import documents, projects
 from fabula.store.backup import back_up
 from fabula.store.doctor import HealthState, examine
 from fabula.store.store import Store
@@ -78,3 +81,45 @@ def test_a_copy_that_cannot_be_read_is_not_counted(store: Store) -> None:
 
 def sentence(store: Store) -> str:
     return next(str(found.sentence) for found in examine(store) if found.name == "copies")
+
+
+@pytest.mark.parametrize("kept_bytes", [None, 32 + 4120])
+def test_a_lost_write_ahead_log_is_told(
+    tmp_path: Path, kept_bytes: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store.open(tmp_path)
+    projects.create(store, "Lost", project_id="p")
+    with store.engine.connect() as connection:
+        connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+    for number in range(3):
+        with store.write(project="p") as tx:
+            documents.add(tx, f"Chapter {number}", text="Words.")
+    (tmp_path / "killed").mkdir()
+    for name in ("fabula.db", "fabula.db-wal", "fabula.db-last"):
+        shutil.copyfile(tmp_path / name, tmp_path / "killed" / name)
+    store.close()
+    log = tmp_path / "killed" / "fabula.db-wal"
+    if kept_bytes is None:
+        log.unlink()
+    else:
+        os.truncate(log, kept_bytes)
+    reopened = Store.open(tmp_path / "killed", inspect_only=True)
+    (finding,) = [one for one in examine(reopened) if one.name == "versions"]
+    reopened.close()
+    assert finding.is_failure
+    assert "3 changes" in finding.sentence.render()
+    Store.open(tmp_path / "killed").close()
+    assert "latest changes are missing" in caplog.text
+
+
+def test_nothing_is_missing_after_a_kill_that_left_the_log(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    projects.create(store, "Whole", project_id="p")
+    (tmp_path / "killed").mkdir()
+    for name in ("fabula.db", "fabula.db-wal", "fabula.db-last"):
+        shutil.copyfile(tmp_path / name, tmp_path / "killed" / name)
+    store.close()
+    reopened = Store.open(tmp_path / "killed")
+    assert reopened.last_change is not None
+    assert reopened.last_change.count_missing() == 0
+    reopened.close()

@@ -120,6 +120,17 @@ def test_a_version_that_never_was_is_refused_in_words(address: str, store: Store
     assert store.project_ids() == ["p"]
 
 
+@pytest.mark.parametrize("statement", ["DELETE FROM alembic_version", "INSERT INTO alembic_version VALUES ('0001')"])
+def test_no_version_or_two_versions_are_refused_in_words(address: str, store: Store, statement: str) -> None:
+    projects.create(store, "Odd", project_id="p")
+    with store.engine.begin() as connection:
+        connection.execute(text(statement))
+    with pytest.raises(FabulaError) as refused:
+        Store.open(address)
+    assert refused.value.code is Code.STORE_DAMAGED
+    assert store.project_ids() == ["p"]
+
+
 def test_before_a_store_is_upgraded_a_copy_is_made_of_it(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     _set_version(store, "0000")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +112,12 @@ def test_a_deleted_project_comes_back_whole(workspace: Workspace) -> None:
     assert workspace.list_deleted_projects() == []
 
 
-def test_deleted_projects_are_kept_in_bounded_number_and_for_a_while(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deleted_projects_are_kept_in_bounded_number(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deleted_projects, "MAX_DELETED", 2)
     for number in range(3):
         workspace.create_project(f"Book {number}")
         workspace.delete_project(f"Book {number}")
     assert [one.title for one in workspace.list_deleted_projects()] == ["Book 2", "Book 1"]
-    monkeypatch.setattr(deleted_projects, "MAX_AGE", timedelta(0))
-    workspace.create_project("Last")
-    workspace.delete_project("Last")
-    assert [one.title for one in workspace.list_deleted_projects()] == ["Last"]
     with pytest.raises(FabulaError) as refused:
         workspace.restore_project("Lost")
     assert refused.value.code is Code.PROJECT_NOT_FOUND

@@ -23,6 +23,8 @@ from fabula.core.view import View
 from fabula.manuscript import documents, projects
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.model import Memory
+from fabula.search.corpus import Corpus
+from fabula.search.index.index import SearchIndex
 from fabula.store.store import Store
 from fabula.workspace.read_only import open_read_only, read_view
 from fabula.workspace.views import MAX_CONVERSATIONS, ProjectViews, copy_view
@@ -198,6 +200,47 @@ def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
     gc.collect()
     assert [one() for one in held] == [None, None], "no cache of the engine holds on to it"
     assert library.character_count < 1500
+
+
+def test_the_view_of_a_removed_project_leaves_memory(store: Store) -> None:
+    other = Store.open(store.file) if store.file is not None else store
+    library, held = ProjectViews(store), []
+    for name in ("here", "elsewhere", "stays"):
+        projects.create(store, name, project_id=name)
+        with store.write(project=name) as tx:
+            documents.add(tx, "One", text="She went on. " * 100)
+        held.append(ref(manuscript_of(library.view(name))))
+    projects.remove(store, "here")
+    gc.collect()
+    assert [one() is None for one in held] == [True, False, False], "at once, without another request"
+    projects.remove(other, "elsewhere")
+    with store.write(project="stays") as tx:
+        documents.add(tx, "Two", text="And on.")
+    library.view("stays")
+    gc.collect()
+    assert [one() is None for one in held[:2]] == [True, True], "another process removed it"
+    if other is not store:
+        other.close()
+
+
+def test_an_edit_leaves_one_search_index_alive(library: ProjectViews) -> None:
+    project = Workspace(library.store).project(P)
+    held: list[ref[SearchIndex]] = []
+    for number in range(12):
+        with library.store.write(project=P) as tx:
+            text = chapter(project.view, "ch-03").text
+            documents.write(tx, "ch-03", f"{text}\n\nShe wrote a {number}th paragraph about the lamp.")
+        result = project.assemble(project.request(document_id="ch-05", window=8192))
+        project.report_answer(result.assembly_id)
+        project.inspect(project.request(document_id="ch-03", window=8192))
+        assert project.search("the lamp on the rock")
+        corpus = project.view.snapshot(Corpus)
+        assert corpus is not None
+        assert corpus.built is not None
+        held.append(ref(corpus.built))
+    del corpus, result
+    gc.collect()
+    assert [one() is not None for one in held] == [*[False] * 11, True]
 
 
 def test_of_many_conversations_the_latest_are_held(library: ProjectViews) -> None:

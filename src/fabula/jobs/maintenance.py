@@ -22,6 +22,7 @@ from fabula.store.store import Store
 RETENTION_DAYS = 14  # of finished jobs
 _BATCH = 500
 _CLOCK_TOLERANCE = 60.0  # seconds; a time further ahead was written before the clock was set back
+_LONGEST_WAIT = 86_400.0  # seconds that a job waits for its next try, or for its circuit breaker
 
 
 def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
@@ -48,13 +49,23 @@ def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: floa
 
 
 def fix_future_times(store: Store, *, seconds: float) -> int:
-    """Correct times in the future, after a clock was set back: the ends of leases, and when jobs were queued."""
+    """Correct times in the future, after a clock was set back: the ends of leases, and when jobs were queued or wait.
+
+    Jobs that wait for the budget are released elsewhere, when there is budget again.
+    """
     with store.all_projects(jobs) as all_jobs:
         now = all_jobs.current_time()
         running = and_(
             jobs.c.state == JobState.RUNNING.value, jobs.c.leased_until > add_seconds(now, seconds + _CLOCK_TOLERANCE)
         )
-        waiting = and_(jobs.c.state == JobState.QUEUED.value, jobs.c.queued > add_seconds(now, _CLOCK_TOLERANCE))
+        held_back = and_(jobs.c.why.not_in(["", Code.JOB_BUDGET.value]), jobs.c.due > jobs.c.latest)
+        waiting = and_(
+            jobs.c.state == JobState.QUEUED.value,
+            or_(
+                jobs.c.queued > add_seconds(now, _CLOCK_TOLERANCE),
+                and_(held_back, jobs.c.due > add_seconds(now, _LONGEST_WAIT)),
+            ),
+        )
         rows = all_jobs.rows(or_(running, waiting), limit=_BATCH, only=COLUMNS_WITHOUT_WORK)
     for row in rows:
         with store.all_projects(jobs, writable=True) as all_jobs:

@@ -161,6 +161,6 @@ def _insert(tx: WriteTransaction, row: Row[Any], **values: str) -> None:
 
 
 def _is_recent(at: str) -> bool:
-    """Whether the latest record is younger than the interval; an unreadable timestamp counts as old."""
+    """Whether the latest record is younger than the interval; a timestamp that is unreadable or ahead counts as old."""
     then = parse_timestamp(at)
-    return then is not None and datetime.fromisoformat(current_timestamp()) - then < MIN_INTERVAL
+    return then is not None and timedelta(0) <= datetime.fromisoformat(current_timestamp()) - then < MIN_INTERVAL

@@ -42,7 +42,8 @@ def record_outcome(tx: WriteTransaction, outcome: SuggestionOutcome) -> Suggesti
     tx.insert(outcomes, make_row(outcomes, outcome))
     surplus = tx.count(outcomes) - MAX_OUTCOMES
     if surplus > 0:
-        oldest = tx.rows(outcomes, order=(outcomes.c.made, outcomes.c.id), limit=surplus, only=("id",))
+        others, order = outcomes.c.id != outcome.id, (outcomes.c.made, outcomes.c.id)  # never the one just recorded
+        oldest = tx.rows(outcomes, others, order=order, limit=surplus, only=("id",))
         tx.delete_rows(outcomes, outcomes.c.id.in_([row.id for row in oldest]))
     return outcome
 

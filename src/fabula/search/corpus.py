@@ -57,7 +57,7 @@ class Corpus:
         self.conversations = conversations
         self.built: SearchIndex | None = None
         self.immediate_characters = immediate_characters
-        self._new_characters: tuple[SearchIndex | None, int] | None = None  # relative to an index
+        self._new_characters: tuple[int, int] | None = None  # the number of a build, and the characters new since it
         self._builder = _IndexBuilder()
         if previous is not None and previous.project_id == project_id:
             self._builder = previous._builder
@@ -67,9 +67,9 @@ class Corpus:
         if self.built is not None:
             return self.built
         builder = self._builder
-        latest, known = builder.latest, self._new_characters
-        if known is None or known[0] is not latest:
-            known = self._new_characters = latest, self.count_new_characters()
+        builds, known = builder.build_count, self._new_characters
+        if known is None or known[0] != builds:
+            known = self._new_characters = builds, self.count_new_characters()
         if known[1] <= self.immediate_characters:
             with builder.lock:
                 return self._build(None)
@@ -123,6 +123,7 @@ class _IndexBuilder:
         self.lock = threading.Lock()
         self.progress = (0, 0)
         self.latest: SearchIndex | None = None
+        self.build_count = 0
         self.cut_texts: CutTexts = {}  # of the latest index
         self.conversation_characters = 0
         self.failure: Exception | None = None  # of building in the background, until a request has raised it
@@ -134,6 +135,7 @@ class _IndexBuilder:
         index = self._index(corpus, documents, progress)
         self.cut_texts, self.conversation_characters = cut_texts, corpus.conversations.characters
         self.latest = index
+        self.build_count += 1
         return index
 
     def _index(self, corpus: Corpus, documents: Sequence[SearchDocument], progress: Progress | None) -> SearchIndex:

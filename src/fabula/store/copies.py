@@ -20,7 +20,7 @@ from fabula.core.messages import message
 from fabula.store.backup import BACKUP_FOLDER, list_backups
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url
 
-_REASON = re.compile(r"T\d{12}-(.+)\.db$")
+_REASON = re.compile(r"T\d{12}-(?:\d{6}-)?(.+)\.db$")
 
 
 class CopiedProject(Struct, frozen=True, kw_only=True):

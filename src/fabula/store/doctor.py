@@ -127,7 +127,16 @@ def _check_integrity(store: Store) -> CheckResult:
 
 
 def _check_feed(store: Store) -> CheckResult:
-    """Check that the version of every owner is the last one in the change feed."""
+    """Check that the version of every owner is the last one in the change feed, and that no change was lost."""
+    missing = store.last_change.count_missing() if store.last_change is not None else 0
+    if missing:
+        return HealthState.FAILED, plural(
+            missing,
+            "At least {count} change that was stored is missing. The file that ends with `-wal` was deleted or cut "
+            "off, or an older copy was put here. Bring back that file, or restore the newest backup.",
+            "At least {count} changes that were stored are missing. The file that ends with `-wal` was deleted or cut "
+            "off, or an older copy was put here. Bring back that file, or restore the newest backup.",
+        )
     newest = select(changes.c.owner, func.max(changes.c.version).label("last")).group_by(changes.c.owner).subquery()
     query = select(owner_versions.c.owner, owner_versions.c.version, newest.c.last).outerjoin(
         newest, owner_versions.c.owner == newest.c.owner

@@ -11,7 +11,6 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +20,7 @@ from sqlalchemy import text
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
-from fabula.store.backup import BACKUP_FOLDER, STAMP, back_up
+from fabula.store.backup import BACKUP_FOLDER, back_up, make_stamp
 from fabula.store.copies import CopiedProject, StoreCopy
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import LoadResult, load_save
@@ -169,9 +168,9 @@ def _keep_present(file: Path) -> Path | None:
     try:
         return back_up(file, reason=BEFORE_RESTORE, keep=0)
     except FabulaError:
-        stamp = datetime.now(UTC).strftime(STAMP)
-        target = file.parent / BACKUP_FOLDER / f"{file.stem}-{stamp}-damaged.db"
-        target.parent.mkdir(exist_ok=True)
+        folder = file.parent / BACKUP_FOLDER
+        target = folder / f"{file.stem}-{make_stamp(folder)}-damaged.db"
+        folder.mkdir(exist_ok=True)
         for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(f"{file}{suffix}", f"{target}{suffix}")

@@ -22,6 +22,7 @@ from fabula.store.backup import back_up_daily
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
+from fabula.store.last_change import LastChangeFile
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -41,6 +42,7 @@ class Store:
         self.engine = engine
         self.folder = folder  # of backups and other files on this machine
         self.file = file
+        self.last_change = LastChangeFile(file) if file is not None else None
         self.hooks = Hooks()
         self._before_close: list[Callable[[], None]] = []
         self._version_reader = version_reader
@@ -67,6 +69,10 @@ class Store:
         try:
             with translate_errors():
                 upgrade_store(store.engine, file=store.file)
+            if store.last_change is not None and (missing := store.last_change.count_missing()):
+                log.warning(
+                    "at least %d of the latest changes are missing from this store: see `fabula doctor`", missing
+                )
             if store.file is not None and store.project_ids():
                 _try_daily_backup(store.file)
         except BaseException:
@@ -138,6 +144,11 @@ class Store:
                 record_step(tx, recorders, tx.undo_label)
             for one in all_transactions:
                 one.write_feed()
+        if self.last_change is not None:
+            for one in all_transactions:
+                self.last_change.write(
+                    {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
+                )
         for one in all_transactions:
             self.hooks.run_after_commit(one)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.backup import back_up
+from fabula.store.tables import owner_versions
 
 LATEST_VERSION = "0011"
 _LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
@@ -42,11 +43,23 @@ def find_schema_version(connection: Connection) -> str | None:
     """The version of a store's tables; None for an empty store."""
     try:
         with connection.begin_nested() if connection.in_transaction() else connection.begin():
-            return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+            versions = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
     except DBAPIError as error:
         if "alembic_version" in str(error.orig):
             return None
         raise
+    if len(versions) == 1:
+        return str(versions[0])
+    if not versions and not inspect(connection).has_table(owner_versions.name):
+        return None
+    raise FabulaError(
+        Code.STORE_DAMAGED,
+        message(
+            "This store does not say which version its tables have (it names {count} versions, not one). "
+            "Load a backup or a save. Nothing was changed.",
+            count=len(versions),
+        ),
+    )
 
 
 def _check_not_newer(version: str | None) -> None:

@@ -36,6 +36,10 @@ class BoundedCache(Generic[K, T]):
             self._older, self.recent, self._characters = self.recent, {}, characters
         self.recent[key] = value
 
+    def clear(self) -> None:
+        """Drop the values of both generations."""
+        self.recent, self._older, self._characters = {}, {}, 0
+
 
 class BoundedTextCache(BoundedCache[str, T]):
     """Values by text. Callers look into `recent` first and call `get_or_compute` on a miss."""

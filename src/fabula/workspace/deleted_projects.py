@@ -1,14 +1,14 @@
 """Deleted projects: each is kept as a save in the data folder for a while, and comes back whole (man-7).
 
 The save is made in the transaction that deletes the project, so nothing is lost between the two. The newest
-`MAX_DELETED` are kept, for `MAX_AGE` at most.
+`MAX_DELETED` are kept, by the numbers in their names: a wrong clock removes none of them.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.store import undo
+from fabula.store.backup import make_stamp, sort_by_number
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import load_save
 from fabula.store.save.reader import SaveReader
@@ -29,10 +30,9 @@ log = logging.getLogger("fabula.workspace")
 
 DELETED_FOLDER = "deleted"
 MAX_DELETED = 20
-MAX_AGE = timedelta(days=60)
 _STAMP = "%Y-%m-%dT%H%M%S%fZ"
 _UNDONE = "-undone"  # in the name of a save: an undo deleted the project, and a redo brings it back
-_NAME = re.compile(rf"(\d{{4}}-\d\d-\d\dT\d{{12}}Z)-[0-9a-f]+({_UNDONE})?\.fabula")
+_NAME = re.compile(rf"(\d{{4}}-\d\d-\d\dT\d{{12}}Z)(?:-\d{{6}})?-[0-9a-f]+({_UNDONE})?\.fabula")
 
 
 class DeletedProject(Struct, frozen=True, kw_only=True):
@@ -51,8 +51,9 @@ def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> D
     With `by_undo`, what its creation changed elsewhere (the order of its series, the person's own) is undone first.
     """
     now = datetime.now(UTC)
-    name = f"{now.strftime(_STAMP)}-{sha256(project_id.encode()).hexdigest()[:12]}{_UNDONE if by_undo else ''}.fabula"
-    path = store.folder / DELETED_FOLDER / name
+    folder = store.folder / DELETED_FOLDER
+    hashed = sha256(project_id.encode()).hexdigest()[:12]
+    path = folder / f"{make_stamp(folder, now.strftime(_STAMP))}-{hashed}{_UNDONE if by_undo else ''}.fabula"
     with translate_errors():
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -64,7 +65,7 @@ def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> D
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    _remove_oldest(store, now)
+    _remove_oldest(store)
     title = manifest.project.title
     return DeletedProject(id=project_id, title=title, deleted_at=_show_time(now), path=path, by_undo=by_undo)
 
@@ -104,7 +105,9 @@ def restore_project(store: Store, name: str) -> DeletedProject:
 
 def _list_saves(store: Store) -> list[tuple[Path, datetime, bool]]:
     """The saves of deleted projects with their times and whether an undo deleted them, the oldest first."""
-    named = [(path, _NAME.fullmatch(path.name)) for path in sorted((store.folder / DELETED_FOLDER).glob("*.fabula"))]
+    named = [
+        (path, _NAME.fullmatch(path.name)) for path in sort_by_number((store.folder / DELETED_FOLDER).glob("*.fabula"))
+    ]
     return [
         (path, datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC), matched[2] is not None)
         for path, matched in named
@@ -112,11 +115,9 @@ def _list_saves(store: Store) -> list[tuple[Path, datetime, bool]]:
     ]
 
 
-def _remove_oldest(store: Store, now: datetime) -> None:
-    saves = _list_saves(store)
-    for number, (path, time, _) in enumerate(saves):
-        if number < len(saves) - MAX_DELETED or now - time > MAX_AGE:
-            path.unlink(missing_ok=True)
+def _remove_oldest(store: Store) -> None:
+    for path, _, _ in _list_saves(store)[:-MAX_DELETED]:
+        path.unlink(missing_ok=True)
 
 
 def _show_time(time: datetime) -> str:

@@ -5,7 +5,8 @@ was built at these versions, it is returned. Otherwise the change feed says whic
 are read again; the new view shares all other snapshots with the old one, and with them everything computed from them
 (token counts, the name matcher, rendered rules).
 
-When the texts of all cached views exceed a limit on characters, the views that were used longest ago are dropped.
+When the texts of all cached views exceed a limit on characters, the views that were used longest ago are dropped. Those
+of a removed project are dropped when it is removed here, or when the next view is built.
 A view holds the messages of at most `MAX_CONVERSATIONS` conversations, those that were requested last.
 """
 
@@ -14,8 +15,8 @@ from __future__ import annotations
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Sequence
+from weakref import WeakMethod, WeakValueDictionary
 
 from msgspec import Struct
 
@@ -58,6 +59,7 @@ from fabula.settings.values import read_values
 from fabula.skills.files import Skills
 from fabula.skills.project_skills import FolderSkills, load_project_skills, save_project_skill
 from fabula.store.store import LOCAL_USER, Store
+from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
@@ -118,6 +120,8 @@ class ProjectViews:
         self._cache: OrderedDict[tuple[str, str], CachedView] = OrderedDict()
         self._lock = threading.Lock()
         self._build_locks: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
+        drop = WeakMethod(self._drop_removed_projects)  # the store outlives the views
+        store.hooks.add_after_commit(project_rows, lambda: _call(drop))
 
     def view(self, project_id: str, *, user: str = LOCAL_USER, conversation: str = "") -> View:
         """Return the current view of a project, with the messages of a conversation, if one is named."""
@@ -128,6 +132,7 @@ class ProjectViews:
         versions = self.store.versions(project=project_id, user=user, others=others)
         if cached is not None and cached.is_current(versions, conversation):
             return cached.view
+        self._drop_removed_projects()
         with self._lock:
             build_lock = self._build_locks.setdefault(key, threading.Lock())
         with build_lock:
@@ -142,6 +147,16 @@ class ProjectViews:
         """The number of characters of all cached texts."""
         with self._lock:
             return sum(cached.character_count for cached in self._cache.values())
+
+    def _drop_removed_projects(self) -> None:
+        """Drop the views of projects that are gone, whoever removed them."""
+        with self._lock:
+            cached = {project_id for project_id, _ in self._cache}
+        removed = cached.difference(self.store.project_ids()) if cached else cached
+        if removed:
+            with self._lock:
+                for key in [key for key in self._cache if key[0] in removed]:
+                    del self._cache[key]
 
     def _find(self, key: tuple[str, str]) -> CachedView | None:
         with self._lock:
@@ -235,6 +250,13 @@ class ProjectViews:
             while total > self._max_characters and len(self._cache) > 1:
                 _, oldest = self._cache.popitem(last=False)
                 total -= oldest.character_count
+
+
+def _call(method: WeakMethod[Callable[[], None]]) -> None:
+    """Call a method, if its object still exists."""
+    bound = method()
+    if bound is not None:
+        bound()
 
 
 def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:

@@ -36,8 +36,10 @@ class _Action(Struct, frozen=True):
 
 def load_working_memory(reading: ReadTransaction, now: str) -> WorkingMemory:
     """Load the working memory of the session at a time; it is empty if nothing happened in the hour before."""
+    last = parse_timestamp(now)
     actions = sorted((*_load_edits(reading), *_load_decisions(reading)), key=lambda action: action.time)
-    last, first = parse_timestamp(now), len(actions)
+    actions = [action for action in actions if last is None or action.time <= last]  # others: the clock was ahead
+    first = len(actions)
     while first and last is not None and last - actions[first - 1].time <= PAUSE:
         first -= 1
         last = actions[first].time

@@ -25,7 +25,7 @@ from fabula.manuscript import documents
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript, hash_text
 from fabula.manuscript.synopses import editing as synopses
-from fabula.manuscript.synopses.chapters import combine_visibility, extract_synopsis
+from fabula.manuscript.synopses.chapters import combine_visibility, extracted_synopses
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.manuscript.synopses.rollups import MAX_NEW_SYNOPSES, ROLLUP_SIZE
 from fabula.manuscript.synopses.source import SynopsesSource
@@ -369,7 +369,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return extract_summary(text, names=names)
 
     monkeypatch.setattr("fabula.manuscript.synopses.chapters.extract_summary", noted)
-    extract_synopsis.cache_clear()
+    extracted_synopses.clear()
     return seen
 
 

@@ -26,6 +26,7 @@ from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
+_LAST_TIME = "9999"  # later than any timestamp
 ScheduleVersion = tuple[ConversationState, tuple[StoredRecap, ...], tuple[StoredRecap, ...]]
 
 
@@ -95,15 +96,24 @@ def load_version(reading: ReadTransaction, conversation_id: str) -> ScheduleVers
     return None if row is None else (read_struct(ConversationState, row), *_load_recaps(reading, conversation_id))
 
 
-def plan_tasks(schedule: RecapSchedule, rules: RecapRules, rebuild_before: str = "") -> Iterator[RecapTask]:
-    """Plan everything that can be written now; texts made before the time `rebuild_before` are written again."""
+def plan_tasks(
+    schedule: RecapSchedule, rules: RecapRules, rebuild_before: str = "", latest: str = _LAST_TIME
+) -> Iterator[RecapTask]:
+    """Plan everything that can be written now; texts made before the time `rebuild_before` are written again.
+
+    So are those that claim to be made after the time `latest`: the clock was wrong.
+    """
     newest = schedule.find_newest_recap()
     newest_rounds = set(newest.rounds) if newest is not None else set()
     has_stale_summaries = False
     for summary in schedule.summaries:
         rounds = schedule.find_rounds(summary.rounds)
         by_model = summary.origin == "model"
-        rebuild = bool(rebuild_before) and summary.created_at < rebuild_before and (by_model or not summary.text)
+        rebuild = (
+            bool(rebuild_before)
+            and not rebuild_before <= summary.created_at <= latest
+            and (by_model or not summary.text)
+        )
         refresh = by_model and (not summary.in_recap or bool(newest_rounds.intersection(summary.rounds)))
         if rounds and (rebuild or (refresh and schedule.is_stale(summary))):
             has_stale_summaries = True
@@ -112,7 +122,7 @@ def plan_tasks(schedule: RecapSchedule, rules: RecapRules, rebuild_before: str =
     for start in range(0, len(waiting) - rules.rounds_per_summary + 1, rules.rounds_per_summary):
         yield _make_task("summary", waiting[start : start + rules.rounds_per_summary])
     if not has_stale_summaries:
-        yield from _plan_recaps(schedule, rules, newest, rebuild_before)
+        yield from _plan_recaps(schedule, rules, newest, rebuild_before, latest)
 
 
 def find_surplus_recaps(schedule: RecapSchedule, rules: RecapRules) -> list[str]:
@@ -124,10 +134,10 @@ def find_surplus_recaps(schedule: RecapSchedule, rules: RecapRules) -> list[str]
 
 
 def _plan_recaps(
-    schedule: RecapSchedule, rules: RecapRules, newest: StoredRecap | None, rebuild_before: str
+    schedule: RecapSchedule, rules: RecapRules, newest: StoredRecap | None, rebuild_before: str, latest: str
 ) -> Iterator[RecapTask]:
     for recap in schedule.recaps:
-        rebuild = bool(rebuild_before) and recap.created_at < rebuild_before
+        rebuild = bool(rebuild_before) and not rebuild_before <= recap.created_at <= latest
         if recap.origin == "model" and (rebuild or (recap is newest and schedule.is_stale(recap))):
             sources = [one for one in schedule.find_summaries(recap.rounds) if schedule.find_rounds(one.rounds)]
             if any(one.text for one in sources):

@@ -34,7 +34,7 @@ from fabula.conversation.recaps.schedule import (
 )
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.core.errors import FabulaError
-from fabula.core.ids import new_id
+from fabula.core.ids import current_timestamp, new_id
 from fabula.core.view import Language
 from fabula.store.rows import make_row, read_struct
 from fabula.store.store import Store
@@ -117,7 +117,7 @@ class _Refresh(Struct, frozen=True):
             return load_schedule(reading, self.conversation_id)
 
     def plan(self, schedule: RecapSchedule) -> Iterator[RecapTask]:
-        return plan_tasks(schedule, self.rules, self.rebuild_before)
+        return plan_tasks(schedule, self.rules, self.rebuild_before, max(current_timestamp(), self.rebuild_before))
 
     def load_input(self, schedule: RecapSchedule, task: RecapTask) -> tuple[RecapInput, list[str]] | None:
         """Load the input for the model and the texts that its answer must not repeat; None if messages changed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import message
 from fabula.core.new_files import create_temporary
+from fabula.core.partial_files import hold_partial, sweep_partials
 from fabula.core.regular_files import open_regular_file
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_more_bytes, refuse_too_large, refuse_unreadable
 
@@ -112,6 +114,8 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
     try:
         temporary, stream = create_temporary(path, prefix=f".{path.name[:60]}.")
         with stream as file:
+            hold_partial(file)
+            sweep_partials(path.parent, f".{escape(path.name[:60])}*.part")
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

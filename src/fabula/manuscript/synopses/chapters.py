@@ -9,7 +9,7 @@ A chapter is immutable: when one of its documents or the names of the characters
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import is_
 from types import MappingProxyType
 from typing import ClassVar
@@ -20,6 +20,7 @@ from fabula.core.fragment import Fragment, Layer, Visibility
 from fabula.core.story import Position
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, hash_text
+from fabula.text.bounded_cache import BoundedCache
 from fabula.text.keywords import extract_keywords
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
 from fabula.text.summaries import estimate_summary_tokens, extract_summary
@@ -28,6 +29,7 @@ DERIVED = "derived"  # the origin of a synopsis that is not stored
 CONTAINER_KINDS = (DocumentKind.BOOK, DocumentKind.PART)
 _MAX_PLAIN = 3  # documents whose visibility is not combined
 _MAX_KEYWORDS = 48
+_CACHED_CHARACTERS = 500_000  # of extracted synopses in one generation of the cache
 
 FragmentCache = dict[tuple[str, str, float, str], Fragment]  # by project, language, score and kind
 
@@ -198,7 +200,16 @@ def group_into_chapters(
     return tuple(chapters)
 
 
-@lru_cache(maxsize=1024)
+# by the hash of the text, so that no earlier text of a chapter stays in memory
+extracted_synopses = BoundedCache[tuple[str, tuple[str, ...]], str](_CACHED_CHARACTERS)
+
+
 def extract_synopsis(text: str, names: tuple[str, ...]) -> str:
     """The most telling sentences of a text, with these characters named."""
-    return extract_summary(text, names=names)
+    key = (hash_text(text), names)
+    known = extracted_synopses.recent.get(key)
+    if known is None:
+        known = extracted_synopses.get_older(key)
+        known = extract_summary(text, names=names) if known is None else known
+        extracted_synopses.store(key, known, len(known))
+    return known

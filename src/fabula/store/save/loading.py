@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
@@ -26,7 +25,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id, new_id
 from fabula.core.messages import Sentence, message
-from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS
+from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS, make_stamp, sort_by_number
 from fabula.store.book_order import put_last
 from fabula.store.save.checking import SaveReport, check_save, find_depths, key_and_parent, list_warnings, verify_save
 from fabula.store.save.manifest import Record, SaveManifest, save_damaged
@@ -239,7 +238,7 @@ def _insert_shared(series: WriteTransaction, save: SaveReader) -> tuple[int, int
 
 def list_project_backups(store: Store, project_id: str) -> list[Path]:
     """The saves of a project that were made before it was replaced, the oldest first."""
-    return sorted((store.folder / BACKUP_FOLDER).glob(f"*-{_hash_id(project_id)}*.fabula"))
+    return sort_by_number((store.folder / BACKUP_FOLDER).glob(f"*-{_hash_id(project_id)}*.fabula"))
 
 
 def _choose_id(store: Store, manifest: SaveManifest, requested: str | None, replace: bool) -> str:
@@ -273,7 +272,7 @@ def _back_up_project(tx: WriteTransaction, store: Store, project_id: str, replac
         raise _duplicate_id(project_id)
     folder = store.folder / BACKUP_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S%f")
+    stamp = make_stamp(folder)
     slug = make_slug(tx.require(projects).title)
     backup = folder / f"{stamp}-{_hash_id(project_id)}{'-' if slug else ''}{slug}.fabula"
     save_transaction(tx, backup)

@@ -28,6 +28,7 @@ from sqlalchemy import Row, String, select
 
 from fabula.core.ids import current_timestamp
 from fabula.core.new_files import create_temporary
+from fabula.core.partial_files import hold_partial, sweep_partials
 from fabula.core.version import __version__
 from fabula.store.save import manifest as manifests
 from fabula.store.save.checking import check_save
@@ -77,6 +78,8 @@ def save_transaction(
     try:
         temporary, stream = create_temporary(path, prefix=".save-")
         with stream as file:
+            hold_partial(file)
+            sweep_partials(path.parent, ".save-*.part")
             manifest = write_save(reading, file, created_at or current_timestamp(), counter)
             file.flush()
             os.fsync(file.fileno())

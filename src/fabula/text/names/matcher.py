@@ -48,7 +48,7 @@ _MAX_PATTERNS = 200_000  # spellings whose owners are cached
 _MAX_CHANGED_SHARE = 0.1  # of the owners may change before the automaton is built again
 _MAX_OVERLAP = 8  # characters; a longer Chinese name does not compete with one that begins inside it
 _CACHED_TEXT = 8_000  # characters; matches of a longer text are not cached
-_CACHE_CHARACTERS = 1_000_000  # of text in one generation of cached matches
+_CACHE_CHARACTERS = 200_000  # of text in one generation of cached matches
 
 T = TypeVar("T")
 

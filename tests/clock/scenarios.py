@@ -1,0 +1,185 @@
+"""What a child process does while its clock is set: python -m tests.clock.scenarios NAME FOLDER
+
+Each scenario is run with a clock a year ahead, a year back, and jumping. It sets the clock to one day after the other,
+and asserts that nothing made on the way is lost.
+"""
+
+from __future__ import annotations
+
+from tests.clock.wrong_clock import set_clock  # isort: skip  # first: it patches the clock
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from fabula.conversation.recaps.editing import list_recaps
+from fabula.core.errors import Code
+from fabula.core.ids import current_timestamp
+from fabula.jobs import guards, leases, maintenance
+from fabula.jobs.model import JobKind, JobState, Lease
+from fabula.manuscript import documents, projects, revisions
+from fabula.store.backup import MAX_BACKUPS, back_up, back_up_daily, list_backups
+from fabula.store.save.loading import load_save
+from fabula.store.save.saving import save_project
+from fabula.store.store import Store
+from fabula.workspace.deleted_projects import delete_project, list_deleted
+from tests.conversation.recap_fixtures import (
+    CONVERSATION,
+    FakeWriter,
+    P,
+    add_rounds,
+    create_conversation,
+    name_rounds,
+    refresh,
+)
+from tests.jobs.fake_jobs import KIND, PROJECT, create_project, enqueue_job, load_job, make_kind
+
+MINUTE = 1 / 1440  # of a day
+
+
+def keep_backups(folder: Path, days: Sequence[float]) -> None:
+    """The copy just made is there, however many others claim to be newer, and one a day is made."""
+    store = Store.open(folder)
+    projects.create(store, "Book", project_id="p")
+    save_project(store, "p", folder / "book.fabula")
+    assert store.file is not None
+    for day in days:
+        set_clock(day)
+        for _ in range(MAX_BACKUPS + 1):
+            copy = back_up(store.file, reason="before-upgrade")
+            assert copy.exists()
+            assert list_backups(store.file)[-1] == copy
+            assert len(list_backups(store.file)) <= MAX_BACKUPS
+            replaced = load_save(store, folder / "book.fabula", project_id="p", replace=True).backup
+            assert replaced is not None
+            assert replaced.exists()
+        set_clock(day + 1.5)
+        daily = back_up_daily(store.file)
+        assert daily is not None
+        assert daily.exists()
+        assert back_up_daily(store.file) is None
+        projects.create(store, "Gone", project_id=f"gone{day}")
+        deleted = delete_project(store, f"gone{day}")
+        assert list_deleted(store)[0].path == deleted.path
+    assert len(list_deleted(store)) == len(days), "no deleted project was lost to the clock"
+    store.close()
+
+
+def keep_revisions(folder: Path, days: Sequence[float]) -> None:
+    """Every typed text that was ten minutes old is kept, and the order is that of the revisions."""
+    store = Store.open(folder)
+    projects.create(store, "Book", project_id="p")
+    with store.write(project="p") as tx:
+        documents.add(tx, "One", text="Words.", document_id="one")
+    count = 0
+    for day in days:
+        for number in range(20):
+            set_clock(day + 11 * number * MINUTE)
+            with store.write(project="p") as tx:
+                documents.write(tx, "one", f"Words of day {day}, number {number}.")
+            count += 1
+    with store.read(project="p") as reading:
+        kept = revisions.list_revisions(reading, "one")
+    assert len(kept) == count, (len(kept), count)
+    assert [one.revision for one in kept] == sorted((one.revision for one in kept), reverse=True)
+    store.close()
+
+
+def run_jobs(folder: Path, days: Sequence[float]) -> None:
+    """A job that failed or was taken under a wrong clock is soon tried again, and its result is stored once."""
+    store, kind = Store.open(folder), make_kind()
+    kinds = {KIND: kind}
+    create_project(store)
+    for number, day in enumerate(days):
+        set_clock(day)
+        key = f"note:{number}"
+        enqueue_job(store, key)
+        lease = leases.take_job(store, kinds, seconds=30)
+        assert lease is not None
+        assert lease.key == key
+        with store.write(project=PROJECT) as tx:
+            assert leases.fail_job(tx, lease, kind, Code.LLM_GONE) is JobState.QUEUED
+        set_clock(0)
+        maintenance.fix_future_times(store, seconds=30)
+        taken = _take_within(store, kinds, minutes=30)
+        assert taken.key == key
+        assert leases.renew_lease(store, taken)
+        set_clock(day)
+        maintenance.fix_future_times(store, seconds=30)
+        with store.write(project=PROJECT) as tx:
+            leases.finish_job(tx, taken)
+        assert load_job(store, key).state is JobState.DONE
+    store.close()
+
+
+def _take_within(store: Store, kinds: Mapping[str, JobKind], *, minutes: int) -> Lease:
+    for minute in range(minutes):
+        set_clock(minute * MINUTE)
+        lease = leases.take_job(store, kinds, seconds=30)
+        if lease is not None:
+            return lease
+    raise AssertionError("the job still waits for the wrong time")
+
+
+def keep_budget(folder: Path, days: Sequence[float]) -> None:
+    """What was spent this month is known again when the clock is right, whatever happened in between."""
+    store, kind = Store.open(folder), make_kind(costs_money=True)
+    create_project(store)
+    set_clock(0)
+    with store.write(project=PROJECT) as tx:
+        guards.book_cost(tx, KIND, 400_000, tx.current_time())
+    for number, day in enumerate(days):
+        set_clock(day)
+        enqueue_job(store, f"note:{number}")
+        with store.write(project=PROJECT) as tx:
+            guards.read_spending(tx, tx.current_time(), 300_000)
+            hold = guards.find_hold(tx, KIND, kind, tx.current_time(), 30.0, 0)
+            assert hold is not None
+            assert hold.reason is Code.JOB_BUDGET
+    set_clock(0)
+    with store.read(project=PROJECT) as reading:
+        assert guards.read_spending(reading, reading.current_time(), 300_000).spent == 400_000
+    store.close()
+
+
+def keep_recaps(folder: Path, days: Sequence[float]) -> None:
+    """Recaps follow the order of the rounds, and all of them can be written anew."""
+    store = Store.open(folder)
+    create_conversation(store)
+    for number, day in enumerate(days):
+        set_clock(day)
+        add_rounds(store, *name_rounds(4 * number + 1, 4 * number + 4))
+        assert refresh(store).entries, "what became due was written"
+    with store.read(project=P) as reading:
+        entries = list_recaps(reading, CONVERSATION)
+    for kind in ("summary", "recap"):
+        rounds = [entry.rounds for entry in entries if entry.kind == kind]
+        assert rounds == sorted(rounds), (kind, rounds)
+    set_clock(0)
+    writer, moment, anew, has_more = FakeWriter(), current_timestamp(), set[str](), True
+    while has_more:
+        done = refresh(store, writer, rebuild_before=moment)
+        anew, has_more = anew | {entry.id for entry in done.entries}, done.has_more
+    assert {entry.id for entry in entries if entry.kind == "summary"} <= anew
+    calls = len(writer.inputs)
+    refresh(store, writer)
+    assert len(writer.inputs) == calls, "nothing is written twice"
+    store.close()
+
+
+SCENARIOS: dict[str, Callable[[Path, Sequence[float]], None]] = {
+    "backups": keep_backups,
+    "revisions": keep_revisions,
+    "leases": run_jobs,
+    "budgets": keep_budget,
+    "recaps": keep_recaps,
+}
+
+
+RUNS = {"ahead": (0, 365, 0), "back": (0, -365, 0), "jumping": (365, 0, -365, 30, -1, 400)}  # in days
+
+
+if __name__ == "__main__":
+    for name, days in RUNS.items():
+        set_clock(0)
+        SCENARIOS[sys.argv[1]](Path(sys.argv[2]) / name, days)
