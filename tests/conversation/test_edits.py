@@ -13,6 +13,7 @@ from sqlalchemy import event, text
 from fabula.conversation import edits, participants
 from fabula.conversation.model import Conversations, Message, MessageKind, hash_path
 from fabula.conversation.participants import Participant, conv_key
+from fabula.conversation.presence import load_attendance
 from fabula.conversation.tables import messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
@@ -60,7 +61,7 @@ def test_a_conversation_begins_with_its_people_and_nothing_said(coast: Store) ->
             0,
             None,
         )
-        assert [(seat.participant_id, seat.since, seat.until) for seat in edits.list_presence(reading, "talk")] == [
+        assert [(seat.participant_id, seat.since, seat.until) for seat in load_attendance(reading, "talk").ranges] == [
             ("pawn:mara", 0, None),
             ("player:1", 0, None),
         ]
@@ -192,7 +193,7 @@ def test_who_joins_hears_what_is_said_from_then_on(coast: Store) -> None:
         edits.leave_conversation(tx, "talk", "persona:Bram")
         edits.join_conversation(tx, "talk", "persona:Bram")
         edits.leave_conversation(tx, "talk", "pawn:mara")
-        assert [(seat.participant_id, seat.since, seat.until) for seat in edits.list_presence(tx, "talk")] == [
+        assert [(seat.participant_id, seat.since, seat.until) for seat in load_attendance(tx, "talk").ranges] == [
             ("pawn:mara", 0, 3),
             ("player:1", 0, None),
             ("persona:Bram", 2, 3),
@@ -200,7 +201,7 @@ def test_who_joins_hears_what_is_said_from_then_on(coast: Store) -> None:
         ]
         edits.leave_conversation(tx, "talk", "persona:Bram")
         edits.join_conversation(tx, "talk", "persona:Bram")
-        assert edits.list_presence(tx, "talk")[-1].until is None
+        assert load_attendance(tx, "talk").ranges[-1].until is None
         talk = edits.get_conversation(tx, "talk")
     assert talk.conv_key == "pawn:mara|persona:Bram|player:1", "it stays the talk of everybody who took part"
     assert talk.version == 1

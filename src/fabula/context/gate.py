@@ -20,8 +20,6 @@ from fabula.core.story import Perspective, Timeline, Vantage
 
 log = logging.getLogger("fabula.context")
 
-READER = Perspective.READER.value  # may be listed in `known_to` beside characters
-
 
 class Gate(Struct, frozen=True):
     """The gate of one request: its project, its vantage and the timeline of the story."""
@@ -69,7 +67,7 @@ def judge_visibility(visibility: Visibility | Fragment, vantage: Vantage, timeli
     here, is_author = vantage.position, vantage.perspective is Perspective.AUTHOR
     if visibility.until is not None and timeline.has_reached(visibility.until, here):
         return Reason.NO_LONGER
-    if visibility.known_to is not None and not is_author and _knower(vantage) not in visibility.known_to:
+    if visibility.known_to is not None and not is_author and visibility.known_to.isdisjoint(vantage.knowers):
         return Reason.NOT_KNOWN
     if visibility.since is not None and not timeline.has_reached(visibility.since, here):
         return Reason.NOT_REVEALED if is_author else Reason.NOT_YET
@@ -80,9 +78,9 @@ def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -
     """Whether a perspective that learns it somewhere in the story has learned it by now."""
     if not visibility.learned_at or vantage.perspective is Perspective.AUTHOR:
         return True
-    knower = _knower(vantage)
+    knowers = vantage.knowers
     return all(
-        character != knower or timeline.has_reached(position, vantage.position)
+        character not in knowers or timeline.has_reached(position, vantage.position)
         for character, position in visibility.learned_at
     )
 
@@ -92,9 +90,4 @@ def _knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool
     entry = timeline.entry(document) if document else None
     if entry is None or entry.known_to is None or vantage.perspective is Perspective.AUTHOR:
         return True
-    return _knower(vantage) in entry.known_to
-
-
-def _knower(vantage: Vantage) -> str | None:
-    """Whom `known_to` must list: the character, or the reader, who does not know what only some may know."""
-    return vantage.character if vantage.perspective is Perspective.CHARACTER else READER
+    return not entry.known_to.isdisjoint(vantage.knowers)

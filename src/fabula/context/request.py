@@ -62,7 +62,10 @@ class Request(Struct, frozen=True, kw_only=True):
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
-    speaker_id: str = ""
+    speaker_id: str = ""  # the participant who speaks next
+    character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
+    input_message_id: str = ""  # the recorded message that the input is; it stands in the prompt once
+    input_name: str = ""  # who says the input, where lines of the conversation carry names
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     revision: int | None = None

@@ -28,7 +28,9 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
     perspective = request.perspective or (Perspective.CHARACTER if character else Perspective.READER)
     if perspective is Perspective.CHARACTER and not character:
         raise FabulaError(Code.REQUEST_INVALID, message("To write in a character's point of view, name the character."))
-    return Vantage(perspective, position, character if perspective is Perspective.CHARACTER else None)
+    if perspective is not Perspective.CHARACTER:
+        return Vantage(perspective, position)
+    return Vantage(perspective, position, character, frozenset(request.character_ids))
 
 
 def at_stored_position(vantage: Vantage, window: TextWindow | None) -> Vantage:

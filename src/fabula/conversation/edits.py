@@ -53,14 +53,6 @@ class ConversationChange(Struct, forbid_unknown_fields=True):
     mode_state: dict[str, Any] = {}
 
 
-class Presence(Struct, frozen=True, kw_only=True):
-    """The range of message numbers that a participant could hear; `until` is None while they are present."""
-
-    participant_id: str
-    since: int = field(name="since_number")
-    until: int | None = field(name="until_number")
-
-
 def start_conversation(
     tx: WriteTransaction,
     conversation_id: str | None = None,
@@ -131,13 +123,6 @@ def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_i
             Code.STORE_NOT_FOUND,
             message("{id!r} does not take part in this conversation. Nothing was changed.", id=ident),
         )
-
-
-def list_presence(reading: ReadTransaction, conversation_id: str) -> list[Presence]:
-    """Return who took part, from which message to which."""
-    order = (presence.c.since_number, presence.c.participant_id)
-    rows = reading.rows(presence, presence.c.conversation_id == conversation_id, order=order)
-    return [read_struct(Presence, row) for row in rows]
 
 
 def add_message(tx: WriteTransaction, conversation_id: str, new: Message, *, as_first: bool = False) -> Message:

@@ -7,14 +7,17 @@ its parent, so that branches and equal beginnings can be compared; it is derived
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
+
+if TYPE_CHECKING:
+    from fabula.conversation.presence import Attendance
 
 MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
 
@@ -66,20 +69,28 @@ class Conversations:
         self.messages = {name: tuple(messages) for name, messages in conversations.items()}
         self.fragments = {name: make_history_fragments(project_id, path) for name, path in self.messages.items()}
         self.states: dict[str, ConversationState] = {}
+        self.attendances: dict[str, Attendance] = {}  # of stored conversations
+        self.speaker_names: dict[str, dict[str, str]] = {}  # of conversations whose lines carry names, by speaker
 
 
-def make_history_fragments(project_id: str, messages: Iterable[Message]) -> tuple[Fragment, ...]:
-    """Make a fragment of each final message."""
+def make_history_fragments(
+    project_id: str,
+    messages: Iterable[Message],
+    find_listeners: Callable[[Message], frozenset[str] | None] = lambda _: None,
+    names: Mapping[str, str] | None = None,
+) -> tuple[Fragment, ...]:
+    """Make a fragment of each final message, known to those who heard it; `names` stand before the lines, if given."""
     return tuple(
         Fragment(
             source=f"history:{message.id}",
             layer=Layer.IMMEDIATE,
-            text=message.content,
+            text=f"{names[message.speaker]}: {message.content}" if names and message.speaker else message.content,
             project_id=project_id,
             title=message.speaker,
             part=Part.HISTORY,
             role=message.role,
             score=1.0,
+            known_to=find_listeners(message),
         )
         for message in messages
         if message.final

@@ -8,7 +8,7 @@ last known name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -42,6 +42,18 @@ class Participant(Struct, frozen=True, kw_only=True):
         return f"{self.id}#{self.revision}" if self.id.startswith("persona:") else self.id
 
 
+class Participants(Struct, frozen=True):
+    """A snapshot of the participants of a project, including those who are gone."""
+
+    by_id: Mapping[str, Participant] = {}
+
+    def name_of(self, speaker: str) -> str:
+        """Return the name of a speaker, the last known one of whoever is gone; else the id without its namespace."""
+        ident = strip_revision(speaker)
+        known = self.by_id.get(ident)
+        return (known.name if known is not None else "") or ident.partition(":")[2] or ident
+
+
 def base_id(participant_id: str) -> str:
     """Return an id without a persona's revision; raise an error for an invalid id."""
     if not _ID.fullmatch(participant_id) or not is_encodable(participant_id):
@@ -53,6 +65,11 @@ def base_id(participant_id: str) -> str:
                 id=participant_id,
             ),
         )
+    return strip_revision(participant_id)
+
+
+def strip_revision(participant_id: str) -> str:
+    """Return an id without a persona's revision; any other text stays as it is."""
     revised = _REVISION.fullmatch(participant_id)
     return revised[1] if revised else participant_id
 
@@ -91,6 +108,11 @@ def save_participant(tx: WriteTransaction, participant: Participant, *, expected
 def get_participant(reading: ReadTransaction, participant_id: str) -> Participant:
     """Return a participant by the id of any revision."""
     return read_struct(Participant, reading.require(participants, id=base_id(participant_id)))
+
+
+def load_participants(reading: ReadTransaction) -> Participants:
+    """Load the snapshot of all participants."""
+    return Participants({one.id: one for one in list_participants(reading)})
 
 
 def list_participants(reading: ReadTransaction) -> list[Participant]:

@@ -15,9 +15,10 @@ from sqlalchemy import Row, desc
 
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.conversation.model import ConversationState, Message
+from fabula.conversation.model import ConversationState
+from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
-from fabula.conversation.tables import conversations, presence
+from fabula.conversation.tables import conversations
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.relevance import EPISODE, score_in_range
@@ -89,24 +90,8 @@ def _load_one(reading: ReadTransaction, row: Row[Any], state: ConversationState)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
     title = shorten_to_line(row.title or (quoted[0].content if quoted else ""), TITLE_CHARS)
     snippets = tuple(text for one in quoted if (text := shorten_to_line(one.content, SNIPPET_CHARS)))
-    return RecentConversation(row.id, state, title, snippets, _find_listeners(reading, row.id, quoted))
-
-
-def _find_listeners(reading: ReadTransaction, conversation_id: str, quoted: Sequence[Message]) -> frozenset[str] | None:
-    """Return the participants who heard all these messages; None if the conversation has no participants."""
-    ranges = reading.rows(presence, presence.c.conversation_id == conversation_id)
-    if not ranges:
-        return None
-
-    def list_present(number: int) -> set[str]:
-        return {
-            one.participant_id
-            for one in ranges
-            if one.since_number <= number and (one.until_number is None or number < one.until_number)
-        }
-
-    listeners = [list_present(one.number or 0) for one in quoted]
-    return frozenset(set.intersection(*listeners)) if listeners else frozenset()
+    listeners = load_attendance(reading, row.id).find_common_listeners(quoted)
+    return RecentConversation(row.id, state, title, snippets, listeners)
 
 
 def _make_fragment(

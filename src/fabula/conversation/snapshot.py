@@ -6,7 +6,7 @@ older messages are never read. If messages were only added since the previous sn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from sqlalchemy import Row, desc
@@ -18,6 +18,8 @@ from fabula.conversation.model import (
     Message,
     make_history_fragments,
 )
+from fabula.conversation.participants import Participants, strip_revision
+from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
@@ -31,27 +33,45 @@ def load_conversations(
     conversation_ids: Set[str],
     before: Conversations | None = None,
     moved: Set[str] | None = None,
+    participants: Participants | None = None,
 ) -> Conversations:
     """Load these conversations, as far as they exist; those that did not change are shared with `before`."""
     old, found = before or Conversations(project_id, {}), Conversations(project_id, {})
+    people = participants or Participants()
     for name in sorted(conversation_ids):
-        state = known = old.states.get(name)
+        state, attendance = (known := old.states.get(name)), old.attendances.get(name, Attendance())
         if known is None or moved is None or moved & {name, ""}:
             row = reading.row(conversations, id=name)
             state = None if row is None else read_struct(ConversationState, row)
+            attendance = load_attendance(reading, name)
         if state is None:
             continue
         path, history = old.messages.get(name, ()), old.fragments.get(name, ())
+        added: tuple[Message, ...] = ()
         if state != known:
-            added = None if known is None else _load_added(reading, name, known, state)
-            if added is None:
-                path, history, added = (), (), load_newest_messages(reading, name, state.leaf_id)
-            surplus = max(len(path) + len(added) - MAX_SNAPSHOT_MESSAGES, 0)
-            history = (*history, *make_history_fragments(project_id, added))
+            loaded = None if known is None else _load_added(reading, name, known, state)
+            if loaded is None:
+                path, history, loaded = (), (), load_newest_messages(reading, name, state.leaf_id)
+            surplus = max(len(path) + len(loaded) - MAX_SNAPSHOT_MESSAGES, 0)
             history = history[sum(one.final for one in path[:surplus]) :]
-            path = (*path, *added)[surplus:]
+            path, added = (*path, *loaded)[surplus:], loaded[max(surplus - len(path), 0) :]
+        names = _name_speakers(path, attendance, people)
+        if names != old.speaker_names.get(name, names):
+            history, added = (), path
+        history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names))
         found.messages[name], found.fragments[name], found.states[name] = path, history, state
+        found.attendances[name] = attendance
+        found.speaker_names[name] = names
     return found
+
+
+def _name_speakers(path: Sequence[Message], attendance: Attendance, people: Participants) -> dict[str, str]:
+    """Return the name of each speaker where lines carry names: where roles alone do not tell who speaks."""
+    roles = {(strip_revision(one.speaker), one.role) for one in path if one.speaker and one.role != "system"}
+    speakers = attendance.participants | {speaker for speaker, _ in roles}
+    if len(speakers) <= 2 and len({role for _, role in roles}) == len(roles):
+        return {}
+    return {one.speaker: people.name_of(one.speaker) for one in path if one.speaker}
 
 
 def load_newest_messages(

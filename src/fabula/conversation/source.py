@@ -1,27 +1,73 @@
-"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2)."""
+"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2).
+
+The input is part of the prompt once: where it is recorded already, as the newest message, it is left out of the
+history. Where lines carry names, the prompt ends with whose turn it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
-from fabula.context.request import SourceRequest
-from fabula.conversation.model import Conversations
-from fabula.core.fragment import Fragment
+from fabula.context.request import Request, SourceRequest
+from fabula.conversation.model import Conversations, Message
+from fabula.conversation.participants import Participants
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.messages import message
 from fabula.core.view import View
+from fabula.text.offsets import normalise
 
 
 def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the newest messages until they exceed the available tokens, oldest first; no window reaches further."""
-    conversations = view.snapshot(Conversations)
-    if conversations is None or not source_request.request.conversation_id:
+    """Offer the newest messages until they exceed the available tokens, oldest first; no window reaches further.
+
+    Messages that the gate will stop do not count, so that a speaker who heard little gets as much of it as fits.
+    """
+    request, conversations = source_request.request, view.snapshot(Conversations)
+    if conversations is None or not request.conversation_id:
         return ()
-    messages = conversations.fragments.get(source_request.request.conversation_id, ())
+    messages = conversations.fragments.get(request.conversation_id, ())
+    if messages and is_recorded(request, conversations.messages[request.conversation_id]):
+        messages = messages[:-1]
     tokens, first = 0, len(messages)
     while first > 0 and tokens <= source_request.available_tokens:
         first -= 1
-        tokens += source_request.tokenizer.count(messages[first].text)
+        if judge_visibility(messages[first], source_request.vantage, view.timeline) is None:
+            tokens += source_request.tokenizer.count(messages[first].text)
     return messages[first:]
 
 
+def is_recorded(request: Request, path: Iterable[Message]) -> bool:
+    """Return whether the newest final message of a path is the input of the request."""
+    newest = next((one for one in reversed(tuple(path)) if one.final), None)
+    text = normalise(request.additional_input).strip()
+    if newest is None or not text:
+        return False
+    return newest.id == request.input_message_id or (newest.role == "user" and newest.content.strip() == text)
+
+
+def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+    """Offer the last line of a prompt in which lines carry names: who speaks next."""
+    request, conversations = source_request.request, view.snapshot(Conversations)
+    if conversations is None or not request.speaker_id:
+        return ()
+    if not conversations.speaker_names.get(request.conversation_id):
+        return ()
+    name = (view.snapshot(Participants) or Participants()).name_of(request.speaker_id)
+    text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
+    return (
+        Fragment(
+            source="turn",
+            layer=Layer.IMMEDIATE,
+            text=text.render(source_request.language),
+            project_id=request.project_id,
+            part=Part.INSTRUCTION,
+            score=1.0,
+            explanation=message("the next to speak"),
+        ),
+    )
+
+
 CONVERSATION_SOURCE = FunctionSource(name="conversation", function=offer_history, blocking=False, runs_first=True)
+TURN_SOURCE = FunctionSource(name="turn", function=offer_turn, blocking=False)

@@ -39,17 +39,29 @@ class Perspective(StrEnum):
     CHARACTER = "character"
 
 
+READER = Perspective.READER.value  # may be listed in `known_to` beside characters
+READER_ONLY = frozenset({READER})
+
+
 class Vantage(Struct, frozen=True):
     """Whose knowledge a prompt may hold, and at which position of the story."""
 
     perspective: Perspective = Perspective.READER
     position: Position | None = None
     character: str | None = None
+    other_ids: frozenset[str] = frozenset()  # of the same character: as a participant of conversations, as an entry
 
     @property
     def name(self) -> str:
         """A short stable name without the position; part of the key of a continuity."""
         return f"{self.perspective.value}:{self.character}" if self.character else self.perspective.value
+
+    @property
+    def knowers(self) -> frozenset[str]:
+        """Whom `known_to` must list one of: the ids of the character, or the reader, who shares no secrets."""
+        if self.perspective is not Perspective.CHARACTER or self.character is None:
+            return READER_ONLY
+        return self.other_ids | {self.character}
 
 
 class TimelineEntry(Struct, frozen=True):

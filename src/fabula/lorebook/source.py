@@ -41,7 +41,7 @@ class ConversationExcerpt(NamedTuple):
     user_name: str = ""
 
 
-LoadExcerpt = Callable[[View, str, int], ConversationExcerpt]  # (view, conversation id, maximum of messages)
+LoadExcerpt = Callable[[SourceRequest, View, int], ConversationExcerpt]  # at most so many messages
 
 
 class LorebookSource:
@@ -52,7 +52,7 @@ class LorebookSource:
     blocking = False
     runs_first = False
 
-    def __init__(self, load_excerpt: LoadExcerpt = lambda view, conversation, limit: ConversationExcerpt()) -> None:
+    def __init__(self, load_excerpt: LoadExcerpt = lambda source_request, view, limit: ConversationExcerpt()) -> None:
         self._load_excerpt = load_excerpt
 
     def fragments(self, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
@@ -124,7 +124,7 @@ class LorebookSource:
         request = source_request.request
         is_chat = bool(request.conversation_id) and request.recipe not in ("", NOVEL.name)
         if is_chat:
-            excerpt = self._load_excerpt(view, request.conversation_id, books.scan_depth)
+            excerpt = self._load_excerpt(source_request, view, books.scan_depth)
         else:
             excerpt = _read_text_before_cursor(source_request)
         messages = excerpt.messages

@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.fragment import Visibility
-from fabula.core.story import Perspective, Position, Timeline, Vantage
+from fabula.core.story import READER_ONLY, Perspective, Position, Timeline, Vantage
 from fabula.search.corpus import CONVERSATION_PREFIX
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
@@ -37,11 +37,6 @@ class SearchScope(Struct, frozen=True):
     shown_from: Position | None = None  # where the text window of the prompt begins
     shown_messages: int = 0  # how many of the latest messages of the conversation the prompt shows
 
-    @property
-    def viewer(self) -> str | None:
-        """Whose knowledge counts, as in the gate."""
-        return self.vantage.character if self.vantage.perspective is Perspective.CHARACTER else Perspective.READER.value
-
 
 class FoundPassage(Struct, frozen=True):
     """A passage that was found, the id of its document, and its score from 0 to 1."""
@@ -55,14 +50,14 @@ def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> V
     """The visibility with which a passage is offered to the gate.
 
     A message has no position in the story, so where a position matters only the author sees it. It is known to those
-    who took part; in its own conversation, where no character speaks, it is known to all.
+    who heard it. In its own conversation, where no character speaks, what was said to everybody is known.
     """
     if not document_id.startswith(CONVERSATION_PREFIX):
         return Visibility(passage.source, Position(document_id, passage.end), known_to=passage.known_to)
     since = None if scope.vantage.position is None else Position(document_id)
-    if document_id == CONVERSATION_PREFIX + scope.conversation_id and not scope.speaker_id:
-        return Visibility(passage.source, since)
-    known_to = passage.known_to if passage.known_to is not None else frozenset[str]()
+    known_to = passage.known_to
+    if document_id != CONVERSATION_PREFIX + scope.conversation_id:
+        known_to = frozenset[str]() if known_to is None else known_to - READER_ONLY
     return Visibility(passage.source, since, known_to=known_to)
 
 
@@ -72,6 +67,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
     key = (
         vantage.perspective,
         vantage.character,
+        vantage.other_ids,
         here and here.document,
         scope.conversation_id,
         scope.speaker_id,
@@ -110,7 +106,8 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
             visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
             first = index.first_passages[document.id]
             mask[first : first + len(visibilities)] = [
-                visibility.since is None and (visibility.known_to is None or scope.viewer in visibility.known_to)
+                visibility.since is None
+                and (visibility.known_to is None or not visibility.known_to.isdisjoint(scope.vantage.knowers))
                 for visibility in visibilities
             ]
     return mask
@@ -119,7 +116,7 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
 def _is_reached(document: SearchDocument, scope: SearchScope) -> bool:
     here = scope.vantage.position
     known_to = document.passages[0].known_to if document.passages else None
-    if here is None or not (known_to is None or scope.viewer in known_to):
+    if here is None or not (known_to is None or not known_to.isdisjoint(scope.vantage.knowers)):
         return False
     return document.id == here.document or scope.timeline.has_reached(Position(document.id), here)
 

@@ -46,7 +46,8 @@ class SkillSource:
             if text:
                 yield _make_skill_fragment(skill.id, text, project)
         if request.additional_input.strip() and not includes_input:
-            yield _make_fragment("input", normalise(request.additional_input), project)
+            text = normalise(request.additional_input)
+            yield _make_fragment("input", f"{request.input_name}: {text}" if request.input_name else text, project)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
         """Nothing: a skill offers all it has."""

@@ -17,10 +17,10 @@ from fabula.codex.tables import entries as entry_rows
 from fabula.codex.validation import apply_values, codex_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.core.story import Position
+from fabula.core.story import READER, Position
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.workspace.names import EVERYBODY, READER, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
+from fabula.workspace.names import EVERYBODY, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
 from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import (
     RenamePlace,

@@ -15,12 +15,12 @@ from msgspec import Struct
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraints
 from fabula.conversation.model import Conversations
-from fabula.conversation.participants import Participant, list_participants
-from fabula.conversation.tables import conversations
+from fabula.conversation.participants import Participant, Participants, list_participants, strip_revision
+from fabula.conversation.tables import conversations, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, message, plural
-from fabula.core.story import name_divisions
+from fabula.core.story import READER, name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, make_source
@@ -32,7 +32,6 @@ from fabula.text.lookup import find_by_name, find_matches, fold_name
 
 __all__ = ["find_by_name"]
 
-READER = "reader"  # who knows something may be the reader as well as a character
 EVERYBODY, NOBODY = "everybody", "nobody"
 ENTRY_SOURCE = "codex:entity:"
 _SOURCE = re.compile(r"[a-z_]+:\S+")
@@ -193,6 +192,43 @@ def name_knowers(view: View, reading: ReadTransaction | None) -> list[NamedThing
             ids.add(thing.id)
             names.update(map(fold_name, thing.names))
     return found
+
+
+def find_participant(view: View, reading: ReadTransaction, name: str) -> str:
+    """Return the id of the participant that a spelling means; whoever took part in a conversation is one."""
+    people = (view.snapshot(Participants) or Participants()).by_id
+    ident = strip_revision(name)
+    if ident in people or reading.count(presence, presence.c.participant_id == ident):
+        return name
+    things = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people.values()]
+    return find_named(things, name, what=message("participant")).id
+
+
+def find_character_ids(view: View, ident: str) -> tuple[str, ...]:
+    """Return the other ids of a character: of an entry those of its participants, of a participant that of its entry.
+
+    They are the same where the key of the participant's id is the id of the entry, else where they have a name in
+    common that no other entry has. A player is nobody's character.
+    """
+    codex, people = view.snapshot(Codex), view.snapshot(Participants)
+    if codex is None or people is None:
+        return ()
+    participants = [one for one in people.by_id.values() if not one.id.startswith("player:")]
+    own = strip_revision(ident)
+    if own in codex.by_id:
+        return tuple(one.id for one in participants if _find_own_entry(codex, one) == own)
+    return tuple(filter(None, (_find_own_entry(codex, one) for one in participants if one.id == own)))
+
+
+def _find_own_entry(codex: Codex, participant: Participant) -> str | None:
+    key = participant.id.partition(":")[2]
+    if key in codex.by_id:
+        return key
+    names = {fold_name(name) for name in (participant.name, *participant.aliases) if name}
+    found = [
+        one.id for one in codex.entries if one.type == "character" and not names.isdisjoint(map(fold_name, one.names))
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def find_knower(view: View, reading: ReadTransaction | None, name: str) -> str:

@@ -34,10 +34,12 @@ from fabula.skills.files import Skills, load_built_in
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage
 from fabula.workspace.names import (
+    find_character_ids,
     find_conversation,
     find_excluded,
     find_included,
     find_knower,
+    find_participant,
     find_sources,
     find_view_document,
 )
@@ -196,10 +198,13 @@ class ProjectHandle:
         document, conversation, character = request.document_id, request.conversation_id, request.character
         if document and request.unsaved_text is None:  # a text that comes along may be of a new document
             document = find_view_document(view, document)
-        if conversation or character:
+        speaker = request.speaker_id
+        if conversation or character or speaker:
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
                 conversation = conversation and find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
+                if speaker and reading is not None:
+                    speaker = find_participant(view, reading, speaker)
         include = tuple(find_included(view, name) for name in request.include)
         exclude = tuple(find_excluded(view, name) for name in request.exclude)
         return replace(
@@ -207,6 +212,8 @@ class ProjectHandle:
             document_id=document,
             conversation_id=conversation,
             character=character,
+            speaker_id=speaker,
+            character_ids=find_character_ids(view, character or speaker),
             include=include,
             exclude=exclude,
         )

@@ -8,13 +8,13 @@ opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-
-from msgspec import Struct
+from collections.abc import Iterable, Sequence, Set
 
 from fabula.conversation.model import Conversations, Message
+from fabula.conversation.participants import Participants, load_participants
+from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.snapshot import load_newest_messages
-from fabula.conversation.tables import biographies, conversations, fixed_prompts, participants, presence, recaps
+from fabula.conversation.tables import biographies, conversations, fixed_prompts, recaps
 from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import CONVERSATION_PREFIX, NO_CONVERSATIONS, ConversationTexts, Corpus
 from fabula.search.index.passages import DocumentText
@@ -49,14 +49,15 @@ def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts
     """Make search documents of the conversations in a snapshot."""
     if snapshot is None or not any(snapshot.messages.values()):
         return NO_CONVERSATIONS
-    searchable = [_make_conversation_document(name, path, (), {}) for name, path in snapshot.messages.items()]
+    nobody = Attendance(), Participants()
+    searchable = [_make_conversation_document(name, path, *nobody) for name, path in snapshot.messages.items()]
     return ConversationTexts(
         sum(len(message.content) for path in snapshot.messages.values() for message in path), lambda: searchable
     )
 
 
 def _make_conversation_document(
-    conversation_id: str, path: Iterable[Message], presence_spans: Sequence[PresenceSpan], names: Mapping[str, str]
+    conversation_id: str, path: Iterable[Message], attendance: Attendance, names: Participants
 ) -> SearchDocument:
     """Make a search document of a conversation's final messages, each known to the participants who were present."""
     return SearchDocument(
@@ -65,42 +66,14 @@ def _make_conversation_document(
             Passage(
                 f"history:{message.id}",
                 message.content,
-                get_display_name(message.speaker, names) or message.role,
-                known_to=_find_audience(message, presence_spans),
+                names.name_of(message.speaker) or message.role,
+                known_to=attendance.find_knowers(message),
                 at=message.timestamp,
-                speaker=get_display_name(message.speaker, names),
+                speaker=names.name_of(message.speaker),
             )
             for message in path
             if message.final and message.content.strip()
         ),
-    )
-
-
-def get_display_name(speaker: str, names: Mapping[str, str]) -> str:
-    """Return the name of a speaker, or the id without its namespace if the speaker has no name."""
-    participant_id = speaker.partition("#")[0] if speaker.startswith("persona:") else speaker
-    return names.get(participant_id) or participant_id.partition(":")[2] or participant_id
-
-
-class PresenceSpan(Struct, frozen=True):
-    """A participant was present from message `since` up to message `until`, or still is."""
-
-    participant: str
-    since: int
-    until: int | None
-
-
-def _find_audience(message: Message, presence_spans: Sequence[PresenceSpan]) -> frozenset[str] | None:
-    """Find the participants who know a message; None, for everybody, if presence is not recorded."""
-    if message.audience is not None:
-        return frozenset(message.audience)
-    if not presence_spans:
-        return None
-    number = message.number or 0
-    return frozenset(
-        span.participant
-        for span in presence_spans
-        if span.since <= number and (span.until is None or number < span.until)
     )
 
 
@@ -115,7 +88,7 @@ class StoredConversations:
         self._project_id = project_id
         self._changed: Set[str] | None = None  # conversations that changed since they were read; None for all
         self._conversations: dict[str, SearchDocument] = {}  # by conversation id
-        self._names: dict[str, str] = {}  # of all participants, by id
+        self._names = Participants()
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
 
     def after_changes(self, changed: Set[str] | None) -> StoredConversations:
@@ -144,8 +117,7 @@ class StoredConversations:
 
     def _read_changed(self, reading: ReadTransaction) -> None:
         changed = self._changed
-        participant_rows = reading.rows(participants, only=("id", "name"))
-        names = {row.id: row.name for row in participant_rows if row.name}
+        names = load_participants(reading)
         if names != self._names:  # every passage shows its speaker's name
             changed, self._names = None, names
         rows = reading.rows(conversations, order=(conversations.c.id,), only=("id", "leaf_id"))
@@ -155,16 +127,11 @@ class StoredConversations:
             else _make_conversation_document(
                 row.id,
                 load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES),
-                _load_presence(reading, row.id),
+                load_attendance(reading, row.id),
                 names,
             )
             for row in rows
         }
-
-
-def _load_presence(reading: ReadTransaction, conversation_id: str) -> list[PresenceSpan]:
-    rows = reading.rows(presence, presence.c.conversation_id == conversation_id)
-    return [PresenceSpan(row.participant_id, row.since_number, row.until_number) for row in rows]
 
 
 def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
@@ -174,9 +141,9 @@ def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
     for row in reading.rows(recaps, order=(recaps.c.conversation_id, recaps.c.place)):
         conversation_id = row.conversation_id
         if conversation_id not in audiences:
-            spans = _load_presence(reading, conversation_id)
-            always_present = frozenset(span.participant for span in spans if not span.since and span.until is None)
-            audiences[conversation_id] = always_present if spans else None
+            ranges = load_attendance(reading, conversation_id).ranges
+            always_present = frozenset(one.participant_id for one in ranges if not one.since and one.until is None)
+            audiences[conversation_id] = always_present if ranges else None
         passages.setdefault(conversation_id, []).append(
             Passage(f"recap:{row.id}", row.text, "", known_to=audiences[conversation_id], at=row.made)
         )
@@ -186,13 +153,13 @@ def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
     ]
 
 
-def _load_participant_texts(reading: ReadTransaction, names: Mapping[str, str]) -> list[SearchDocument]:
+def _load_participant_texts(reading: ReadTransaction, names: Participants) -> list[SearchDocument]:
     """Load the fixed prompts and biographies of participants, each known only to the participant."""
     passages: dict[str, list[Passage]] = {}  # by participant id
     for table, kind in ((fixed_prompts, "fixed"), (biographies, "biography")):
         for row in reading.rows(table, order=(table.c.participant_id, table.c.place)):
             owner = row.participant_id
             passages.setdefault(owner, []).append(
-                Passage(f"{kind}:{row.id}", row.text, get_display_name(owner, names), known_to=frozenset({owner}))
+                Passage(f"{kind}:{row.id}", row.text, names.name_of(owner), known_to=frozenset({owner}))
             )
     return [SearchDocument(f"{CONVERSATION_PREFIX}{owner}#kept", tuple(items)) for owner, items in passages.items()]

@@ -11,10 +11,12 @@ from fabula.codex.source import CodexSource
 from fabula.constraints import Constraints
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
+from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations
 from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
-from fabula.conversation.source import CONVERSATION_SOURCE
+from fabula.conversation.source import CONVERSATION_SOURCE, TURN_SOURCE, is_recorded
 from fabula.core.fragment import Fragment
+from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.lorebook.model import ScanMessage
 from fabula.lorebook.source import ConversationExcerpt, LorebookSource, get_character_name
@@ -43,6 +45,7 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         SynopsesSource(collect_characters),
         SearchSource(find_names_near_cursor, embedding),
         RECENT_CONVERSATION_SOURCE,
+        TURN_SOURCE,
     )
 
 
@@ -51,11 +54,19 @@ def _constraint_fragments(view: View) -> tuple[Fragment, ...]:
     return rules.fragments if rules is not None else ()
 
 
-def _read_conversation(view: View, conversation: str, limit: int) -> ConversationExcerpt:
-    """Return the newest final messages of a conversation as lorebooks scan them."""
-    conversations = view.snapshot(Conversations)
+def _read_conversation(source_request: SourceRequest, view: View, limit: int) -> ConversationExcerpt:
+    """Return the newest final messages of a conversation as lorebooks scan them: those that the speaker heard."""
+    conversations, request = view.snapshot(Conversations), source_request.request
+    conversation = request.conversation_id
     path = conversations.messages.get(conversation, ()) if conversations is not None else ()
+    attendance = conversations.attendances.get(conversation) if conversations is not None else None
     final = [message for message in path if message.final]
+    if final and is_recorded(request, path):
+        final = final[:-1]  # the input, which is scanned too
+    if attendance is not None and source_request.vantage.perspective is not Perspective.AUTHOR:
+        knowers = source_request.vantage.knowers
+        heard = [(message, attendance.find_knowers(message)) for message in final]
+        final = [message for message, known_to in heard if known_to is None or not known_to.isdisjoint(knowers)]
     latest = final[len(final) - limit :] if limit < len(final) else final
     earlier = (path[0].number or 0) + len(final) - len(latest) if path else 0
     user = next((message.speaker for message in reversed(final) if message.role == "user"), "")

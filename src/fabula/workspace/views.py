@@ -34,6 +34,7 @@ from fabula.conversation import edits as conversation_service
 from fabula.conversation import recent as recent_conversations
 from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.model import Conversations
+from fabula.conversation.participants import Participants, load_participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
@@ -400,9 +401,16 @@ def _load_view(
         snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
             reading, project, old.snapshot(recent_conversations.RecentConversations)
         )
-    if "conversation" in changes or other_conversations:
+    if "people" in changes:
+        snapshots[Participants] = load_participants(reading)
+    if "conversation" in changes or "people" in changes or other_conversations:
         snapshots[Conversations] = conversation_rows.load_conversations(
-            reading, project.id, frozenset(conversations), old.snapshot(Conversations), changes.items("conversation")
+            reading,
+            project.id,
+            frozenset(conversations),
+            old.snapshot(Conversations),
+            changes.items("conversation"),
+            snapshots.get(Participants),
         )
     return View(project, timeline, snapshots)
 

@@ -1,0 +1,84 @@
+"""Presence: who could hear a message; the one rule for history, search, recaps and lorebooks (cnv-8).
+
+A message is heard by its speaker and by everybody who was present when it was said. A whisper is heard by its speaker
+and by those of its audience who were present. A conversation without recorded participants, such as the writer's own
+with the assistant, has no listeners to tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct, field
+
+from fabula.conversation.model import Message
+from fabula.conversation.participants import strip_revision
+from fabula.conversation.tables import presence
+from fabula.core.story import READER_ONLY
+from fabula.store.rows import read_struct
+from fabula.store.transaction import ReadTransaction
+
+
+class Presence(Struct, frozen=True, kw_only=True):
+    """The range of message numbers that a participant could hear; `until` is None while they are present."""
+
+    participant_id: str
+    since: int = field(default=0, name="since_number")
+    until: int | None = field(default=None, name="until_number")
+
+    def includes(self, number: int) -> bool:
+        """Return whether the participant was present at the message with this number."""
+        return self.since <= number and (self.until is None or number < self.until)
+
+
+class Attendance:
+    """Who took part in a conversation, from which message to which."""
+
+    def __init__(self, ranges: Iterable[Presence] = ()) -> None:
+        self.ranges = tuple(ranges)
+
+    @property
+    def participants(self) -> frozenset[str]:
+        """Everybody who ever took part."""
+        return frozenset(one.participant_id for one in self.ranges)
+
+    @property
+    def present(self) -> frozenset[str]:
+        """Everybody who is present now."""
+        return frozenset(one.participant_id for one in self.ranges if one.until is None)
+
+    def list_present_at(self, number: int) -> frozenset[str]:
+        """Return who was present at the message with this number."""
+        return frozenset(one.participant_id for one in self.ranges if one.includes(number))
+
+    def find_listeners(self, said: Message) -> frozenset[str] | None:
+        """Return who heard a message; None, for everybody, where neither presence nor an audience is recorded."""
+        if not self.ranges and said.audience is None:
+            return None
+        listeners = self.list_present_at(said.number or 0)
+        if said.audience is not None:
+            audience = frozenset(map(strip_revision, said.audience))
+            listeners = audience & listeners if self.ranges else audience
+        return listeners | {strip_revision(said.speaker)} if said.speaker else listeners
+
+    def find_knowers(self, said: Message) -> frozenset[str] | None:
+        """Return who may know a message in its own conversation: its listeners, and whoever tells it if it is public.
+
+        The reader stands for a request in which no participant speaks.
+        """
+        listeners = self.find_listeners(said)
+        return listeners if listeners is None or said.audience is not None else listeners | READER_ONLY
+
+    def find_common_listeners(self, messages: Sequence[Message]) -> frozenset[str] | None:
+        """Return who heard all of these messages; None, for everybody, where nothing is recorded."""
+        heard = [listeners for one in messages if (listeners := self.find_listeners(one)) is not None]
+        if heard:
+            return frozenset.intersection(*heard)
+        return None if not self.ranges else self.participants if messages else frozenset()
+
+
+def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendance:
+    """Load who took part in a conversation, in the order in which they came."""
+    order = (presence.c.since_number, presence.c.participant_id)
+    rows = reading.rows(presence, presence.c.conversation_id == conversation_id, order=order)
+    return Attendance(read_struct(Presence, row) for row in rows)

@@ -1,0 +1,151 @@
+"""Every speaker's prompt holds what that speaker heard, and nothing else (cnv-8, ctx-12)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from msgspec import Struct
+
+from fabula.conversation import edits
+from fabula.conversation.model import Message
+from fabula.conversation.participants import Participant, save_participant
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+PLAYER = "player:one"
+
+
+class GeneratedConversation(Struct):
+    """A conversation, and who heard which word; kept apart from the store, by the plainest rule."""
+
+    id: str
+    heard: dict[str, set[str]]  # by participant
+    words: set[str]
+
+
+def generate(store: Store, project_id: str, name: str, random: Random) -> GeneratedConversation:
+    """Write a conversation of one to seven characters with joins, leaves, whispers and branches."""
+    people = [PLAYER, *(f"pawn:p{number}" for number in range(random.randint(1, 7)))]
+    present = set(people[: random.randint(2, len(people))])
+    heard: dict[str, set[str]] = {one: set() for one in people}
+    words: set[str] = set()
+    with store.write(project=project_id) as tx:
+        for one in people:
+            save_participant(tx, Participant(id=one, name=f"N{one.partition(':')[2]}"))
+        edits.start_conversation(tx, name, participants=sorted(present))
+    for number in range(random.randint(3, 14)):
+        with store.write(project=project_id) as tx:
+            roll = random.random()
+            outside = sorted(set(people) - present)
+            if roll < 0.15 and outside:
+                joining = random.choice(outside)
+                edits.join_conversation(tx, name, joining)
+                present.add(joining)
+            elif roll < 0.3 and len(present) > 2:
+                leaving = random.choice(sorted(present))
+                edits.leave_conversation(tx, name, leaving)
+                present.discard(leaving)
+            speaker = random.choice(sorted(present))
+            audience = None
+            if random.random() < 0.25:
+                others = sorted(present - {speaker})
+                audience = tuple(random.sample(others, random.randint(0, len(others))))
+            word = f"w{name}x{number}q"
+            role = "user" if speaker == PLAYER else "assistant"
+            edits.add_message(
+                tx, name, Message(id=f"{name}-{number}", role=role, content=word, speaker=speaker, audience=audience)
+            )
+        words.add(word)
+        for one in present if audience is None else {speaker, *audience}:
+            heard[one].add(word)
+    return GeneratedConversation(name, heard, words)
+
+
+def assemble_for(project: ProjectHandle, conversation: str, speaker: str, **fields: str) -> str:
+    """The prompt of the participant who speaks next."""
+    request = project.request(
+        conversation_id=conversation,
+        speaker_id=speaker,
+        recipe="chat",
+        skill_id="chat",
+        window=32_000,
+        additional_input=fields.get("said", "What did you hear?"),
+    )
+    return "\n".join(message.content for message in project.assemble(request).messages)
+
+
+def test_a_speaker_is_told_what_it_heard_and_nothing_else(store: Store) -> None:
+    seed = 17
+    print(f"seed {seed}")
+    random = Random(seed)
+    projects.create(store, "Party", project_id="party")
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        for number in range(12):
+            conversation = generate(store, "party", f"c{number}", random)
+            for speaker, heard in conversation.heard.items():
+                prompt = assemble_for(project, conversation.id, speaker)
+                told = {word for word in conversation.words if word in prompt}
+                assert told == heard, f"{speaker} in {conversation.id}: {sorted(told ^ heard)}"
+
+
+def start_party(store: Store) -> None:
+    projects.create(store, "Party", project_id="party")
+    with store.write(project="party") as tx:
+        for ident, name in ((PLAYER, "Ann"), ("pawn:mara", "Mara"), ("pawn:bo", "Bo")):
+            save_participant(tx, Participant(id=ident, name=name))
+        edits.start_conversation(tx, "talk", participants=(PLAYER, "pawn:mara", "pawn:bo"))
+        for number, (speaker, text) in enumerate(((PLAYER, "Hello."), ("pawn:mara", "Aye."), ("pawn:bo", "Hm."))):
+            role = "user" if speaker == PLAYER else "assistant"
+            edits.add_message(tx, "talk", Message(id=f"m{number}", role=role, content=text, speaker=speaker))
+
+
+def test_lines_carry_names_among_several_and_the_turn_is_said_at_the_end(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace:
+        prompt = assemble_for(workspace.project("party"), "talk", "Mara")
+    assert "Ann: Hello." in prompt
+    assert "Mara: Aye." in prompt
+    assert "Bo: Hm." in prompt
+    assert prompt.rstrip().endswith("[Mara speaks next. Write only what Mara says and does.]")
+
+
+def test_common_history_is_the_same_for_all_speakers(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        prompts = [assemble_for(project, "talk", name) for name in ("Mara", "Bo")]
+    common = prompts[0].partition("[Mara speaks next")[0]
+    assert common
+    assert prompts[1].startswith(common)
+
+
+def test_a_changed_name_stands_before_earlier_lines_too(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        assemble_for(project, "talk", "Mara")
+        with store.write(project="party") as tx:
+            save_participant(tx, Participant(id="pawn:bo", name="Boris"))
+        assert "Boris: Hm." in assemble_for(project, "talk", "Mara")
+
+
+def test_recorded_input_stands_in_the_prompt_once(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        with store.write(project="party") as tx:
+            edits.add_message(tx, "talk", Message(id="m9", role="user", content="Who took it?", speaker=PLAYER))
+        assert assemble_for(project, "talk", "Mara", said="Who took it?").count("Who took it?") == 1
+
+
+def test_an_unknown_speaker_is_refused_with_the_nearest_name(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace, pytest.raises(FabulaError) as refused:
+        assemble_for(workspace.project("party"), "talk", "Marra")
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert "Mara" in refused.value.sentence
