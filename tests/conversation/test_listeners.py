@@ -11,6 +11,7 @@ from fabula.conversation import edits
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, save_participant
 from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import Role
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
@@ -55,7 +56,7 @@ def generate(store: Store, project_id: str, name: str, random: Random) -> Genera
                 others = sorted(present - {speaker})
                 audience = tuple(random.sample(others, random.randint(0, len(others))))
             word = f"w{name}x{number}q"
-            role = "user" if speaker == PLAYER else "assistant"
+            role: Role = "user" if speaker == PLAYER else "assistant"
             edits.add_message(
                 tx, name, Message(id=f"{name}-{number}", role=role, content=word, speaker=speaker, audience=audience)
             )
@@ -100,7 +101,7 @@ def start_party(store: Store) -> None:
             save_participant(tx, Participant(id=ident, name=name))
         edits.start_conversation(tx, "talk", participants=(PLAYER, "pawn:mara", "pawn:bo"))
         for number, (speaker, text) in enumerate(((PLAYER, "Hello."), ("pawn:mara", "Aye."), ("pawn:bo", "Hm."))):
-            role = "user" if speaker == PLAYER else "assistant"
+            role: Role = "user" if speaker == PLAYER else "assistant"
             edits.add_message(tx, "talk", Message(id=f"m{number}", role=role, content=text, speaker=speaker))
 
 

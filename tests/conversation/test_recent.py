@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation import edits
+from fabula.conversation.participants import Participant, save_participant
 from fabula.conversation.recent import MAX_RECENT, SNIPPET_CHARS, RecentConversations, load_recent_conversations
 from fabula.core.fragment import Layer
 from fabula.core.relevance import EPISODE
@@ -79,6 +80,7 @@ def test_who_took_part_may_know_and_nobody_else(coast: Store) -> None:
     with coast.write(project=P) as tx:
         edits.start_conversation(tx, "secret", participants=["pawn:mira", "pawn:tom"])
         edits.add_messages(tx, "secret", [user_message("Meet me.", "s1"), reply_message("At nine.", "s2")])
+        save_participant(tx, Participant(id="pawn:bob"))
     assert list_recent(assemble(coast, speaker_id="pawn:mira"))["talk:secret"] is Reason.KEPT
     assert list_recent(assemble(coast, speaker_id="pawn:bob"))["talk:secret"] is Reason.NOT_KNOWN
     assert list_recent(assemble(coast))["talk:secret"] is Reason.NOT_KNOWN

@@ -218,7 +218,7 @@ def test_a_speaker_is_told_what_it_heard_in_a_conversation_long_ago() -> None:
     )
     fabula = story(talk=said)
     wishes: dict[str, Any] = {"recipe": "chat", "skill_id": "chat", "conversation_id": "desk", "document_id": ""}
-    for speaker, knows in (("pawn:mara", True), ("pawn:will", False), ("", True)):
+    for speaker, knows in (("pawn:mara", True), ("pawn:will", False), ("", False)):
         result = fabula.assemble(
             fabula.request(**wishes, speaker_id=speaker, window=4096, additional_input="Where is the astrolabe?")
         )

@@ -50,11 +50,11 @@ def find_mentions(text: str, names: Mapping[str, Iterable[str]]) -> MentionedTex
     for sign in _SIGN.finditer(text):
         if any(start <= sign.start() < end for start, end in code):
             continue
-        name = next((one for one in longest_first if _stands_at(text, sign.end(), one, folded[one])), None)
-        if name is not None:
-            same = [other for other in longest_first if folded[other] == folded[name]]
+        found_name = next((one for one in longest_first if _stands_at(text, sign.end(), one, folded[one])), None)
+        if found_name is not None:
+            same = [other for other in longest_first if folded[other] == folded[found_name]]
             ids = dict.fromkeys(participant for one in same for participant in by_name[one])
-            found += [_Mention(sign.start(), sign.end() + len(name), participant) for participant in ids]
+            found += [_Mention(sign.start(), sign.end() + len(found_name), participant) for participant in ids]
     return MentionedText(tuple(dict.fromkeys(one.participant for one in found)), _clean(text, found))
 
 

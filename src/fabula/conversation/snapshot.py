@@ -58,7 +58,8 @@ def load_conversations(
         names = _name_speakers(path, attendance, people)
         if names != old.speaker_names.get(name, names):
             history, added = (), path
-        history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names))
+        if added:
+            history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names))
         found.messages[name], found.fragments[name], found.states[name] = path, history, state
         found.attendances[name] = attendance
         found.speaker_names[name] = names

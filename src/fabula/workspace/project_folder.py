@@ -25,7 +25,7 @@ from fabula.conversation.model import Conversations, Message
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.core.story import Position
+from fabula.core.story import READER, Position
 from fabula.core.view import Language, Project, View
 from fabula.formats.safe.toml_reader import CheckedTable, check_inside, read_text_file, read_toml, refuse_project
 from fabula.manuscript.model import Direction, Document, Manuscript
@@ -33,7 +33,7 @@ from fabula.memory.model import Memory, MemoryNote, Preference
 from fabula.search.corpus import Corpus
 from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
-from fabula.workspace.names import READER, NamedThing, match_named
+from fabula.workspace.names import NamedThing, match_named
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
 PositionParser = Callable[[CheckedTable, str], Position | None]
