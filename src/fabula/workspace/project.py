@@ -54,11 +54,13 @@ if TYPE_CHECKING:
     from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
+    from fabula.workspace.conversations import ConversationVerbs
     from fabula.workspace.extraction import ExtractionVerbs
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
     from fabula.workspace.outline import OutlineVerbs
+    from fabula.workspace.participants import ParticipantVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.recaps import RecapVerbs
     from fabula.workspace.revisions import RevisionVerbs
@@ -124,6 +126,8 @@ class ProjectHandle:
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
+    conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 
