@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Desk
+from tests.cli.test_projects import Desk, desk
+
+__all__ = ["desk"]
 
 
 @pytest.fixture
