@@ -173,7 +173,6 @@ _HISTORY = (
         minimum=1,
         maximum=1000,
         scopes=_PROJECT,
-        aliases=("history.pageSize",),
         sentence=message("How many messages of a conversation are shown at a time."),
     ),
     SettingDefinition(
