@@ -150,3 +150,32 @@ def test_an_unknown_speaker_is_refused_with_the_nearest_name(store: Store) -> No
         assemble_for(workspace.project("party"), "talk", "Marra")
     assert refused.value.code is Code.STORE_NOT_FOUND
     assert "Mara" in refused.value.sentence
+
+
+def test_in_a_conversation_of_two_the_persona_takes_the_place_of_the_identity(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        save_participant(
+            tx, Participant(id="pawn:mara", name="Mara", persona="You are {{char}}, a friend of {{user}}.")
+        )
+        edits.start_conversation(tx, "two", participants=(PLAYER, "pawn:mara"))
+        edits.add_message(tx, "two", Message(id="t1", role="user", content="Hello.", speaker=PLAYER))
+    with Workspace(store) as workspace:
+        prompt = assemble_for(workspace.project("party"), "two", "Mara")
+    assert prompt.startswith("You are Mara, a friend of Ann.")
+    assert "Ann: Hello." not in prompt, "two need no names"
+
+
+def test_among_several_the_own_persona_stands_at_the_end_and_nobody_elses(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        save_participant(tx, Participant(id="pawn:mara", name="Mara", persona="Mara hides the key."))
+        save_participant(tx, Participant(id="pawn:bo", name="Bo", persona="Bo is afraid."))
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        mara, bo = (assemble_for(project, "talk", name) for name in ("Mara", "Bo"))
+    assert "Taking part in this conversation: Ann, Bo, Mara" in mara
+    assert mara.index("Bo: Hm.") < mara.index("Mara hides the key.") < mara.index("[Mara speaks next")
+    assert "Mara hides the key." not in bo
+    common = mara.partition("Mara hides")[0]
+    assert bo.startswith(common)

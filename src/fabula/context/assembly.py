@@ -126,7 +126,7 @@ class Assembly(Struct, kw_only=True):
     def prepare(self, measure: Measure, profile: BudgetProfile) -> _Prepared:
         """Everything that is known before a source is asked for material."""
         request, recipe = self.request, self.recipe
-        own = self.view.project.identity
+        own = self.view.project.identity if request.identity is None else request.identity
         identity = measure.phrases.identity if own is None else own
         conditional = self.preset.conditions
         preset, conditions = self.preset.without_nodes(conditional) if conditional else self.preset, None

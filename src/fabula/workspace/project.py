@@ -22,6 +22,7 @@ from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
+from fabula.conversation.personas import find_identity
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -409,4 +410,7 @@ def _resolve(request: Request, view: View) -> Request:
     if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
         perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")
-    return replace(request, recipe=recipe, perspective=perspective, mode=mode)
+    identity = request.identity
+    if identity is None and recipe != NOVEL.name:
+        identity = find_identity(request, view)
+    return replace(request, recipe=recipe, perspective=perspective, mode=mode, identity=identity)
