@@ -67,7 +67,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
 
 def fill_in_names(speaker: Participant, request: Request, view: View) -> str:
     """Return the persona of a speaker with the names of both sides in place of the macros."""
-    user = _find_user(request, view)
+    user = _find_player(request, view)
 
     def replace(found: re.Match[str]) -> str:
         is_user = (found[1] or found[2]).lower() == "user"
@@ -81,7 +81,15 @@ def _find_speaker(request: Request, view: View) -> Participant | None:
     return None if people is None else people.by_id.get(strip_revision(request.speaker_id))
 
 
-def _find_user(request: Request, view: View) -> str:
+def find_user_name(request: Request, view: View) -> str:
+    """Return the name that stands before the input; empty where lines carry none."""
+    conversations = view.snapshot(Conversations)
+    if conversations is None or not conversations.speaker_names.get(request.conversation_id):
+        return ""
+    return _find_player(request, view)
+
+
+def _find_player(request: Request, view: View) -> str:
     """Return the name of the player in a conversation; empty where there is none."""
     conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
