@@ -6,12 +6,19 @@ from random import Random
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fabula.codex import Entry, Level
+from fabula.codex import edits as codex
+from fabula.context.recipes.conditions import Condition
+from fabula.context.recipes.preset import Node, Preset
+from fabula.context.request import Grants, Principal
 from fabula.conversation import edits
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, save_participant
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
+from fabula.core.story import Perspective
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
@@ -150,3 +157,128 @@ def test_an_unknown_speaker_is_refused_with_the_nearest_name(store: Store) -> No
         assemble_for(workspace.project("party"), "talk", "Marra")
     assert refused.value.code is Code.STORE_NOT_FOUND
     assert "Mara" in refused.value.sentence
+
+
+def test_in_a_conversation_of_two_the_persona_takes_the_place_of_the_identity(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        save_participant(
+            tx, Participant(id="pawn:mara", name="Mara", persona="You are {{char}}, a friend of {{user}}.")
+        )
+        edits.start_conversation(tx, "two", participants=(PLAYER, "pawn:mara"))
+        edits.add_message(tx, "two", Message(id="t1", role="user", content="Hello.", speaker=PLAYER))
+    with Workspace(store) as workspace:
+        prompt = assemble_for(workspace.project("party"), "two", "Mara")
+    assert prompt.startswith("You are Mara, a friend of Ann.")
+    assert "Ann: Hello." not in prompt, "two need no names"
+
+
+def test_among_several_the_own_persona_stands_at_the_end_and_nobody_elses(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        save_participant(tx, Participant(id="pawn:mara", name="Mara", persona="Mara hides the key."))
+        save_participant(tx, Participant(id="pawn:bo", name="Bo", persona="Bo is afraid."))
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        mara, bo = (assemble_for(project, "talk", name) for name in ("Mara", "Bo"))
+    assert "Taking part in this conversation: Ann, Bo, Mara" in mara
+    assert mara.index("Bo: Hm.") < mara.index("Mara hides the key.") < mara.index("[Mara speaks next")
+    assert "Mara hides the key." not in bo
+    common = mara.partition("Mara hides")[0]
+    assert bo.startswith(common)
+
+
+def test_a_whisper_says_whom_it_was_meant_for_and_the_input_who_says_it(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        edits.add_message(
+            tx,
+            "talk",
+            Message(id="w1", role="assistant", content="Psst.", speaker="pawn:bo", audience=("pawn:mara",)),
+        )
+    with Workspace(store) as workspace:
+        prompt = assemble_for(workspace.project("party"), "talk", "Mara")
+    assert "Bo → Mara: Psst." in prompt
+    assert "Ann: What did you hear?" in prompt
+
+
+def test_a_condition_of_a_preset_reads_what_the_speaker_heard(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        edits.add_message(
+            tx,
+            "talk",
+            Message(id="w1", role="assistant", content="The password.", speaker="pawn:bo", audience=("player:one",)),
+        )
+    node = Node(id="alert", content="ALERT", condition=Condition(keywords=("password",), scan_depth=50))
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        found = {}
+        for name in ("Mara", "Bo"):
+            request = project.request(
+                conversation_id="talk", speaker_id=name, recipe="chat", skill_id="chat", preset=Preset(nodes=(node,))
+            )
+            found[name] = "ALERT" in project.assemble(request).prompt
+    assert found == {"Mara": False, "Bo": True}
+
+
+def add_secret(store: Store) -> None:
+    with store.write(project="party") as tx:
+        codex.create(tx, Entry(id="mara", name="Mara", type="character", description="The keeper's daughter."))
+        secret = Entry(
+            id="key",
+            name="Key",
+            type="item",
+            description="SECRET-KEY",
+            known_to=frozenset({"mara"}),
+            level=Level.ALWAYS,
+        )
+        codex.create(tx, secret)
+
+
+def test_a_participant_who_is_a_character_knows_what_it_knows_and_has_its_entry(store: Store) -> None:
+    start_party(store)
+    add_secret(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        mara, bo = (assemble_for(project, "talk", name) for name in ("pawn:mara", "Bo"))
+    assert "SECRET-KEY" in mara
+    assert "The keeper's daughter." in mara
+    assert "SECRET-KEY" not in bo
+
+
+def test_a_person_who_plays_is_nobodys_character(store: Store) -> None:
+    start_party(store)
+    add_secret(store)
+    with store.write(project="party") as tx:
+        for ident in ("user:mara", "player:mara", "agent:mara"):
+            save_participant(tx, Participant(id=ident, name="Mara"))
+            edits.join_conversation(tx, "talk", ident)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        for ident in ("user:mara", "player:mara", "agent:mara"):
+            assert "SECRET-KEY" not in assemble_for(project, "talk", ident), ident
+
+
+@pytest.mark.parametrize("wrong", [{"perspective": Perspective.AUTHOR}, {"character": "mara"}])
+def test_a_speaker_with_other_eyes_is_refused(store: Store, wrong: dict[str, object]) -> None:
+    start_party(store)
+    add_secret(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        request = replace(project.request(conversation_id="talk", speaker_id="Bo", recipe="chat"), **wrong)
+        with pytest.raises(FabulaError) as refused:
+            project.assemble(request)
+    assert refused.value.code is Code.REQUEST_INVALID
+
+
+def test_the_trace_of_a_principal_with_limits_has_only_what_is_in_the_prompt(store: Store) -> None:
+    start_party(store)
+    add_secret(store)
+    grants = Grants(characters=frozenset({"pawn:bo"}), conversations=frozenset({"talk"}))
+    with Workspace(store) as workspace:
+        project = workspace.project("party", Principal("bob", may_inspect=False, grants=grants))
+        request = project.request(document_id="", conversation_id="talk", speaker_id="pawn:bo", recipe="chat")
+        result = project.assemble(request)
+    assert all(verdict.included for verdict in result.trace)
+    assert not [verdict for verdict in result.trace if "SECRET-KEY" in verdict.text]

@@ -79,6 +79,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
             connection.execute(text(f"ALTER TABLE codex_relations DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE projects DROP COLUMN book_order"))
         connection.execute(text("DROP TABLE undo_steps"))
+        connection.execute(text("DROP TABLE user_undo_steps"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
     store.close()
     return Store.open(address)

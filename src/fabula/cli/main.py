@@ -33,6 +33,8 @@ COMMANDS = {  # by module
     "extract": ("extract",),
     "lorebook": ("lorebook",),
     "series": ("series",),
+    "participant": ("participant",),
+    "history": ("history",),
     "recaps": ("recaps",),
     "preset": ("preset",),
     "projects": ("new", "projects", "import", "export", "save", "load", "verify", "doctor"),

@@ -215,9 +215,10 @@ class _EntryScorer:
     def _find_viewpoint(self) -> tuple[str, ...]:
         """The character through whose eyes the document is told, or who speaks."""
         told = self._timeline.entry(self._source_request.request.document_id)
-        ident = self._source_request.vantage.character or (told.pov if told is not None else None)
-        entry = self._codex.by_id.get(ident) if ident else None
-        return (entry.id,) if entry is not None and entry.level in _DETECTABLE else ()
+        vantage = self._source_request.vantage
+        ident = vantage.character or (told.pov if told is not None else None)
+        entries = [self._codex.by_id.get(one) for one in (ident, *vantage.other_ids) if one]
+        return tuple(entry.id for entry in entries if entry is not None and entry.level in _DETECTABLE)
 
     def _find_scene_people(self) -> dict[str, int]:
         """The characters mentioned most since the scene began, and how often."""

@@ -126,7 +126,7 @@ class Assembly(Struct, kw_only=True):
     def prepare(self, measure: Measure, profile: BudgetProfile) -> _Prepared:
         """Everything that is known before a source is asked for material."""
         request, recipe = self.request, self.recipe
-        own = self.view.project.identity
+        own = self.view.project.identity if request.identity is None else request.identity
         identity = measure.phrases.identity if own is None else own
         conditional = self.preset.conditions
         preset, conditions = self.preset.without_nodes(conditional) if conditional else self.preset, None
@@ -280,7 +280,9 @@ class Assembly(Struct, kw_only=True):
         """What conditions depend on. All messages of the conversation count, however far back."""
         request, recipe = self.request, self.recipe
         offered = self._ask(self.sources.first, replace(source_request, available_tokens=_UNLIMITED), measure)
-        fragments = [*self.fragments, *chain.from_iterable(offered.groups)]
+        gate = Gate(request.project_id, source_request.vantage, self.view.timeline)
+        every = [*self.fragments, *chain.from_iterable(offered.groups)]
+        fragments = [one for one in every if gate.judge(one) in (None, Reason.NOT_REVEALED)]
         messages = [fragment.text for fragment in fragments if fragment.part is Part.HISTORY]
         if request.additional_input.strip():
             messages.append(request.additional_input)

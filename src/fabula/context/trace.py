@@ -227,6 +227,10 @@ class Trace:
         self._purposes = purposes
         self._verdicts: list[Verdict] | None = None
 
+    def without_omitted(self) -> Trace:
+        """The trace of what is in the prompt, for somebody who may not know what was left out."""
+        return Trace((), self._included, self._not_revealed, purposes=self._purposes)
+
     def __iter__(self) -> Iterator[Verdict]:
         if self._verdicts is None:
             purposes = self._purposes()

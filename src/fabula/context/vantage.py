@@ -26,6 +26,13 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
     entry = view.timeline.entry(request.document_id)
     character = request.character or request.speaker_id or (entry.pov if entry is not None else None)
     perspective = request.perspective or (Perspective.CHARACTER if character else Perspective.READER)
+    if request.speaker_id:
+        own = {character, *request.character_ids}
+        if perspective is not Perspective.CHARACTER or request.speaker_id not in own:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("Whoever speaks knows what they know. Leave out the other perspective or character."),
+            )
     if perspective is Perspective.CHARACTER and not character:
         raise FabulaError(Code.REQUEST_INVALID, message("To write in a character's point of view, name the character."))
     if perspective is not Perspective.CHARACTER:

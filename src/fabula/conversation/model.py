@@ -84,7 +84,7 @@ def make_history_fragments(
         Fragment(
             source=f"history:{message.id}",
             layer=Layer.IMMEDIATE,
-            text=f"{names[message.speaker]}: {message.content}" if names and message.speaker else message.content,
+            text=_render_line(message, names),
             project_id=project_id,
             title=message.speaker,
             part=Part.HISTORY,
@@ -95,6 +95,16 @@ def make_history_fragments(
         for message in messages
         if message.final
     )
+
+
+def _render_line(message: Message, names: Mapping[str, str] | None) -> str:
+    """The text of a message in the history; a whisper says whom it was meant for."""
+    if not names or not message.speaker:
+        return message.content
+    name = names[message.speaker]
+    if message.audience:
+        name = f"{name} → {', '.join(names.get(one, one) for one in message.audience)}"
+    return f"{name}: {message.content}"
 
 
 def get_kind(message: Message) -> MessageKind:

@@ -72,7 +72,8 @@ def _name_speakers(path: Sequence[Message], attendance: Attendance, people: Part
     speakers = attendance.participants | {speaker for speaker, _ in roles}
     if len(speakers) <= 2 and len({role for _, role in roles}) == len(roles):
         return {}
-    return {one.speaker: people.name_of(one.speaker) for one in path if one.speaker}
+    heard = {listener for one in path for listener in (one.speaker, *(one.audience or ())) if listener}
+    return {one: people.name_of(one) for one in sorted(heard)}
 
 
 def load_newest_messages(

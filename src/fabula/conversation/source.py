@@ -1,7 +1,7 @@
 """The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2).
 
 The input is part of the prompt once: where it is recorded already, as the newest message, it is left out of the
-history. Where lines carry names, the prompt ends with whose turn it is.
+history. A prompt for a participant ends with whose turn it is.
 """
 
 from __future__ import annotations
@@ -48,11 +48,9 @@ def is_recorded(request: Request, path: Iterable[Message]) -> bool:
 
 
 def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the last line of a prompt in which lines carry names: who speaks next."""
-    request, conversations = source_request.request, view.snapshot(Conversations)
-    if conversations is None or not request.speaker_id:
-        return ()
-    if not conversations.speaker_names.get(request.conversation_id):
+    """Offer the last line of a prompt for a participant: who speaks next."""
+    request = source_request.request
+    if not request.speaker_id or not request.conversation_id:
         return ()
     name = (view.snapshot(Participants) or Participants()).name_of(request.speaker_id)
     text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)

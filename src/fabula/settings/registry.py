@@ -166,6 +166,16 @@ _HISTORY = (
         sentence=message("How many characters one summary or recap may have."),
     ),
     SettingDefinition(
+        name="History.HistoryPageSize",
+        group="history",
+        kind="int",
+        default=100,
+        minimum=1,
+        maximum=1000,
+        scopes=_PROJECT,
+        sentence=message("How many messages of a conversation are shown at a time."),
+    ),
+    SettingDefinition(
         name="History.Budget.MaxLatencyMs",
         group="history",
         kind="int",

@@ -32,6 +32,7 @@ from fabula.text.lookup import find_by_name, find_matches, fold_name
 
 __all__ = ["find_by_name"]
 
+_CHARACTERS = frozenset({"character", "pawn", "persona"})  # namespaces of participants who can be entries
 EVERYBODY, NOBODY = "everybody", "nobody"
 ENTRY_SOURCE = "codex:entity:"
 _SOURCE = re.compile(r"[a-z_]+:\S+")
@@ -208,12 +209,12 @@ def find_character_ids(view: View, ident: str) -> tuple[str, ...]:
     """Return the other ids of a character: of an entry those of its participants, of a participant that of its entry.
 
     They are the same where the key of the participant's id is the id of the entry, else where they have a name in
-    common that no other entry has. A player is nobody's character.
+    common that no other entry has. Only characters, pawns and personas are; a person who plays is nobody's character.
     """
     codex, people = view.snapshot(Codex), view.snapshot(Participants)
     if codex is None or people is None:
         return ()
-    participants = [one for one in people.by_id.values() if not one.id.startswith("player:")]
+    participants = [one for one in people.by_id.values() if one.id.partition(":")[0] in _CHARACTERS]
     own = strip_revision(ident)
     if own in codex.by_id:
         return tuple(one.id for one in participants if _find_own_entry(codex, one) == own)
@@ -242,6 +243,7 @@ def find_knower(view: View, reading: ReadTransaction | None, name: str) -> str:
 
 def read_knowers(view: View, reading: ReadTransaction | None, names: Sequence[str]) -> tuple[str, ...] | None:
     """Read who may know something: None for `everybody`, an empty tuple for `nobody`; `reader` is the reader."""
+    names = (names,) if isinstance(names, str) else names
     if list(names) == [EVERYBODY]:
         return None
     knowers = [READER if name == READER else find_knower(view, reading, name) for name in names if name != NOBODY]

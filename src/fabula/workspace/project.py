@@ -22,6 +22,7 @@ from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
+from fabula.conversation.personas import find_identity, find_user_name
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -32,7 +33,7 @@ from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
-from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage
+from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
 from fabula.workspace.names import (
     find_character_ids,
     find_conversation,
@@ -54,11 +55,13 @@ if TYPE_CHECKING:
     from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
+    from fabula.workspace.conversations import ConversationVerbs
     from fabula.workspace.extraction import ExtractionVerbs
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
     from fabula.workspace.outline import OutlineVerbs
+    from fabula.workspace.participants import ParticipantVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.recaps import RecapVerbs
     from fabula.workspace.revisions import RevisionVerbs
@@ -124,6 +127,8 @@ class ProjectHandle:
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
+    conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 
@@ -172,7 +177,7 @@ class ProjectHandle:
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
         given: dict[str, Any] = {"skill_id": "continue", **fields, "preset": preset}
-        lists = {name: tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
+        lists = {name: _as_tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
         request = Request(
             project_id=view.project.id,
             document_id=document_id,
@@ -196,8 +201,12 @@ class ProjectHandle:
 
     def _find_named(self, request: Request, view: View) -> Request:
         document, conversation, character = request.document_id, request.conversation_id, request.character
-        if document and request.unsaved_text is None:  # a text that comes along may be of a new document
-            document = find_view_document(view, document)
+        if document:
+            try:
+                document = find_view_document(view, document)
+            except FabulaError:
+                if request.unsaved_text is None:  # a text that comes along may be of a new document
+                    raise
         speaker = request.speaker_id
         if conversation or character or speaker:
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
@@ -213,7 +222,6 @@ class ProjectHandle:
             conversation_id=conversation,
             character=character,
             speaker_id=speaker,
-            character_ids=find_character_ids(view, character or speaker),
             include=include,
             exclude=exclude,
         )
@@ -247,6 +255,8 @@ class ProjectHandle:
         The result's `assembly_id` is what `report_answer` takes when the answer was recorded, or the prompt sent.
         """
         view, keys, result = self._assemble(self.engine.assemble, request, working_memory)
+        if has_limits(self.principal):
+            result = replace(result, trace=result.trace.without_omitted())
         return replace(result, assembly_id=self._continuity.record(view.project.id, keys, result))
 
     def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
@@ -395,6 +405,11 @@ def _branch(request: Request, view: View) -> Sequence[str]:
     return [message.id for message in messages]
 
 
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    """Return several things as a tuple; one name counts as one."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
 def _resolve(request: Request, view: View) -> Request:
     """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
     skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
@@ -405,4 +420,16 @@ def _resolve(request: Request, view: View) -> Request:
     if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
         perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")
-    return replace(request, recipe=recipe, perspective=perspective, mode=mode)
+    identity = request.identity
+    if identity is None and recipe != NOVEL.name:
+        identity = find_identity(request, view)
+    knower = request.character or request.speaker_id
+    return replace(
+        request,
+        recipe=recipe,
+        perspective=perspective,
+        mode=mode,
+        identity=identity,
+        character_ids=find_character_ids(view, knower) if knower else (),
+        input_name=request.input_name or find_user_name(request, view),
+    )

@@ -13,6 +13,7 @@ from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
 from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations
+from fabula.conversation.personas import PERSONA_SOURCE
 from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
 from fabula.conversation.source import CONVERSATION_SOURCE, TURN_SOURCE, is_recorded
 from fabula.core.fragment import Fragment
@@ -45,6 +46,7 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         SynopsesSource(collect_characters),
         SearchSource(find_names_near_cursor, embedding),
         RECENT_CONVERSATION_SOURCE,
+        PERSONA_SOURCE,
         TURN_SOURCE,
     )
 

@@ -196,6 +196,12 @@ def test_an_alias_in_lower_case_is_found_in_title_case(alias: str, text: str) ->
     assert list(exact.find(text)) == []
 
 
+@pytest.mark.parametrize("text", ["About the Letter.", "He read the Letter", "The Letter came.", "THE LETTER"])
+def test_a_name_with_an_article_is_found_in_the_middle_of_a_sentence(text: str) -> None:
+    """An entry "The Letter" missed every "the Letter"."""
+    assert [hit.owner for hit in NameMatcher({"x": ("The Letter",)}).find(text)] == ["x"]
+
+
 @given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8), min_size=1, max_size=4))
 def test_a_lower_case_name_is_found_as_it_is_in_capitals_and_in_title_case(words: list[str]) -> None:
     name = " ".join(words)

@@ -36,7 +36,7 @@ _CHATTING = _make_preset(
 )
 _SOURCES = (
     *("editor", "conversation", "skill", "constraints", "project"),
-    *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks", "turn"),
+    *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks", "personas", "turn"),
 )
 
 _KEPT_LONGEST = ("biography", "recap")  # in chats they say what the messages no longer do

@@ -15,6 +15,7 @@ from unicodedata import is_normalized, normalize
 from fabula.text.tokens.tokenizer import load_encoding
 
 _MAX_COMMON_WORD = 14  # letters; hardly any longer word is a single token
+_ARTICLE = re.compile(r"(?:The|An?) (?=\S)")
 _WORD_START = re.compile(r"(?<![^\s-])[^\W\d_]")
 _MAIN_WORD_START = re.compile(  # titles leave small words in lower case
     r"(?<![^\s-])(?!(?:an?|and|at|by|de|du|for|from|in|of|on|or|the|to|von|with)(?![^\s-]))[^\W\d_]"
@@ -64,6 +65,8 @@ def _vary_case(name: str, common: Collection[str], *, lower: bool = True) -> tup
     if name.islower():  # `the white whale` is also the White Whale and The White Whale
         for pattern in (_WORD_START, _MAIN_WORD_START):
             spellings[pattern.sub(_to_upper, name)] = None
+    if (article := _ARTICLE.match(name)) is not None:  # `The Letter` is also the Letter
+        spellings[article[0].lower() + name[article.end() :]] = None
     if lower and name[0].isupper() and (lowered := name.lower()) not in common:
         spellings[lowered] = None
     return tuple(spellings)

@@ -1,0 +1,293 @@
+"""`fabula history`: conversations and their messages; list, show, start, record, correct, branch, delete, search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project, read_text
+from fabula.cli.options import IDS, JSON, PROJECT, STORE
+from fabula.cli.output import format_time, print_json, print_line, render, report, say, shorten
+from fabula.cli.tables import Column, print_list
+from fabula.core.messages import join_names, message
+
+if TYPE_CHECKING:
+    from fabula.conversation.history import FoundMessage, ParticipantMatch
+    from fabula.conversation.model import Message
+    from fabula.conversation.participants import Participants
+    from fabula.workspace.conversations import ConversationDetails
+
+CONVERSATION = Annotated[str, Argument(help="A conversation, by its title or id.")]
+MESSAGE = Annotated[str, Argument(help="A message, by the number it is shown with, its id, or `last`.")]
+WITH = Annotated[list[str] | None, Option("--with", help="Somebody who takes part; may be given several times.")]
+TEXT = Annotated[str, Argument(help="What is said; - reads standard input.")]
+
+commands = CommandGroup("history", help="Conversations and what was said in them.")
+
+
+@commands.command("list")
+def list_conversations(
+    project: PROJECT,
+    participants: WITH = None,
+    only: Annotated[bool, Option("--only", help="With --with: these and nobody else.")] = False,
+    any_of: Annotated[bool, Option("--any", help="With --with: any of these.")] = False,
+    with_ids: IDS = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """List conversations, the latest first.
+
+    Example: fabula history list "The Lantern Coast" --with Mara
+    """
+    from fabula.workspace.schemas.conversations import describe_conversation
+
+    with open_project(project, store) as opened:
+        match: ParticipantMatch = "exact" if only else "intersection" if any_of else "subset"
+        found = opened.conversations.list_all(participants or (), match=match)
+    columns: list[Column[ConversationDetails]] = [
+        Column(message("title"), lambda one: one.record.title or one.record.id, style="bold"),
+        Column(message("with"), lambda one: join_names(_name_participants(one))),
+        Column(message("messages"), lambda one: f"{one.record.message_count:,}", right=True),
+        Column(message("changed"), lambda one: format_time(one.record.changed_at)),
+    ]
+    empty = message("There are no conversations yet. Start one: fabula history start PROJECT --with NAME")
+    print_list(
+        found, describe_conversation, columns, empty, as_json, with_ids=with_ids, id_of=lambda one: one.record.id
+    )
+
+
+@commands.command()
+def start(
+    project: PROJECT,
+    participants: WITH = None,
+    title: Annotated[str, Option("--title", help="What the conversation is called.")] = "",
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Start a conversation.
+
+    Example: fabula history start "The Lantern Coast" --with Mara --with Tom --title "On the pier"
+    """
+    from fabula.workspace.schemas.conversations import describe_conversation
+
+    with open_project(project, store) as opened:
+        started = opened.conversations.start(participants or (), title=title)
+        details = opened.conversations.get(started.id)
+    name = started.title or started.id
+    report(describe_conversation(details), message("The conversation {name} has begun.", name=name), as_json)
+
+
+@commands.command()
+def show(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    before: Annotated[str | None, Option("--before", help="Show the page before this message.")] = None,
+    limit: Annotated[int | None, Option("--limit", min=1, help="How many messages to show.")] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Show the newest messages of a conversation, or a page before them.
+
+    Example: fabula history show "The Lantern Coast" "On the pier"
+    """
+    from fabula.workspace.schemas.conversations import describe_page
+
+    with open_project(project, store) as opened:
+        page = opened.conversations.read_page(conversation, before=before, limit=limit)
+        names = opened.conversations.get(conversation).participants
+    if as_json:
+        print_json(describe_page(page, names))
+        return
+    for said in page.messages:
+        _print_message(said, names)
+    if not page.messages:
+        say("Nothing was said yet.")
+    if page.before is not None:
+        number = (page.messages[0].number or 0) + 1
+        say("There is more: add --before {number}", number=number)
+
+
+@commands.command()
+def record(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    text: TEXT,
+    speaker: Annotated[str, Option("--as", help="Who says it.")] = "",
+    audience: Annotated[
+        list[str] | None, Option("--to", help="A whisper: only these hear it; may be given several times.")
+    ] = None,
+    after: Annotated[str | None, Option("--after", help="Answer this message instead of the newest: a branch.")] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Record what somebody said.
+
+    Example: fabula history record "The Lantern Coast" "On the pier" "Who lit the lamp?" --as Tom
+    """
+    from fabula.workspace.schemas.conversations import describe_message
+
+    words = read_text("-") if text == "-" else text
+    with open_project(project, store) as opened:
+        said = opened.conversations.record(conversation, words, speaker=speaker, audience=audience, after=after)
+        names = opened.conversations.get(conversation).participants
+    number = (said.number or 0) + 1
+    report(describe_message(said, names), message("Recorded as message {number}.", number=number), as_json)
+
+
+@commands.command()
+def edit(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    name: MESSAGE,
+    text: TEXT,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Correct a message in its place; `fabula undo` brings the old text back.
+
+    Example: fabula history edit "The Lantern Coast" "On the pier" 3 "Who put the lamp out?"
+    """
+    from fabula.workspace.schemas.conversations import describe_message
+
+    words = read_text("-") if text == "-" else text
+    with open_project(project, store) as opened:
+        changed = opened.conversations.correct(conversation, name, words)
+        names = opened.conversations.get(conversation).participants
+    number = (changed.number or 0) + 1
+    report(describe_message(changed, names), message("Message {number} is corrected.", number=number), as_json)
+
+
+@commands.command()
+def delete(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    name: Annotated[str | None, Argument(help="A message; without one, the whole conversation is deleted.")] = None,
+    store: STORE = None,
+) -> None:
+    """Delete a message or a conversation; `fabula undo` brings it back.
+
+    Example: fabula history delete "The Lantern Coast" "On the pier" 3
+    """
+    with open_project(project, store) as opened:
+        if name is None:
+            opened.conversations.delete(conversation)
+            say("{name} is gone.", name=conversation)
+            return
+        deleted = opened.conversations.delete_message(conversation, name)
+    say("Message {number} is gone: {text}", number=(deleted.number or 0) + 1, text=shorten(deleted.content, 80))
+
+
+@commands.command()
+def branch(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    name: MESSAGE,
+    choose: Annotated[bool, Option("--choose", help="Go on from this message.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Show a message and its alternatives, or go on from one of them.
+
+    Example: fabula history branch "The Lantern Coast" "On the pier" 3 --choose
+    """
+    from fabula.workspace.schemas.conversations import describe_message
+
+    with open_project(project, store) as opened:
+        names = opened.conversations.get(conversation).participants
+        if choose:
+            newest = opened.conversations.select(conversation, name)
+            number = (newest.number or 0) + 1
+            sentence = message("The conversation goes on after message {number}.", number=number)
+            report(describe_message(newest, names), sentence, as_json)
+            return
+        found = opened.conversations.list_siblings(conversation, name)
+    if as_json:
+        print_json([describe_message(one, names) for one in found])
+        return
+    for said in found:
+        _print_message(said, names)
+
+
+@commands.command()
+def search(
+    project: PROJECT,
+    text: Annotated[str, Argument(help="Words that a message contains.")],
+    conversation: Annotated[str | None, Option("--in", help="Search this conversation only.")] = None,
+    limit: Annotated[int, Option("--limit", min=1, max=1000, help="How many messages to show.")] = 20,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Find messages that contain some words, the newest first.
+
+    Example: fabula history search "The Lantern Coast" "the lamp"
+    """
+    from fabula.workspace.schemas.conversations import describe_found_message
+
+    with open_project(project, store) as opened:
+        found = opened.conversations.search(text, conversation=conversation, limit=limit)
+        every = {one.record.id: one for one in opened.conversations.list_all()}
+    columns: list[Column[FoundMessage]] = [
+        Column(message("conversation"), lambda one: every[one.conversation_id].record.title or one.conversation_id),
+        Column(message("message"), lambda one: (one.message.number or 0) + 1, right=True),
+        Column(message("name"), lambda one: every[one.conversation_id].participants.name_of(one.message.speaker)),
+        Column(message("text"), lambda one: shorten(one.message.content, 200), wraps=True),
+    ]
+    empty = message("No message contains {text!r}.", text=text)
+    print_list(
+        found,
+        lambda one: describe_found_message(one, every[one.conversation_id].participants),
+        columns,
+        empty,
+        as_json,
+        id_of=lambda one: one.message.id,
+    )
+
+
+@commands.command()
+def join(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    participant: Annotated[str, Argument(help="Who joins.")],
+    store: STORE = None,
+) -> None:
+    """Let somebody join a conversation; they hear what is said from now on.
+
+    Example: fabula history join "The Lantern Coast" "On the pier" Tom
+    """
+    with open_project(project, store) as opened:
+        opened.conversations.join(conversation, participant)
+    say("{name} hears what is said from now on.", name=participant)
+
+
+@commands.command()
+def leave(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    participant: Annotated[str, Argument(help="Who leaves.")],
+    store: STORE = None,
+) -> None:
+    """Let somebody leave a conversation; they hear nothing of what is said from now on.
+
+    Example: fabula history leave "The Lantern Coast" "On the pier" Tom
+    """
+    with open_project(project, store) as opened:
+        opened.conversations.leave(conversation, participant)
+    say("{name} hears nothing of what is said from now on.", name=participant)
+
+
+def _name_participants(details: ConversationDetails) -> list[str]:
+    ids = dict.fromkeys(one.participant_id for one in details.attendance.ranges)
+    return [details.participants.name_of(one) for one in ids]
+
+
+def _print_message(said: Message, names: Participants) -> None:
+    if said.speaker:
+        name = names.name_of(said.speaker)
+    else:
+        name = render(message("you") if said.role == "user" else message("model"))
+    if said.audience is not None:
+        listeners = join_names([names.name_of(one) for one in said.audience])
+        name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))
+    print_line(f"{(said.number or 0) + 1}. {name}: {said.content}")

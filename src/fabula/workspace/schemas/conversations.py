@@ -1,0 +1,111 @@
+"""Schemas of conversations: participants, conversations, messages and pages of them (cnv-1…5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.model import Message, get_kind
+from fabula.conversation.participants import Participant, Participants
+from fabula.workspace.conversations import ConversationDetails
+from fabula.workspace.schemas.schema import Schema, describe
+
+
+class ParticipantInfo(Schema):
+    """A participant; `entry` is the codex entry that they are, if there is one."""
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    persona: str
+    is_gone: bool
+    revision: int
+    version: int
+    entry: str | None
+
+
+class PresenceInfo(Schema):
+    """Somebody took part from message `since` up to message `until`, or still does."""
+
+    participant_id: str
+    name: str
+    since: int
+    until: int | None
+
+
+class ConversationInfo(Schema):
+    """A conversation, and who took part."""
+
+    id: str
+    conv_key: str
+    title: str
+    mode: str
+    mode_state: dict[str, Any]
+    leaf_id: str | None
+    message_count: int
+    round_count: int
+    created_at: str
+    changed_at: str
+    version: int
+    presence: tuple[PresenceInfo, ...]
+
+
+class MessageInfo(Schema):
+    """A message of a conversation; with an `audience` it is a whisper."""
+
+    id: str
+    role: str
+    kind: str
+    speaker: str
+    name: str
+    content: str
+    timestamp: str
+    final: bool
+    parent_id: str | None
+    number: int | None
+    audience: tuple[str, ...] | None
+    previous_content: str | None
+    version: int
+
+
+class HistoryPageInfo(Schema):
+    """Messages of the active path, oldest first, and what to ask the page before with."""
+
+    messages: tuple[MessageInfo, ...]
+    before: str | None
+
+
+class FoundMessageInfo(Schema):
+    """A message that a search found, and its conversation."""
+
+    conversation_id: str
+    message: MessageInfo
+
+
+def describe_participant(participant: Participant, entry: str | None = None) -> ParticipantInfo:
+    """Describe a participant."""
+    return describe(ParticipantInfo, participant, entry=entry)
+
+
+def describe_conversation(details: ConversationDetails) -> ConversationInfo:
+    """Describe a conversation."""
+    names = details.participants
+    presence = tuple(
+        describe(PresenceInfo, one, name=names.name_of(one.participant_id)) for one in details.attendance.ranges
+    )
+    return describe(ConversationInfo, details.record, presence=presence)
+
+
+def describe_message(said: Message, names: Participants) -> MessageInfo:
+    """Describe a message."""
+    return describe(MessageInfo, said, kind=get_kind(said).value, name=names.name_of(said.speaker))
+
+
+def describe_page(page: HistoryPage, names: Participants) -> HistoryPageInfo:
+    """Describe a page of messages."""
+    return HistoryPageInfo(messages=tuple(describe_message(one, names) for one in page.messages), before=page.before)
+
+
+def describe_found_message(found: FoundMessage, names: Participants) -> FoundMessageInfo:
+    """Describe a message that a search found."""
+    return FoundMessageInfo(conversation_id=found.conversation_id, message=describe_message(found.message, names))

@@ -1,0 +1,57 @@
+"""`fabula history` and `fabula participant`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_projects import Desk, desk
+
+__all__ = ["desk"]
+
+
+@pytest.fixture
+def pier(desk: Desk) -> Desk:
+    """A project with three people in a conversation, one of whom was whispered to."""
+    desk.run("new", "Coast", "--from", "sample:lantern_coast")
+    desk.run("participant", "add", "Coast", "Ann", "--kind", "player")
+    desk.run("participant", "add", "Coast", "Mara Venn", "--kind", "pawn", "--key", "mara")
+    desk.run("participant", "add", "Coast", "Tom", "--alias", "Tommy")
+    desk.run("history", "start", "Coast", "--with", "Ann", "--with", "Mara Venn", "--with", "Tommy", "--title", "Pier")
+    desk.run("history", "record", "Coast", "Pier", "Who lit the lamp?", "--as", "Ann")
+    desk.run("history", "record", "Coast", "Pier", "It was me.", "--as", "Mara Venn", "--to", "Ann")
+    return desk
+
+
+def test_a_conversation_is_shown_with_names_and_whispers(pier: Desk) -> None:
+    assert pier.run("history", "show", "Coast", "Pier").splitlines() == [
+        "1. Ann: Who lit the lamp?",
+        "2. Mara Venn (to Ann only): It was me.",
+    ]
+    page = json.loads(pier.run("history", "show", "Coast", "Pier", "--json"))
+    assert [one["audience"] for one in page["messages"]] == [None, page["messages"][1]["audience"]]
+    assert page["before"] is None
+
+
+def test_a_participant_is_the_character_of_the_codex(pier: Desk) -> None:
+    assert "Knows what Mara Venn of the codex knows." in pier.run("participant", "show", "Coast", "Mara")
+
+
+def test_messages_are_corrected_deleted_and_brought_back(pier: Desk) -> None:
+    pier.run("history", "edit", "Coast", "Pier", "1", "Who put the lamp out?")
+    assert "Who put the lamp out?" in pier.run("history", "show", "Coast", "Pier")
+    pier.run("history", "delete", "Coast", "Pier", "last")
+    assert "It was me." not in pier.run("history", "show", "Coast", "Pier")
+    pier.run("undo", "Coast")
+    assert "It was me." in pier.run("history", "show", "Coast", "Pier")
+
+
+def test_conversations_are_listed_by_who_takes_part(pier: Desk) -> None:
+    assert "Pier" in pier.run("history", "list", "Coast", "--with", "Tom")
+    assert "Pier" not in pier.run("history", "list", "Coast", "--with", "Tom", "--only")
+
+
+def test_wrong_names_are_refused_with_the_nearest(pier: Desk) -> None:
+    assert "Did you mean Pier?" in pier.run("history", "show", "Coast", "Peer", code=2)
+    assert "Tom" in pier.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Tam", code=2)

@@ -1,0 +1,153 @@
+"""What a person can do with participants and conversations (cnv-1…5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fabula.conversation.history import ParticipantMatch
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def party(store: Store) -> Iterator[ProjectHandle]:
+    """A project with a player, two personas and a conversation of all three."""
+    projects.create(store, "Party", project_id="party")
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        project.participants.ensure_player("Ann")
+        project.participants.add("Mara", aliases=("Captain Venn",), persona="Speaks little.")
+        project.participants.add("Bo")
+        project.conversations.start(("Ann", "Mara", "Bo"), title="Pier")
+        yield project
+
+
+def say(project: ProjectHandle, speaker: str, text: str, after: str | None = None) -> str:
+    return project.conversations.record("Pier", text, speaker=speaker, after=after).id
+
+
+def read(project: ProjectHandle) -> list[str]:
+    return [one.content for one in project.conversations.read_page("Pier").messages]
+
+
+def refuse(project: ProjectHandle, code: Code, act: object) -> str:
+    """Check that an act is refused with a code and changes nothing; return the sentence."""
+    before = read(project)
+    assert callable(act)
+    with pytest.raises(FabulaError) as refused:
+        act()
+    assert refused.value.code is code
+    assert read(project) == before
+    return refused.value.sentence
+
+
+def test_the_player_is_made_once(party: ProjectHandle) -> None:
+    first = party.participants.ensure_player()
+    assert (first.name, party.participants.ensure_player("Other")) == ("Ann", first)
+
+
+def test_a_participant_is_found_by_alias_and_an_edited_persona_is_a_revision(party: ProjectHandle) -> None:
+    assert party.participants.get("captain venn").id == "persona:Mara"
+    changed = party.participants.edit("Mara", persona="Speaks a lot.")
+    assert (changed.revision, changed.name) == (2, "Mara")
+    assert party.conversations.record("Pier", "Well.", speaker="Mara").speaker == "persona:Mara#2"
+
+
+def test_the_role_follows_from_who_speaks(party: ProjectHandle) -> None:
+    assert party.conversations.record("Pier", "Hello?", speaker="Ann").role == "user"
+    assert party.conversations.record("Pier", "Aye.", speaker="Mara").role == "assistant"
+
+
+def test_history_is_read_page_by_page_to_its_beginning(party: ProjectHandle) -> None:
+    for number in range(25):
+        say(party, "Ann", f"line {number}")
+    lines: list[str] = []
+    before = None
+    while True:
+        page = party.conversations.read_page("Pier", before=before, limit=10)
+        lines = [*(one.content for one in page.messages), *lines]
+        before = page.before
+        if before is None:
+            break
+    assert lines == [f"line {number}" for number in range(25)]
+
+
+def test_a_branch_is_made_listed_and_chosen(party: ProjectHandle) -> None:
+    say(party, "Ann", "Who?")
+    say(party, "Mara", "Not me.")
+    say(party, "Mara", "Perhaps me.", after="1")
+    assert read(party) == ["Who?", "Perhaps me."]
+    siblings = party.conversations.list_siblings("Pier", "2")
+    assert [one.content for one in siblings] == ["Not me.", "Perhaps me."]
+    party.conversations.select("Pier", "2")
+    assert read(party) == ["Who?", "Not me."]
+
+
+def test_a_choice_goes_on_to_the_newest_message_of_its_branch(party: ProjectHandle) -> None:
+    say(party, "Ann", "Who?")
+    say(party, "Mara", "Not me.")
+    say(party, "Ann", "Sure?")
+    say(party, "Mara", "Perhaps me.", after="1")
+    assert party.conversations.select("Pier", "2").content == "Sure?"
+
+
+def test_a_deleted_message_leaves_no_gap_and_can_be_brought_back(party: ProjectHandle) -> None:
+    for text in ("one", "two", "three"):
+        say(party, "Ann", text)
+    party.conversations.delete_message("Pier", "2")
+    assert read(party) == ["one", "three"]
+    party.changes.undo()
+    assert read(party) == ["one", "two", "three"]
+    party.conversations.delete_message("Pier", "last")
+    assert read(party) == ["one", "two"]
+
+
+def test_a_correction_can_be_taken_back(party: ProjectHandle) -> None:
+    say(party, "Ann", "Helo.")
+    party.conversations.correct("Pier", "1", "Hello.")
+    assert read(party) == ["Hello."]
+    party.changes.undo()
+    assert read(party) == ["Helo."]
+
+
+def test_conversations_are_found_by_set_subset_and_intersection(party: ProjectHandle) -> None:
+    party.conversations.start(("Ann", "Mara"), title="Two")
+    party.conversations.start(("Ann",), title="One")
+
+    def find(match: ParticipantMatch, *names: str) -> set[str]:
+        return {one.record.title for one in party.conversations.list_all(names, match=match)}
+
+    assert find("exact", "Ann", "Mara") == {"Two"}
+    assert find("subset", "Ann", "Mara") == {"Two", "Pier"}
+    assert find("intersection", "Bo", "Mara") == {"Two", "Pier"}
+    assert find("subset", "Ann") == {"Two", "Pier", "One"}
+
+
+def test_messages_are_found_by_their_words_in_any_case(party: ProjectHandle) -> None:
+    say(party, "Ann", "The LAMP is out.")
+    say(party, "Mara", "100 % sure?")
+    assert [one.message.content for one in party.conversations.search("the lamp")] == ["The LAMP is out."]
+    assert [one.message.content for one in party.conversations.search("%")] == ["100 % sure?"]
+
+
+def test_wrong_names_and_absent_people_are_refused(party: ProjectHandle) -> None:
+    say(party, "Ann", "Hello.")
+    assert "Mara" in refuse(party, Code.STORE_NOT_FOUND, lambda: say(party, "Marra", "Hm."))
+    assert "which has 1" in refuse(party, Code.STORE_NOT_FOUND, lambda: party.conversations.select("Pier", "7"))
+    refuse(party, Code.TEXT_INVALID, lambda: say(party, "Ann", "  "))
+    refuse(party, Code.TEXT_INVALID, lambda: say(party, "Ann", "x" * 1_000_000))
+    party.conversations.leave("Pier", "Bo")
+    refuse(party, Code.REQUEST_INVALID, lambda: say(party, "Bo", "Hm."))
+    refuse(
+        party,
+        Code.REQUEST_INVALID,
+        lambda: party.conversations.record("Pier", "Psst.", speaker="Ann", audience=("Bo",)),
+    )
+    with pytest.raises(FabulaError) as refused:
+        party.conversations.read_page("Peir")
+    assert refused.value.code is Code.STORE_NOT_FOUND
