@@ -204,7 +204,7 @@ def test_everything_printed_is_in_chinese(words: tuple[str, ...], room: Room) ->
 def test_times_and_plurals_are_those_of_the_language(room: Room) -> None:
     assert re.search(r"\d{4}年\d{1,2}月\d{1,2}日 \d\d:\d\d \w+", room.run("projects"))
     (room.folder / "one.md").write_text("# 一\n\n## 一\n\n雨\n", "utf-8")
-    assert "1 个章节、 1 字" in re.sub(" +", " ", room.run("import", "one.md"))
+    assert "1 个章节、1 字" in re.sub(" +", " ", room.run("import", "one.md"))
 
 
 # Help

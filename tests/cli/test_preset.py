@@ -37,7 +37,7 @@ def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_a_preset_is_kept_listed_used_and_taken_away(desk: Desk) -> None:
     assert "No presets yet" in desk.run("preset", "list", "Coast")
-    assert "Mine is preset" in desk.run("preset", "set", "Coast", "Mine", "mine.json")
+    assert "Mine is stored" in desk.run("preset", "set", "Coast", "Mine", "mine.json")
     (kept,) = json.loads(desk.run("preset", "list", "Coast", "--json"))
     assert (kept["title"], kept["active"], kept["nodes"]) == ("Mine", False, 4)
     assert "Be brief." not in desk.run("assemble", "Coast", "--quiet")
@@ -125,4 +125,4 @@ def test_a_file_that_is_no_preset_is_refused_in_one_line(desk: Desk, content: st
 def test_a_name_nobody_has_is_answered_with_those_there_are(desk: Desk) -> None:
     desk.run("preset", "set", "Coast", "Mine", "mine.json")
     assert "The nearest are: Mine" in desk.run("preset", "show", "Coast", "Yours", code=2)
-    assert "could not be read" in desk.run("preset", "set", "Coast", "Mine", "nothing.json", code=2)
+    assert "FILE_NOT_FOUND" in desk.run("preset", "set", "Coast", "Mine", "nothing.json", code=2)

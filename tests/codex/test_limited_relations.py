@@ -21,6 +21,7 @@ from fabula.manuscript.model import Manuscript
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_view
+from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, sources, story
 
@@ -186,7 +187,7 @@ def test_impossible_limits_and_a_relation_said_twice_are_refused(coast: Workspac
 
 def test_a_save_brings_the_limits_of_relations_back(coast: Workspace, tmp_path: Path) -> None:
     coast.project("coast").save(tmp_path / "coast.fabula")
-    copy = coast.load_save(tmp_path / "coast.fabula").project_id
+    copy = coast.load_save(tmp_path / "coast.fabula", LoadChoices(beside=True)).project_id
     assert relations(coast, copy) == (LIMITED,)
 
 

@@ -167,7 +167,14 @@ def test_the_marks_of_every_room_are_carried(book: Store) -> None:
     with book.write(project="p") as tx:
         documents.write(tx, "d", "Young Mara kept the secret.")
     marked = {table.name for table in all_tables() if "since_offset" in table.c and "project_id" in table.c}
-    assert marked == {"codex_entries", "codex_progressions", "knowledge", "constraints", "memories"}
+    assert marked == {
+        "codex_entries",
+        "codex_progressions",
+        "codex_relations",
+        "knowledge",
+        "constraints",
+        "memories",
+    }
     with book.read(project="p") as reading:
         for table in (entries, progressions, knowledge, constraints, memories):
             assert [row.since_offset for row in reading.rows(table)] == [15], table.name

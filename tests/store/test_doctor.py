@@ -47,7 +47,7 @@ def test_what_would_be_lost_is_counted_from_the_newest_copy(store: Store) -> Non
         assert "1 copy in backups/ with 1 of 1 projects" in sentence(store)
         projects.create(store, "Two", project_id="two")
         assert "1 copy in backups/ with 1 of 2 projects" in sentence(store)
-        assert "In no copy: 'Two'." in sentence(store)
+        assert "In no copy: “Two”." in sentence(store)
 
 
 def test_copies_on_the_same_disk_are_not_called_safe_without_saying_so(store: Store) -> None:

@@ -75,9 +75,9 @@ def undo(
                 title=change.title,
             )
         case _ if change.title:
-            say("Taken back in {title}: {label}.", title=change.title, label=change.step.label)
+            say("Taken back in {title}: {label}", title=change.title, label=change.step.label)
         case _:
-            say("Taken back: {label}.", label=change.step.label)
+            say("Taken back: {label}", label=change.step.label)
     _print_details(change)
     say("Make it again with: fabula redo")
 
@@ -104,9 +104,9 @@ def redo(
     if change.outcome == "restored":
         say("{title} is back, with everything in it.", title=change.title)
     elif change.title:
-        say("Made again in {title}: {label}.", title=change.title, label=change.step.label)
+        say("Made again in {title}: {label}", title=change.title, label=change.step.label)
     else:
-        say("Made again: {label}.", label=change.step.label)
+        say("Made again: {label}", label=change.step.label)
     _print_details(change)
 
 

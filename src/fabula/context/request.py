@@ -63,6 +63,7 @@ class Request(Struct, frozen=True, kw_only=True):
     conversation_id: str = ""
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
     speaker_id: str = ""  # the participant who speaks next
+    speaker_name: str = ""
     identity: str | None = None  # in place of the project's identity prompt: the persona of who speaks
     character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
     input_message_id: str = ""  # the recorded message that the input is; it stands in the prompt once

@@ -12,7 +12,6 @@ from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations, Message
-from fabula.conversation.participants import Participants
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import message
 from fabula.core.view import View
@@ -52,7 +51,7 @@ def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
     request = source_request.request
     if not request.speaker_id or not request.conversation_id:
         return ()
-    name = (view.snapshot(Participants) or Participants()).name_of(request.speaker_id)
+    name = request.speaker_name or request.speaker_id
     text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
     return (
         Fragment(

@@ -205,6 +205,14 @@ def find_participant(view: View, reading: ReadTransaction, name: str) -> str:
     return find_named(things, name, what=message("participant")).id
 
 
+def find_speaker(view: View, reading: ReadTransaction, name: str) -> str:
+    """Return the id of the participant, or else of the character, that a spelling means."""
+    try:
+        return find_participant(view, reading, name)
+    except FabulaError:
+        return find_knower(view, reading, name)
+
+
 def find_character_ids(view: View, ident: str) -> tuple[str, ...]:
     """Return the other ids of a character: of an entry those of its participants, of a participant that of its entry.
 

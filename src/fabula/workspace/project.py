@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.codex import Codex
 from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import Preset
@@ -22,6 +23,7 @@ from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
+from fabula.conversation.participants import Participants
 from fabula.conversation.personas import find_identity, find_user_name
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
@@ -40,8 +42,8 @@ from fabula.workspace.names import (
     find_excluded,
     find_included,
     find_knower,
-    find_participant,
     find_sources,
+    find_speaker,
     find_view_document,
 )
 from fabula.workspace.schemas.context import read_request
@@ -213,7 +215,7 @@ class ProjectHandle:
                 conversation = conversation and find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
                 if speaker and reading is not None:
-                    speaker = find_participant(view, reading, speaker)
+                    speaker = find_speaker(view, reading, speaker)
         include = tuple(find_included(view, name) for name in request.include)
         exclude = tuple(find_excluded(view, name) for name in request.exclude)
         return replace(
@@ -405,6 +407,15 @@ def _branch(request: Request, view: View) -> Sequence[str]:
     return [message.id for message in messages]
 
 
+def _name_speaker(speaker: str, view: View) -> str:
+    """Return the name of who speaks: a participant, or an entry of the codex."""
+    if not speaker:
+        return ""
+    codex = view.snapshot(Codex)
+    entry = codex.by_id.get(speaker) if codex is not None else None
+    return entry.name if entry is not None else (view.snapshot(Participants) or Participants()).name_of(speaker)
+
+
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     """Return several things as a tuple; one name counts as one."""
     return (value,) if isinstance(value, str) else tuple(value)
@@ -431,5 +442,6 @@ def _resolve(request: Request, view: View) -> Request:
         mode=mode,
         identity=identity,
         character_ids=find_character_ids(view, knower) if knower else (),
+        speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
     )

@@ -373,7 +373,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], Code, tuple[str, ...]]] = {
     "sizes below nothing": (_sizes(0xFFFFFFFE), UNSAFE, ()),
     "sizes that lie": (_sizes(3), DAMAGED, ()),
     "a folder": (lambda path: path.mkdir(), DAMAGED, ("could not be read",)),
-    "no file": (lambda path: None, DAMAGED, ("could not be read",)),
+    "no file": (lambda path: None, Code.FILE_NOT_FOUND, ("There is no file",)),
     "ten gigabytes of zeros": (_bombs(10 * GIGABYTE), UNSAFE, ("MB",)),
     "ten gigabytes in ten members": (_bombs(GIGABYTE, 10), UNSAFE, ("MB",)),
     "ten gigabytes that claim to be little": (_bombs(1000), DAMAGED, ("revisions-2.jsonl",)),
