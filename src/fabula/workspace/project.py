@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.engine import Engine
-from fabula.context.recipes import NOVEL
+from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Principal, Request
 from fabula.context.result import Result
@@ -27,10 +27,12 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.source import EDITOR_SOURCE
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
+from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage
 from fabula.workspace.names import (
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from fabula.workspace.writing_options import ModelChoice, ModelWish
 
 OWNER_PRINCIPAL = Principal()
+_RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
 
 
 class SaveResult(Struct, frozen=True):
@@ -198,7 +201,7 @@ class ProjectHandle:
         document, conversation, character = request.document_id, request.conversation_id, request.character
         if document and request.unsaved_text is None:  # a text that comes along may be of a new document
             document = find_view_document(view, document)
-        speaker = request.speaker_id
+        speaker, told = request.speaker_id, view.timeline.entry(document)
         if conversation or character or speaker:
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
                 conversation = conversation and find_conversation(view, reading, conversation)
@@ -213,7 +216,7 @@ class ProjectHandle:
             conversation_id=conversation,
             character=character,
             speaker_id=speaker,
-            character_ids=find_character_ids(view, character or speaker),
+            character_ids=find_character_ids(view, character or speaker or (told and told.pov) or ""),
             include=include,
             exclude=exclude,
         )
@@ -405,4 +408,15 @@ def _resolve(request: Request, view: View) -> Request:
     if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
         perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")
-    return replace(request, recipe=recipe, perspective=perspective, mode=mode)
+    request = replace(request, recipe=recipe, perspective=perspective, mode=mode)
+    return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
+
+
+def _place_in_stored_text(request: Request, view: View) -> Request:
+    """Move the cursor from a text that is being edited into the stored one; the editor source does so otherwise."""
+    stored = (view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
+    if stored is None or request.unsaved_text is None or request.cursor is None:
+        return request
+    text = normalise(request.unsaved_text)
+    cursor = map_to_stored_text(stored.text, text, check_cursor(request.cursor, len(text)))
+    return replace(request, cursor=cursor)
