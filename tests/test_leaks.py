@@ -18,6 +18,7 @@ from fabula.codex import Entry
 from fabula.codex import edits as codex
 from fabula.codex.entry import Progression, Relation
 from fabula.context import Perspective, Position, Result
+from fabula.conversation.participants import Participant, save_participant
 from fabula.manuscript import documents, outline, projects
 from fabula.manuscript.model import Document
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -151,6 +152,8 @@ def harbour(store: Store) -> Workspace:
     with store.write(project="harbour") as tx:
         for name in ("mara", "bo"):
             codex.create(tx, Entry(id=name, type="character", name=name.title()))
+        for name in ("mara", "bo"):
+            save_participant(tx, Participant(id=f"pawn:{name}", name=name.title()))
         codex.create(tx, Entry(id="rock", type="location", name="Gull Rock", description="White with salt."))
         codex.create(tx, Entry(id="orrin", type="character", name="Orrin", description="A rope maker."))
         for number, text in enumerate(

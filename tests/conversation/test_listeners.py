@@ -19,7 +19,8 @@ from fabula.conversation.participants import Participant, save_participant
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.story import Perspective
-from fabula.manuscript import projects
+from fabula.manuscript import documents, projects
+from fabula.presets import edits as presets
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -282,3 +283,27 @@ def test_the_trace_of_a_principal_with_limits_has_only_what_is_in_the_prompt(sto
         result = project.assemble(request)
     assert all(verdict.included for verdict in result.trace)
     assert not [verdict for verdict in result.trace if "SECRET-KEY" in verdict.text]
+
+
+def test_a_whisper_decides_no_preset_message_for_those_who_did_not_hear_it(store: Store) -> None:
+    start_party(store)
+    node = Node(id="hint", content="Mention the cellar.", condition=Condition(keywords=("astrolabe",), scan_depth=9))
+    with store.write(project="party") as tx:
+        whisper = Message(id="w", role="user", content="The astrolabe!", speaker=PLAYER, audience=("pawn:mara",))
+        edits.add_message(tx, "talk", whisper)
+        presets.put(tx, "Hints", Preset(nodes=(node,)), active=True)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        hinted = {one: "cellar" in assemble_for(project, "talk", f"pawn:{one}") for one in ("mara", "bo")}
+    assert hinted == {"mara": True, "bo": False}
+
+
+def test_the_viewpoint_of_a_chapter_heard_what_its_participant_heard(store: Store) -> None:
+    start_party(store)
+    with store.write(project="party") as tx:
+        codex.create(tx, Entry(id="mara", type="character", name="Mara"))
+        documents.add(tx, "One", text="It rained.", document_id="ch-1", pov="mara")
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        request = project.request(document_id="ch-1", conversation_id="talk", skill_id="chat", recipe="chat")
+        assert "Hm." in project.assemble(request).prompt

@@ -136,3 +136,16 @@ def test_two_projects_never_hear_each_other(coast: Store) -> None:
     found = ProjectViews(coast).view("other").snapshot(RecentConversations)
     assert found is not None
     assert found.all == ()
+
+
+def test_a_conversation_of_characters_reaches_no_place_of_the_story(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        documents.add(tx, "One", text="It rained.", document_id="ch-1")
+        edits.start_conversation(tx, "later", participants=["pawn:mira"])
+        edits.add_message(tx, "later", replace(user_message("The lamp went out.", "l1"), speaker="pawn:mira"))
+    heard = assemble(coast, speaker_id="pawn:mira", document_id="")
+    assert list_recent(heard)["talk:later"] is Reason.KEPT
+    beside = assemble(coast, speaker_id="pawn:mira", document_id="ch-1")
+    assert list_recent(beside)["talk:later"] is Reason.NOT_KNOWN, "what they spoke of may happen later"
+    as_author = assemble(coast, document_id="ch-1", perspective=Perspective.AUTHOR)
+    assert list_recent(as_author)["talk:later"] is Reason.KEPT

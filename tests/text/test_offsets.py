@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
-from fabula.text.offsets import check_cursor, map_to_normalised, normalise, utf16_to_code_points
+from fabula.text.offsets import check_cursor, map_to_normalised, map_to_stored_text, normalise, utf16_to_code_points
 from tests.text.strings import hard_strings
 
 
@@ -93,3 +95,12 @@ def test_an_offset_falls_on_the_same_character_after_line_ends_are_normalised() 
 
 def test_an_offset_between_a_carriage_return_and_its_line_feed_stays_at_that_line_end() -> None:
     assert map_to_normalised("a\r\nb", 2) in (1, 2)
+
+
+@given(text=st.text(alphabet="ab \n", max_size=30), typed=st.text(alphabet="ab \n", max_size=8), data=st.data())
+def test_words_typed_right_before_the_cursor_do_not_move_it_in_the_stored_text(
+    text: str, typed: str, data: st.DataObject
+) -> None:
+    cursor = data.draw(st.integers(0, len(text)))
+    edited = text[:cursor] + typed + text[cursor:]
+    assert map_to_stored_text(text, edited, cursor + len(typed)) == cursor

@@ -6,6 +6,7 @@ import pytest
 
 from fabula.codex import Entry
 from fabula.codex import edits as codex
+from fabula.conversation.participants import Participant, save_participant
 from fabula.core.story import Position
 from fabula.manuscript import documents, outline, projects
 from fabula.memory import edits as memory
@@ -27,6 +28,7 @@ def coast(store: Store) -> Workspace:
     with store.write(project=P) as tx:
         for name in ("mara", "bo"):
             codex.create(tx, Entry(id=name, type="character", name=name.title()))
+            save_participant(tx, Participant(id=f"pawn:{name}", name=name.title()))
         documents.add(tx, "Alone", text="Mara was alone.", document_id="ch-1", known_to=["mara"])
         documents.add(tx, "Supper", text=f"They ate. Nobody spoke of the {SECRET[:3]}.", document_id="ch-2")
         outline.add_beat(tx, "ch-1", f"She buries the {SECRET}.")
@@ -59,3 +61,31 @@ def test_beats_reach_no_speaker_who_does_not_know_the_chapter(coast: Workspace) 
     for speaker, knows in (("mara", True), ("bo", False)):
         request = project.request(document_id="ch-1", skill_id="plan-next", recipe="chat", speaker_id=speaker)
         assert ("buries the astrolabe" in project.assemble(request).prompt) == knows
+
+
+def test_what_a_chapter_brought_in_is_not_held_over_for_a_character_who_does_not_know_it(coast: Workspace) -> None:
+    with coast.store.write(project=P) as tx:
+        documents.write(tx, "ch-1", "Mara was alone at Gull Rock.")
+        codex.create(tx, Entry(id="rock", type="location", name="Gull Rock", description="White with salt."))
+    project = coast.project(P)
+    held = {}
+    for character in ("mara", "bo"):
+        first = project.assemble(project.request(document_id="ch-1", character=character))
+        assert "White with salt" in first.prompt, "the writer sees the chapter that is being written"
+        project.report_answer(first.assembly_id)
+        then = project.assemble(project.request(document_id="ch-2", character=character))
+        held[character] = "White with salt" in then.prompt
+    assert held == {"mara": True, "bo": False}
+
+
+@pytest.mark.parametrize("recipe", ["novel", "digest"])
+def test_words_just_typed_move_no_request_past_a_revelation(coast: Workspace, recipe: str) -> None:
+    with coast.store.write(project=P) as tx:
+        item = MemoryItem(text="Prefers to see the astrolabe named.", since=Position("ch-2", 9), confidence=0.9)
+        memory.add_memory(tx, item)
+    project = coast.project(P)
+    text = "They ate. Nobody spoke of it."
+    for cursor, knows in ((5, False), (5 + len("at last "), False), (9 + len("at last "), True)):
+        unsaved = f"{text[:5]}at last {text[5:]}"
+        request = project.request(document_id="ch-2", cursor=cursor, unsaved_text=unsaved, recipe=recipe)
+        assert ("astrolabe named" in project.assemble(request).prompt) is knows, cursor

@@ -277,12 +277,10 @@ class Assembly(Struct, kw_only=True):
         )
 
     def _condition_context(self, source_request: SourceRequest, measure: Measure) -> ConditionContext:
-        """What conditions depend on. All messages of the conversation count, however far back."""
+        """What conditions depend on. All messages that may be known here count, however far back."""
         request, recipe = self.request, self.recipe
         offered = self._ask(self.sources.first, replace(source_request, available_tokens=_UNLIMITED), measure)
-        gate = Gate(request.project_id, source_request.vantage, self.view.timeline)
-        every = [*self.fragments, *chain.from_iterable(offered.groups)]
-        fragments = [one for one in every if gate.judge(one) in (None, Reason.NOT_REVEALED)]
+        fragments = self._omit_hidden([*self.fragments, *chain.from_iterable(offered.groups)], source_request.vantage)
         messages = [fragment.text for fragment in fragments if fragment.part is Part.HISTORY]
         if request.additional_input.strip():
             messages.append(request.additional_input)
@@ -301,12 +299,14 @@ class Assembly(Struct, kw_only=True):
         self, fragments: Sequence[Fragment], vantage: Vantage
     ) -> tuple[tuple[Nearby, ...], TextWindow | None]:
         """The nearby texts that may be known here: names in others lead to nothing (ctx-12)."""
+        return find_nearby(self._omit_hidden(fragments, vantage), self.request.additional_input)
+
+    def _omit_hidden(self, fragments: Sequence[Fragment], vantage: Vantage) -> Sequence[Fragment]:
+        """The fragments that the gate lets pass."""
         gate = Gate(self.request.project_id, vantage, self.view.timeline)
         limited = [fragment for fragment in fragments if not fragment.is_unrestricted]
         hidden = {id(one) for one in limited if gate.judge(one) not in (None, Reason.NOT_REVEALED)}
-        if hidden:
-            fragments = [fragment for fragment in fragments if id(fragment) not in hidden]
-        return find_nearby(fragments, self.request.additional_input)
+        return [fragment for fragment in fragments if id(fragment) not in hidden] if hidden else fragments
 
     def _must_reselect(self, text: TextWindow | None, measure: Measure) -> bool:
         """Whether the retrieved layer is selected anew: in another place, or where the text window must step."""

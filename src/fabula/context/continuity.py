@@ -5,14 +5,16 @@ in which order: all of that comes out with a result, and goes in with the next r
 document or conversation, recipe, model and vantage. Losing it costs cached tokens and nothing else.
 
 What an earlier prompt held is offered again only where everything that brought it in is known too: at
-or behind the place where it was included. A later chapter never says what an earlier one is told.
+or behind the place where it was included, for whoever knows that chapter. A later chapter never says what an earlier
+one is told.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from fabula.core.story import Position, Timeline
+from fabula.context.gate import knows_document
+from fabula.core.story import Position, Timeline, Vantage
 
 
 class Continuity(Struct, frozen=True, kw_only=True):
@@ -45,13 +47,17 @@ def name_place(conversation_id: str, document_id: str) -> str:
     return f"{conversation_id}\x1f{document_id}"
 
 
-def continue_from(before: Continuity, place: str, timeline: Timeline) -> Continuity:
-    """What a request at a place continues from: of a place that does not lie behind it, the prefix hash alone."""
+def continue_from(before: Continuity, place: str, vantage: Vantage, timeline: Timeline) -> Continuity:
+    """What a request at a place continues from.
+
+    That is the prefix hash alone where the earlier place does not lie behind it, or is not known to the vantage.
+    """
     if before.document == place or before.is_empty:
         return before
     conversation, _, document = place.partition("\x1f")
     earlier_conversation, _, earlier = before.document.partition("\x1f")
-    if conversation == earlier_conversation and timeline.has_reached(Position(earlier), Position(document)):
+    is_behind = conversation == earlier_conversation and timeline.has_reached(Position(earlier), Position(document))
+    if is_behind and knows_document(earlier, vantage, timeline):
         return before
     return Continuity(prefix_hash=before.prefix_hash)
 

@@ -24,6 +24,7 @@ from fabula.context.phrases import Phrases, load_phrases
 from fabula.context.recipes import NOVEL, RECIPES, Recipe, UserProfile, complete_preset
 from fabula.context.request import Request
 from fabula.context.result import Result
+from fabula.context.vantage import resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
 from fabula.core.messages import Sentence, join_names, message
@@ -132,7 +133,12 @@ class Engine:
             recipe=recipe,
             preset=complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
-            before=continue_from(continuity, name_place(request.conversation_id, request.document_id), view.timeline),
+            before=continue_from(
+                continuity,
+                name_place(request.conversation_id, request.document_id),
+                resolve_vantage(request, view),
+                view.timeline,
+            ),
             sources=self._recipe_sources[request.recipe or NOVEL.name],
             gatherer=self._gatherer,
             limits=limits,

@@ -58,7 +58,7 @@ def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> 
         elif reason is not None:
             return reason
         is_known = is_known and _has_learned(visibility, vantage, timeline)
-        is_known = is_known and _knows_document(visibility.document, vantage, timeline)
+        is_known = is_known and knows_document(visibility.document, vantage, timeline)
     return strictest if is_known else Reason.NOT_KNOWN
 
 
@@ -85,7 +85,7 @@ def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -
     )
 
 
-def _knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool:
+def knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool:
     """Whether a perspective knows a document; what comes from no document, or from one that is gone, is known."""
     entry = timeline.entry(document) if document else None
     if entry is None or entry.known_to is None or vantage.perspective is Perspective.AUTHOR:

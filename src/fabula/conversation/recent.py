@@ -1,8 +1,9 @@
 """Recent conversations: the title and one or two snippets of other conversations, for the prompt (mem-4).
 
-Only participants who were present when the snippets were said may know them. The writer's own
-conversations with the assistant have no participants. In a project with a story they count as planning,
-so only the author's vantage sees them. In a project without a story everyone may know them.
+Only participants who were present when the snippets were said may know them. A conversation has no place in the
+story, so a request with a position shows them to the author's vantage alone. The writer's own conversations with the
+assistant have no participants. In a project with a story they count as planning, so only the author's vantage sees
+them. In a project without a story everyone may know them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Row, desc
 
 from fabula.context.gather import FunctionSource
@@ -49,9 +51,10 @@ class RecentConversations:
         self.language = project.language
         self.all = tuple(conversations)
         shown = [one for one in self.all if one.snippets]
-        # The two differ in who may know the writer's own conversations: only the author, or everyone.
+        # They differ in who may know the writer's own conversations: only the author, or everyone.
         self.story_fragments = tuple(_make_fragment(project, n, one, frozenset()) for n, one in enumerate(shown))
         self.chat_fragments = tuple(_make_fragment(project, n, one, None) for n, one in enumerate(shown))
+        self.author_fragments = tuple(replace(one, known_to=frozenset()) for one in self.story_fragments)
 
 
 def load_recent_conversations(
@@ -75,6 +78,8 @@ def offer_recent_conversations(source_request: SourceRequest, view: View) -> Ite
     if recent is None or not recent.all:
         return ()
     fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
+    if source_request.vantage.position is not None:
+        fragments = recent.author_fragments
     current = f"talk:{source_request.request.conversation_id}"
     return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from fabula.context.gate import knows_document
 from fabula.context.request import Request, SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
@@ -81,8 +82,7 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
     request = source_request.request
     document, text = read_document(request, view)
     start, end = sorted(request.selection or (0, 0))
-    known_to = document.effective_known_to if document is not None and request.speaker_id else None
-    if known_to is not None and request.speaker_id not in known_to:
+    if request.speaker_id and not knows_document(request.document_id, source_request.vantage, view.timeline):
         document, text = None, ""  # a speaker is told nothing of a document that it does not know
     beats = document.beats if document is not None else ()
     return {

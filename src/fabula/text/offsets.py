@@ -58,6 +58,10 @@ def map_to_stored_text(stored: str, edited: str, cursor: int) -> int:
     """A cursor in an edited text, as an offset into the stored text.
 
     Positions in the story are offsets into stored text. Words typed or deleted further up must not move the cursor
-    past a revelation or back before it. A cursor inside the edit maps to where the edit begins.
+    past a revelation or back before it. A cursor inside the edit maps to where the edit begins. Words typed right
+    before the cursor are no matter of comparison: letters of theirs may also occur in the word they part.
     """
+    start = len(stored) - (len(edited) - cursor)
+    if 0 <= start <= cursor and stored[start:] == edited[cursor:] and stored[:start] == edited[:start]:
+        return start
     return map_offset(find_edits(edited, stored), cursor, forward=False)

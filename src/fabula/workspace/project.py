@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex
 from fabula.context.engine import Engine
-from fabula.context.recipes import NOVEL
+from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Principal, Request
 from fabula.context.result import Result
@@ -30,10 +30,12 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.source import EDITOR_SOURCE
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
+from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
 from fabula.workspace.names import (
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from fabula.workspace.writing_options import ModelChoice, ModelWish
 
 OWNER_PRINCIPAL = Principal()
+_RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
 
 
 class SaveResult(Struct, frozen=True):
@@ -434,8 +437,9 @@ def _resolve(request: Request, view: View) -> Request:
     identity = request.identity
     if identity is None and recipe != NOVEL.name:
         identity = find_identity(request, view)
-    knower = request.character or request.speaker_id
-    return replace(
+    told = view.timeline.entry(request.document_id)
+    knower = request.character or request.speaker_id or (told.pov if told is not None else None)
+    request = replace(
         request,
         recipe=recipe,
         perspective=perspective,
@@ -445,3 +449,14 @@ def _resolve(request: Request, view: View) -> Request:
         speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
     )
+    return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
+
+
+def _place_in_stored_text(request: Request, view: View) -> Request:
+    """Move the cursor from a text that is being edited into the stored one; the editor source does so otherwise."""
+    stored = (view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
+    if stored is None or request.unsaved_text is None or request.cursor is None:
+        return request
+    text = normalise(request.unsaved_text)
+    cursor = map_to_stored_text(stored.text, text, check_cursor(request.cursor, len(text)))
+    return replace(request, cursor=cursor)

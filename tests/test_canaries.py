@@ -1,0 +1,174 @@
+"""Canaries: no prompt of a store full of planted words holds one that it must not, and every sure one is in (ctx-12).
+
+The full run has 8,000 prompts or more (`FABULA_CANARIES`, see `make soak`); the tests take a slice of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fabula.context.request import Grants, Principal
+from fabula.core.errors import Code, FabulaError
+from fabula.core.story import Perspective
+from fabula.workspace.schemas.context import describe_prompt
+from fabula.workspace.workspace import Workspace
+from tests.canaries.oracle import PEOPLE, RECIPES, SKILLS, USERS, Canary, PlantedStore, Scene, find_words
+from tests.canaries.planting import plant
+
+SEED = int(os.environ.get("FABULA_CANARIES_SEED", "1607"))
+PROMPTS = int(os.environ.get("FABULA_CANARIES", "400"))
+
+
+def make_scene(random: Random, planted: PlantedStore, requests: list[str]) -> Scene:
+    """A request from a random vantage, at a random place, with a random recipe, user and skill."""
+    story = planted.stories[random.choice(sorted(planted.stories))]
+    chapter = random.choice([*story.chapters.values()])
+    skill = random.choice([*SKILLS])
+    is_talk, has_document = random.random() < 0.4, random.random() < 0.85
+    conversation = random.choice(story.conversations) if is_talk or not has_document else ""
+    speaker = f"pawn:{random.choice(PEOPLE)}" if conversation and random.random() < 0.7 else ""
+    perspective, character = random.choice([(None, None), ("reader", None), ("author", None), ("character", "any")])
+    if speaker:
+        perspective = character = None
+    cursor = random.choice([None, 0, random.randrange(len(chapter.text)), random.randrange(len(chapter.text))])
+    typed, attached, *edited = random.sample(requests, 4)
+    elsewhere = [random.choice([*story.chapters.values()]) for _ in edited]
+    start = random.randrange(len(chapter.text) - 300)
+    selects = has_document and (skill in ("rewrite", "stage", "peek") or random.random() < 0.1)
+    return Scene(
+        book=story.id,
+        user=random.choice(USERS),
+        document=chapter.id if has_document else "",
+        cursor=cursor if has_document else None,
+        perspective=perspective if has_document or perspective != "character" else "reader",
+        character=random.choice(PEOPLE) if character and has_document else None,
+        speaker=speaker,
+        recipe=random.choice(["", "", *RECIPES]),
+        skill=skill,
+        conversation=conversation,
+        include=tuple(random.sample(story.requested, random.randint(0, 3))),
+        exclude=tuple(random.sample(story.requested, random.randint(0, 1))),
+        selection=(start, start + 200) if selects else None,
+        typed=typed if has_document and cursor and random.random() < 0.2 else "",
+        attached=attached if random.random() < 0.1 else "",
+        edited=tuple(
+            (one.id, random.randrange(len(one.text)), word) for one, word in zip(elsewhere, edited, strict=True)
+        ),
+        late_joiners=random.choice([None, True, False]),
+        answered=random.random() < 0.5,
+    )
+
+
+def move(random: Random, planted: PlantedStore, scene: Scene) -> Scene:
+    """The same request somewhere else in its book, so that what was included before is offered again."""
+    story = planted.stories[scene.book]
+    chapter = random.choice([story.chapters[scene.document], *story.chapters.values()])
+    cursor = random.randrange(len(chapter.text))
+    return replace(scene, document=chapter.id, cursor=cursor, selection=None, typed="", answered=random.random() < 0.8)
+
+
+def make_scenes(random: Random, planted: PlantedStore, count: int) -> Iterator[Scene]:
+    """Requests from everywhere, and walks back and forth through a book."""
+    requests = [one.word for one in planted.canaries.values() if one.kind == "request"]
+    scene = make_scene(random, planted, requests)
+    for _ in range(count):
+        yield scene
+        if scene.document and random.random() < 0.8:
+            scene = move(random, planted, scene)
+        else:
+            scene = make_scene(random, planted, requests)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, PlantedStore]]:
+    """The planted store."""
+    print(f"seed {SEED}, {PROMPTS} prompts")
+    workspace, planted = plant(tmp_path_factory.mktemp("canaries"), Random(SEED))
+    with workspace:
+        yield workspace, planted
+
+
+def describe(kind: str, canaries: Sequence[Canary], scene: Scene) -> list[str]:
+    return [f"{kind}: {one}\n  in {scene}" for one in canaries]
+
+
+def test_no_prompt_holds_a_word_that_it_must_not_and_each_holds_those_that_it_must(
+    store: tuple[Workspace, PlantedStore],
+) -> None:
+    (workspace, planted), random = store, Random(SEED)
+    assert len(planted.canaries) >= 700
+    handles = {
+        (name, user): workspace.project(story.project, Principal(user=user))
+        for name, story in planted.stories.items()
+        for user in USERS
+    }
+    faults: list[str] = []
+    seen: set[str] = set()
+    for scene in make_scenes(random, planted, PROMPTS):
+        project = handles[scene.book, scene.user]
+        request = project.request(**scene.fields(planted.stories[scene.book]))
+        result = project.assemble(request, working_memory=scene.working_memory())
+        answer = find_words(msgspec.json.encode(describe_prompt(result)).decode())  # with its warnings
+        faults += describe("leak", planted.find_forbidden(scene, answer), scene)
+        sent = find_words("\n".join(message.content for message in result.messages))
+        faults += describe("missing", planted.find_missing(scene, sent), scene)
+        seen |= {planted.canaries[word].kind for word in sent}
+        if scene.answered:
+            project.report_answer(result.assembly_id)
+    assert not faults, f"seed {SEED}: {len(faults)} faults\n" + "\n".join(faults[:10])
+    assert seen == {one.kind for one in planted.canaries.values()} - {"never"}, "each kind reaches some prompt"
+
+
+def test_a_search_up_to_a_chapter_finds_no_word_that_its_reader_must_not_know(
+    store: tuple[Workspace, PlantedStore],
+) -> None:
+    (workspace, planted), random = store, Random(SEED)
+    faults: list[str] = []
+    for story in planted.stories.values():
+        grants = Grants(perspectives=frozenset({Perspective.READER}), documents=frozenset(story.chapters))
+        project = workspace.project(story.project, Principal(user="ann", grants=grants))
+        words = sorted(one.word for one in planted.canaries.values() if one.book == story.id)
+        for word in random.sample(words, 40):
+            until = random.choice([*story.chapters])
+            scene = Scene(book=story.id, user="ann", document=until, perspective="reader")
+            for hit in project.search(f"{word} harbour Tidekeeper lamp", until=until, limit=30):
+                found = find_words(f"{hit.passage.title} {hit.passage.text}")
+                faults += describe("found", planted.find_forbidden(scene, found), scene)
+        with pytest.raises(FabulaError, match=Code.NOT_ALLOWED.value):
+            project.search("harbour")
+        with pytest.raises(FabulaError, match=Code.NOT_ALLOWED.value):
+            project.search("harbour", until="ch-1", everything=True)
+    assert not faults, f"seed {SEED}: {len(faults)} faults\n" + "\n".join(faults[:10])
+
+
+def test_who_may_not_see_everything_gets_no_trace_no_save_and_no_working_memory(
+    store: tuple[Workspace, PlantedStore], tmp_path: Path
+) -> None:
+    workspace, planted = store
+    for story in planted.stories.values():
+        grants = Grants(perspectives=frozenset({Perspective.READER}), documents=frozenset({"ch-2"}))
+        project = workspace.project(story.project, Principal(user="ann", grants=grants))
+        request = project.request(document_id="ch-2", perspective="reader")
+        result = project.assemble(request)
+        refused: list[Callable[[], object]] = [
+            partial(project.inspect, request),
+            partial(project.explain, result, "e0"),
+            partial(project.working_memory, "2026-01-01T00:00:00Z"),
+            partial(project.save, tmp_path / "x.fabula"),
+            partial(project.export, tmp_path / "x.md"),
+            partial(project.assemble, replace(request, document_id="ch-3")),
+            partial(project.assemble, replace(request, perspective=Perspective.AUTHOR)),
+        ]
+        for ask in refused:
+            with pytest.raises(FabulaError) as error:
+                ask()
+            assert error.value.code is Code.NOT_ALLOWED
+            assert not find_words(str(error.value))
