@@ -44,6 +44,11 @@ class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
     section: str = ""
     block: TextBlock = TextBlock("", 0)
 
+    @property
+    def kind(self) -> str:
+        """The kind of thing the fragment comes from: an entry, a passage, a message …"""
+        return self.fragment.source.partition(":")[0]
+
 
 class MeasuredGroup(Struct, frozen=True, eq=False):
     """A tuple of fragments that hold everywhere and for everybody, measured; without pieces where some do not."""
