@@ -105,7 +105,7 @@ class Measure:
             return known
         known = self._fragments.get_older(key)
         measured = known if known is not None and known.fragment is fragment else self._measure(fragment, "")
-        if measured.text and fragment.part is not Part.AFTER:  # which is another fragment in each request
+        if measured.text and not fragment.is_single_use:
             self._fragments.store(key, measured, len(measured.text))
         return measured
 
