@@ -1,7 +1,7 @@
 """Differences of two texts: which parts were replaced, so that everything else keeps its place.
 
 Texts are compared by lines, changed lines by words, and what lies between two words that stay by characters. A word of
-a script without spaces is one character, and so is a punctuation mark. Lines, words and short runs of words that occur
+a script without spaces is one character, and so is a mark or line break. Lines, words and short runs of words that occur
 once in both texts and stand in the same order are anchors (a patience diff). Between two anchors the same is tried
 again, because more is unique in a short stretch. What is left is compared by Myers' algorithm. Its steps are counted:
 a stretch with very many changes is compared piece by piece, and when the steps for both texts are used up, the rest
@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_WORD = re.compile(r"[^\W぀-ヿ㐀-鿿豈-﫿]+|\S")
+_WORD = re.compile(r"[^\W぀-ヿ㐀-鿿豈-﫿]+|\S|\n")
 _WORD_CHARACTER = re.compile(r"[^\W぀-ヿ㐀-鿿豈-﫿]")
 _ANCHOR_WORDS = (1, 3, 1)  # words in a run that may be an anchor
 _PASSES = 3  # with one size of runs: what is unique between two anchors may not be unique in the whole text
