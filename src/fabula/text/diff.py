@@ -1,7 +1,8 @@
 """Differences of two texts: which parts were replaced, so that everything else keeps its place.
 
 Texts are compared by lines, changed lines by words, and what lies between two words that stay by characters. A word of
-a script without spaces is one character, and so is a mark or line break. Lines, words and short runs of words that occur
+a script without spaces is one character, and so is a mark or a line end.
+Lines, words and short runs of words that occur
 once in both texts and stand in the same order are anchors (a patience diff). Between two anchors the same is tried
 again, because more is unique in a short stretch. What is left is compared by Myers' algorithm. Its steps are counted:
 a stretch with very many changes is compared piece by piece, and when the steps for both texts are used up, the rest
