@@ -40,9 +40,16 @@ def test_a_fragment_that_does_not_come_again_is_forgotten() -> None:
     assert measure.measure_fragment(FACT, not_revealed=False) is not first
 
 
-def test_the_text_after_the_cursor_is_not_cached() -> None:
+def test_a_fragment_of_one_request_is_not_cached() -> None:
     measure = make_measure()
-    after = Fragment(source="editor:after", layer=Layer.IMMEDIATE, text="And so on.", project_id="p", part=Part.AFTER)
+    after = Fragment(
+        source="editor:after",
+        layer=Layer.IMMEDIATE,
+        text="And so on.",
+        project_id="p",
+        part=Part.AFTER,
+        is_single_use=True,
+    )
     assert measure.measure_fragment(after, not_revealed=False).text == "And so on."
     assert not measure._fragments.recent
 

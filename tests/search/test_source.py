@@ -347,3 +347,15 @@ def test_questions_of_any_length_are_answered(words: str) -> None:
     fabula = open_view(view, settings=EngineSettings(limits=Limits(input_tokens=1_000_000)))
     result = fabula.assemble(fabula.request(skill_id="chat", additional_input=words, window=300_000))
     assert not [warning for warning in result.warnings if warning.startswith("RETRIEVAL")]
+
+
+def test_passages_are_not_cached_as_measured_fragments_because_each_request_makes_them_anew() -> None:
+    fabula = story(*[chapter(n, marked(f"astrolabe{n}", 3000)) for n in range(1, 6)])
+    engine, found = Engine(all_sources()), 0
+    for n in range(40):
+        request = fabula.request(cursor=2000, additional_input=f"What happened to the astrolabe{n % 4 + 1}?")
+        trace = engine.inspect(request, fabula.view).trace
+        found += sum(verdict.source.startswith("search:") and verdict.included for verdict in trace)
+    cached = [piece for measure in engine._measures.values() for piece in measure._fragments.recent.values()]
+    assert found > len(cached) > 0
+    assert not [piece for piece in cached if piece.kind == "search"]

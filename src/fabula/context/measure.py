@@ -44,6 +44,11 @@ class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
     section: str = ""
     block: TextBlock = TextBlock("", 0)
 
+    @property
+    def kind(self) -> str:
+        """The kind of thing the fragment comes from: an entry, a passage, a message …"""
+        return self.fragment.source.partition(":")[0]
+
 
 class MeasuredGroup(Struct, frozen=True, eq=False):
     """A tuple of fragments that hold everywhere and for everybody, measured; without pieces where some do not."""
@@ -100,7 +105,7 @@ class Measure:
             return known
         known = self._fragments.get_older(key)
         measured = known if known is not None and known.fragment is fragment else self._measure(fragment, "")
-        if measured.text and fragment.part is not Part.AFTER:  # which is another fragment in each request
+        if measured.text and not fragment.is_single_use:
             self._fragments.store(key, measured, len(measured.text))
         return measured
 

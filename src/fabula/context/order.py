@@ -50,20 +50,16 @@ def _order_anew(pieces: Sequence[MeasuredFragment], before: Continuity) -> list[
     places = {source: place for place, source in enumerate((*before.retrieved, *before.late))}
     kinds: dict[str, int] = {}
     for piece in pieces:
-        kinds.setdefault(_kind(piece), len(kinds))
+        kinds.setdefault(piece.kind, len(kinds))
     new = len(places)
 
     def key(piece: MeasuredFragment) -> tuple[bool, int, int]:
-        kind, place = _kind(piece), places.get(piece.fragment.source, new)
+        kind, place = piece.kind, places.get(piece.fragment.source, new)
         if kind in OFTEN_CHANGING:
             return True, kinds[kind], place
         return False, place, kinds[kind]
 
     return sorted(pieces, key=key)
-
-
-def _kind(piece: MeasuredFragment) -> str:
-    return piece.fragment.source.partition(":")[0]
 
 
 def select_previously_included(

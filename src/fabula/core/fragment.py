@@ -106,6 +106,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     derived_from: tuple[Visibility, ...] = ()
     token_count: int | None = None
     explanation: Sentence | str = ""  # for the trace: why the source offers it
+    is_single_use: bool = False  # made for one request and never offered again: measuring it is not worth a cache
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
 
     def __post_init__(self) -> None:

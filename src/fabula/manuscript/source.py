@@ -54,10 +54,10 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
     if request.selection is not None:
         first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
         selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
-        yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to)
+        yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to, is_single_use=True)
     if cursor < len(text):
         after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
-        yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to)
+        yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to, is_single_use=True)
     if document.beats and not request.speaker_id:  # the plan is for a writer, not for a character who speaks
         beats = message("; ").render(language).join(beat.rstrip(".。;；") for beat in document.beats)
         plan = message("What should happen in this chapter: {beats}.", beats=beats).render(language)
@@ -70,7 +70,14 @@ EDITOR_SOURCE = FunctionSource(
 
 
 def _make_fragment(
-    source: str, part: Part, text: str, project_id: str, known_to: frozenset[str] | None = None, title: str = ""
+    source: str,
+    part: Part,
+    text: str,
+    project_id: str,
+    known_to: frozenset[str] | None = None,
+    title: str = "",
+    *,
+    is_single_use: bool = False,
 ) -> Fragment:
     return Fragment(
         source=source,
@@ -81,6 +88,7 @@ def _make_fragment(
         part=part,
         score=1.0,
         known_to=known_to,
+        is_single_use=is_single_use,
     )
 
 

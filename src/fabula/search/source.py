@@ -313,4 +313,5 @@ def _make_fragment(
         since=visibility.since,
         known_to=visibility.known_to,
         explanation=reason,
+        is_single_use=True,
     )

@@ -1,0 +1,132 @@
+"""The trimming order: which part of a prompt over budget gives up tokens first, and how far (bud-3, bud-5).
+
+Over budget, layers are trimmed in one order: retrieved, settings, then of the immediate layer the conversation, the
+text after the cursor and the text furthest before it. Of the retrieved layer a recipe may keep some kinds longer than
+the conversation. Rules are never cut as text.
+"""
+
+from __future__ import annotations
+
+from fabula.context.budget import Budget
+from fabula.context.candidates import Candidates
+from fabula.context.continuity import Continuity
+from fabula.context.fit.droppable import DroppableList
+from fabula.context.fit.history import HistoryFit
+from fabula.context.fit.retrieved import RetrievedFit, drop_shown_messages, split_kinds
+from fabula.context.fit.selection import Selection
+from fabula.context.fit.text_after import TextAfterFit
+from fabula.context.fit.text_before import fit_window
+from fabula.context.measure import Measure
+from fabula.context.recipes.model import Recipe
+from fabula.context.rules_limit import fit_rules
+from fabula.context.trace import Reason
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import Layer
+from fabula.core.messages import message
+from fabula.core.relevance import NEEDED
+
+
+def fit(
+    candidates: Candidates,
+    budget: Budget,
+    measure: Measure,
+    recipe: Recipe,
+    before: Continuity,
+    *,
+    same_place: bool,
+    reselect: bool,
+) -> Selection:
+    """Select within the budget. `same_place`: the last request was of the same document or conversation."""
+    selection = Selection()
+    # what the immediate layer always holds
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
+    available = budget.layer_tokens - fixed
+    if available < 0:
+        raise FabulaError(
+            Code.INPUT_TOO_LARGE,
+            message(
+                "The instruction and the selection need {fixed} tokens, and this window leaves {left}. "
+                "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+                fixed=fixed,
+                left=max(budget.layer_tokens, 0),
+            ),
+            tokens=fixed,
+        )
+    last = before if same_place else None
+    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, last)
+    selection.rules = rules.blocks
+    selection.included += (rules.constraints, rules.rules)
+    selection.warnings += rules.warnings
+    selection.drop(rules.dropped, Reason.RULES_OVERBUDGET, Layer.RULES)
+    selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
+    available -= rules.tokens
+
+    minimum = budget.profile.immediate.minimum
+    headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
+    retrieved, kept_longest = split_kinds(candidates.retrieved, recipe.kept_longest)
+    settings = DroppableList(candidates.settings, measure.settings_tokens)
+    editor_state = DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)
+    longest = DroppableList(kept_longest, headings)
+    after = TextAfterFit(candidates.after, measure)
+    history = HistoryFit(candidates.history, recipe)
+
+    # What the immediate layer is sure to get: its share, and its minimum at the least.
+    sure = max(budget.shares[Layer.IMMEDIATE] - fixed - editor_state.tokens - after.tokens, minimum)
+    history_share = sure if candidates.window is None else sure // 4
+    window = min(candidates.window_tokens, max(sure - min(history.wanted, history_share), minimum))
+    others = settings.tokens + editor_state.tokens + after.tokens + longest.tokens + window
+    if before.history_start is not None and same_place and history.wanted:
+        # In a running conversation the window steps before it would cost settings or what is needed now.
+        needed = sum([piece.tokens for piece in retrieved if piece.fragment.score >= NEEDED])
+        room = available - others - min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
+        selection.window_stepped |= history.move(before.history_start, max(room, history_share), recipe)
+
+    excess = others + history.reserved - available
+    if excess > 0:
+        excess -= settings.drop(excess, budget.profile.settings.minimum)
+        immediate = fixed + editor_state.tokens + history.reserved + after.tokens + window
+        for floor in (minimum, 0):  # first down to the minimum of the immediate layer, then as far as needed
+            wanted = min(excess, max(immediate - floor, 0))
+            freed = 0
+            for part in (editor_state, history):
+                freed += part.drop(wanted - freed)
+            if not floor:
+                excess -= longest.drop(excess - freed)
+                wanted = min(wanted, excess)
+            freed += after.drop(wanted - freed)
+            from_window = min(max(wanted - freed, 0), window)
+            window -= from_window
+            immediate, excess = immediate - freed - from_window, excess - freed - from_window
+            if floor:
+                excess -= settings.drop(excess, 0)
+    spent = settings.tokens + editor_state.tokens + after.tokens + longest.tokens + history.reserved + window
+    # Fragments are dropped whole. What that freed too much goes to the most important that it holds.
+    left = max(available - spent, 0)
+    left -= history.settle(left)
+    for part in (longest, editor_state, settings):
+        left -= part.restore(left)
+
+    retrieved = drop_shown_messages(retrieved, history.shown, selection)
+    spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
+    heading = 0 if longest.tokens else headings
+    chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
+    chosen.choose(spare, before, selection, reselect=reselect)
+    left -= chosen.tokens
+    fit_window(candidates, window + left, minimum, recipe, before, measure, selection, same_place=same_place)
+    unused = window + left - (selection.window_cut.tokens if selection.window_cut is not None else 0)
+    if unused > left:  # the text stepped
+        freed = chosen.add_needed(unused)
+        unused, selection.window_budget = unused - freed, selection.window_budget - freed
+    selection.history = history.select(unused, selection)
+    selection.retrieved = chosen.select(unused, selection)
+    if longest.tokens:
+        kept = {id(piece) for piece in (*selection.retrieved, *longest.kept)}
+        selection.retrieved = [piece for piece in candidates.retrieved if id(piece) in kept]
+    longest.select(Layer.RETRIEVED, unused, selection, is_included=False)
+    selection.settings = settings.select(Layer.SETTINGS, unused, selection)
+    selection.editor_state = editor_state.select(Layer.IMMEDIATE, unused, selection)
+    selection.after = after.select(selection)
+    selection.included += (candidates.scene, candidates.cursor, candidates.instruction)
+    return selection
