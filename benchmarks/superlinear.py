@@ -287,7 +287,6 @@ def main() -> None:
             if options.only in name:
                 size, times = measure_growth(run, _MAX_SIZES.get(name.split(":")[0], _MAX_SIZE))
                 rows.append((name, size, times[0], times[1], times[2], find_ratio(times)))
-                print(rows[-1], flush=True)
     show("growth per doubling", ("shape", "n", "n s", "2n s", "4n s", "largest ratio"), rows)
     over = [row for row in rows if row[-1] > MAX_RATIO]
     report({"shapes": len(rows), "worst_ratio": max(row[-1] for row in rows), "over": len(over)}, as_json=options.json)
