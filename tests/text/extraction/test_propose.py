@@ -235,6 +235,8 @@ def test_a_long_row_of_capitalised_words_has_no_shorter_forms(monkeypatch: pytes
             sliced.append(1)
             return super().__getitem__(key)
 
-    forms = {Form(words[:size]): NameStatistics(count=2) for size in (2, 5, MAX_FORM, 13, 3_000)}
+    forms: dict[tuple[str, ...], NameStatistics] = {
+        Form(words[:size]): NameStatistics(count=2) for size in (2, 5, MAX_FORM, 13, 3_000)
+    }
     assert len(_merge_forms(forms)) >= 2
     assert len(sliced) < 1_000

@@ -22,7 +22,12 @@ def test_a_name_that_overlaps_a_known_span_is_not_unknown(spans: list[tuple[int,
 
 def test_a_list_of_capitalised_words_is_looked_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    monkeypatch.setattr(unknown, "contains_word", lambda text, word: bool(searched.append(word)))
+
+    def search(text: str, word: str) -> bool:
+        searched.append(word)
+        return False
+
+    monkeypatch.setattr(unknown, "contains_word", search)
     words = [chr(97 + n // 676) + chr(97 + n // 26 % 26) + chr(97 + n % 26) for n in range(5_000)]
     found = find_unknown_names("".join(f"the {word.capitalize()} " for word in words), "en", [], [])
     assert len(found) == len(searched) == unknown.MAX_LOOKUPS
