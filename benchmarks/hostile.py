@@ -114,7 +114,7 @@ CASES: dict[
     "json containers": (".json", lambda n: b'{"entries":[' + b"[]," * (n * 16_000) + b"[]]}"),
     "json number": (".json", lambda n: b'{"entries":{"0":{"uid":' + b"9" * (n * 49_000) + b"}}}"),
     "book of entries": (".json", lambda n: make_book(*({"key": [f"k{k}"]} for k in range(n * 300)))),
-    "book of keys": (".json", lambda n: make_book({"key": [f"k{k}" for k in range(n * 4_900)]})),
+    "book of keys": (".json", lambda n: make_book({"key": [f"k{k}" for k in range(n * 4_600)]})),
     "book of patterns": (".json", lambda n: make_book({"key": [f"/a[b]{k}/" for k in range(n * 2_900)]})),
     "book of brackets": (".json", lambda n: make_book({"key": ["/" + "[" * (n * 49_000) + "/"]})),
     "book of decorators": (".json", lambda n: make_book({"constant": True, "content": "@@a\n" * (n * 9_000)})),
@@ -132,11 +132,15 @@ CASES: dict[
 }
 
 
+def get_reader(path: Path) -> Callable[[Path], object]:
+    """Return the reader of a hostile file."""
+    return read_lorebook if path.suffix in (".json", ".png") else read_manuscript
+
+
 def read_hostile(path: Path) -> str:
     """Read a file as an import would; return the code of the refusal, or nothing."""
-    read = read_lorebook if path.suffix in (".json", ".png") else read_manuscript
     try:
-        read_bounded(read, path)
+        read_bounded(get_reader(path), path)
     except FabulaError as error:
         return error.code.value
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -19,6 +20,8 @@ from fabula.memory import edits as memory
 from fabula.store.connections import DATABASE_FILE
 from fabula.store.doctor import CHECKS
 from fabula.store.store import LOCAL_USER, Store
+from tests.cli.processes import start_fabula
+from tests.jobs.fake_jobs import wait_until
 
 FABULA = Path(sys.executable).parent / "fabula"
 
@@ -333,3 +336,23 @@ def test_an_empty_file_makes_no_project(desk: Desk) -> None:
     assert "IMPORT_UNREADABLE" in desk.run("new", "Mine", "--from", "empty.txt", code=2)
     assert "IMPORT_UNREADABLE" in desk.run("import", "empty.txt", code=2)
     assert "No projects yet" in desk.run("projects")
+
+
+def list_children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    stats = [path.read_text().rsplit(")", 1) for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    return [int(name.split()[0]) for name, rest in stats if int(rest.split()[1]) == pid]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed by Linux")
+def test_control_c_ends_the_process_that_reads_a_file(desk: Desk) -> None:
+    (desk.folder / "long.txt").write_bytes(b"x\n" * 10_000_000)
+    running = start_fabula("import", "long.txt", folder=desk.folder)
+    wait_until(lambda: bool(list_children(running.pid)))
+    (child,) = list_children(running.pid)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert told.strip() in ("", "Importing long.txt (Ctrl-C stops it)")  # and no word of the child
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
+    assert json.loads(desk.run("projects", "--json")) == []

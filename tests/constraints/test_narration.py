@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.constraints import narration as narration_module
 from fabula.constraints.narration import find_narration
 
 
@@ -80,3 +83,17 @@ def test_a_text_without_marks_is_all_narration(text: str) -> None:
 )
 def test_dashes_thoughts_and_turned_marks(text: str, outside: list[str]) -> None:
     assert narration(text) == outside
+
+
+def test_quotations_without_end_are_nested_to_a_bound() -> None:
+    assert narration("a" + "「" * 1_000 + '"' * 1_000 + "b") == ["a"]
+    assert narration("“" * narration_module._MAX_NESTING + "”" * narration_module._MAX_NESTING + "b") == ["b"]
+
+
+SLOW_THOUGHT = re.compile(r"(?<![*\w])(\*{1,3}|_{1,3})(?=[^\s*_])[^*_\n]*\s[^*_\n]*(?<=[^\s*_])\1(?![*\w])")
+
+
+@given(st.text("*_a .\n", max_size=20))
+def test_a_thought_is_found_without_going_back(text: str) -> None:
+    found = [match.span() for match in narration_module._THOUGHT.finditer(text)]
+    assert found == [match.span() for match in SLOW_THOUGHT.finditer(text)]

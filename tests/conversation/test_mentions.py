@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.conversation import mentions
 from fabula.conversation.mentions import find_mentions
 
 NAMES = {
@@ -53,3 +54,16 @@ def test_cleaning_loses_nothing_but_signs_names_and_pauses(text: str) -> None:
         assert found.text == text
     rest = iter(text)
     assert all(character in rest for character in found.text), "the cleaned text is part of the text, in order"
+
+
+def test_many_signs_and_many_people_are_compared_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def fold(name: str) -> str:
+        compared.append(name)
+        return name.lower()
+
+    monkeypatch.setattr(mentions, "fold_name", fold)
+    found = find_mentions("@x " * 500, {f"p{number}": (f"y{number:03}",) for number in range(500)})
+    assert found.participants == ()
+    assert len(compared) == 500 + 500  # every name and every sign, and not every name at every sign

@@ -113,3 +113,13 @@ def test_endless_output_is_refused() -> None:
         render_template(
             "{% for a in beats %}{% for b in beats %}{{ a }}{{ b }}{% endfor %}{% endfor %}", {**NOTHING, "beats": many}
         )
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ " + "not " * 160 + "title }}", "{{ title" + " and title" * 160 + " }}", "{{ title" + "|upper" * 90 + " }}"],
+)
+def test_a_deeply_nested_expression_is_refused_before_it_is_compiled(template: str) -> None:
+    with pytest.raises(FabulaError, match="nested more than") as caught:
+        validate_template(template)
+    assert caught.value.code is Code.SKILL_INVALID

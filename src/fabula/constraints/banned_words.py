@@ -19,9 +19,14 @@ from fabula.text.word_boundaries import Script, script_of
 
 def find_banned_words(text: str, words: Sequence[str]) -> list[Span]:
     """Find every span of one of the words or marks, in order and without overlaps."""
-    marks = [word for word in words if not any(map(str.isalnum, word))]
-    spaced = [word for word in words if word not in marks and script_of(word[0]) == Script.SPACED]
-    unspaced = [word for word in words if word not in marks and word not in spaced]
+    marks: list[str] = []
+    spaced: list[str] = []
+    unspaced: list[str] = []
+    for word in words:
+        if not any(map(str.isalnum, word)):
+            marks.append(word)
+        else:
+            (spaced if script_of(word[0]) == Script.SPACED else unspaced).append(word)
     return drop_overlaps([*_find_marks(text, marks), *_find_spaced(text, spaced), *_find_unspaced(text, unspaced)])
 
 
@@ -50,8 +55,8 @@ def _find_spaced(text: str, words: Sequence[str]) -> Iterator[Span]:
 
 
 def _find_unspaced(text: str, words: Sequence[str]) -> Iterator[Span]:
-    present = [word for word in words if word in text]
-    long = tuple(word for word in present if len(word) > 1)
+    present = {word for word in words if word in text}
+    long = tuple(word for word in sorted(present) if len(word) > 1)
     if long:
         yield from ((hit.start, hit.end) for hit in make_matcher(long).find(text))
     if len(long) < len(present):

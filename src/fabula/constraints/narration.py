@@ -23,10 +23,11 @@ from fabula.core.view import Language
 MIN_LENGTH: dict[Language, int] = {"en": 40, "zh": 60}  # words or characters of narration that show a person
 
 _CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»", "»": "«", "„": "”"}
+_MAX_NESTING = 50  # quotations inside one another; a deeper one belongs to the one around it
 _MARK = re.compile("[“”‘’「」『』«»„\"']")
 _SINGLE = re.compile(r"(?<![^\W_])'(?=[^\s'])[^'\n]*+(?:(?<=[^\W_])'(?=[^\W_])[^'\n]*+)*+'(?![^\W_])")
 _DASH = re.compile(r"[\s>]*+[—–―]")
-_THOUGHT = re.compile(r"(?<![*\w])(\*{1,3}|_{1,3})(?=[^\s*_])[^*_\n]*\s[^*_\n]*(?<=[^\s*_])\1(?![*\w])")
+_THOUGHT = re.compile(r"(?<![*\w])(\*{1,3}|_{1,3})(?=[^\s*_]++\s)[^*_\n]*+(?:\n[^*_\n]*+)?+(?<=\S)\1(?![*\w])")
 
 _NUMBERED = "".join(f"(?<!{word} )" for word in ("Chapter", "Part", "Book", "Act", "Volume", "War", "Scene", "Type"))
 _AFTER = "|".join(rf"(?<=\b{word} )" for word in ("of", "is", "was", "were", "are", "be", "than", "to", "like", "with"))
@@ -79,7 +80,8 @@ def find_narration(text: str) -> list[Span]:
             elif character in _CLOSING or character == '"':
                 if not closers:
                     found.append((narration_start, at))
-                closers.append(_CLOSING.get(character, '"'))
+                if len(closers) < _MAX_NESTING:
+                    closers.append(_CLOSING.get(character, '"'))
         start = end + 1
     if not closers:
         found.append((narration_start, len(text)))

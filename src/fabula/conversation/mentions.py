@@ -29,7 +29,7 @@ class MentionedText(Struct, frozen=True):
 class _Mention(Struct, frozen=True):
     start: int
     end: int
-    participant: str
+    name: str  # without differences of case and width
 
 
 def find_mentions(text: str, names: Mapping[str, Iterable[str]]) -> MentionedText:
@@ -38,41 +38,46 @@ def find_mentions(text: str, names: Mapping[str, Iterable[str]]) -> MentionedTex
     A mention at the beginning is taken out of the text, because it only says who is meant. Elsewhere the name stays
     and the sign goes.
     """
-    by_name: dict[str, list[str]] = {}
+    participants: dict[str, list[str]] = {}
+    by_length: dict[int, dict[str, set[bool]]] = {}  # names, and whether they end like a Latin word
     for participant, own in names.items():
-        for name in own:
-            if name.strip():
-                by_name.setdefault(name.strip(), []).append(participant)
-    longest_first = sorted(by_name, key=len, reverse=True)
-    folded = {name: fold_name(name) for name in longest_first}
+        for name in filter(None, map(str.strip, own)):
+            folded = fold_name(name)
+            participants.setdefault(folded, []).append(participant)
+            is_latin = _WORD.match(name[-1]) is not None
+            by_length.setdefault(len(name), {}).setdefault(folded, set()).add(is_latin)
+    longest_first = sorted(by_length.items(), reverse=True)
     code = [match.span() for match in _CODE.finditer(text)]
+    code.reverse()
     found: list[_Mention] = []
     for sign in _SIGN.finditer(text):
-        if any(start <= sign.start() < end for start, end in code):
+        while code and code[-1][1] <= sign.start():
+            code.pop()
+        if code and code[-1][0] <= sign.start():
             continue
-        found_name = next((one for one in longest_first if _stands_at(text, sign.end(), one, folded[one])), None)
-        if found_name is not None:
-            same = [other for other in longest_first if folded[other] == folded[found_name]]
-            ids = dict.fromkeys(participant for one in same for participant in by_name[one])
-            found += [_Mention(sign.start(), sign.end() + len(found_name), participant) for participant in ids]
-    return MentionedText(tuple(dict.fromkeys(one.participant for one in found)), _clean(text, found))
-
-
-def _stands_at(text: str, start: int, name: str, folded: str) -> bool:
-    """Whether a name stands at a place, and a Latin one ends there."""
-    end = start + len(name)
-    if fold_name(text[start:end]) != folded:
-        return False
-    return not (_WORD.match(name[-1]) and _WORD.match(text[end : end + 1]))
+        for length, with_length in longest_first:
+            folded = fold_name(text[sign.end() : sign.end() + length])
+            end = sign.end() + length
+            if folded in with_length and not (all(with_length[folded]) and _WORD.match(text, end)):
+                found.append(_Mention(sign.start(), end, folded))
+                break
+    mentioned = dict.fromkeys(one.name for one in found)
+    ids = dict.fromkeys(participant for name in mentioned for participant in participants[name])
+    return MentionedText(tuple(ids), _clean(text, found))
 
 
 def _clean(text: str, found: Sequence[_Mention]) -> str:
     """The text without signs, and without the mentions at its beginning; unchanged if nothing else is in it."""
-    cleaned, at = "", 0
-    for start, end in dict.fromkeys((one.start, one.end) for one in found):
-        cleaned += text[at:start]
-        is_first = not cleaned.strip(_PAUSE)
-        cleaned = "" if is_first else cleaned + text[start + 1 : end]
-        at = end + (len(text[end:]) - len(text[end:].lstrip(_PAUSE)) if is_first else 0)
-    cleaned += text[at:]
+    parts: list[str] = []
+    at = 0
+    for one in found:
+        before = text[at : one.start]
+        if parts or before.strip(_PAUSE):
+            parts += [before, text[one.start + 1 : one.end]]
+            at = one.end
+        else:
+            at = one.end
+            while at < len(text) and text[at] in _PAUSE:
+                at += 1
+    cleaned = "".join([*parts, text[at:]])
     return cleaned if cleaned.strip() else text

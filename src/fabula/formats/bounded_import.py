@@ -41,10 +41,17 @@ def read_bounded(read: Callable[..., T], path: Path, **options: object) -> T:
     command = [sys.executable, "-m", "fabula.formats.bounded_import"]
     work = pickle.dumps((read, path.absolute(), options, seconds, memory))
     try:
+        # In a session of its own the child does not see Ctrl-C; `run` kills it then and when its time is over.
         done = subprocess.run(
-            command, input=work, stdout=subprocess.PIPE, env=environment, timeout=seconds, check=False
+            command,
+            input=work,
+            stdout=subprocess.PIPE,
+            env=environment,
+            timeout=seconds,
+            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:  # the child was killed
+    except subprocess.TimeoutExpired:
         refuse_too_large(path.name, message("reading it takes longer than {seconds} seconds", seconds=seconds))
     if done.returncode:
         refuse_too_large(path.name, message("reading it takes more memory than is allowed for a file of its size"))

@@ -35,6 +35,7 @@ VARIABLES: Mapping[str, str] = {
 MAX_CHARACTERS = 20_000  # of a template, and of its output beyond the values filled in
 MAX_LOOP_DEPTH = 2
 MAX_LOOPS = 8
+MAX_NESTING = 40  # of expressions and blocks; compiling takes cubic time
 MAX_BEATS = 200  # of a loop; the three limits together bound the time of rendering
 FILTERS = frozenset({"capitalize", "default", "first", "join", "last", "length", "lower", "title", "trim", "upper"})
 
@@ -150,9 +151,11 @@ def _parse(template: str) -> nodes.Template:
     )
     loops = 0
 
-    def walk(node: nodes.Node, depth: int) -> None:
+    def walk(node: nodes.Node, depth: int, nesting: int) -> None:
         nonlocal loops
         problem = _find_problem(node, allowed)
+        if nesting > MAX_NESTING:
+            problem = message("it is nested more than {depth} levels deep", depth=MAX_NESTING)
         if isinstance(node, nodes.For):
             loops += 1
             depth += 1
@@ -161,9 +164,9 @@ def _parse(template: str) -> nodes.Template:
         if problem is not None:
             raise _invalid_template(problem, node.lineno)
         for child in node.iter_child_nodes():
-            walk(child, depth)
+            walk(child, depth, nesting + 1)
 
-    walk(parsed, 0)
+    walk(parsed, 0, 0)
     return parsed
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from fabula.text.extraction.english import MAX_FORM, NameStatistics, _merge_forms
 from fabula.text.extraction.model import ProposedEntry
 from fabula.text.extraction.propose import propose_entries
 
@@ -221,3 +224,19 @@ def test_a_wife_is_first_mentioned_where_she_is_and_not_where_her_family_name_is
     texts = [("extracts", early), ("one", tea * 3)]
     proposal = called(propose_entries(texts, language="en", limit=50), "Mrs. Fenn")
     assert (proposal.document, proposal.kind) == ("one", "character")
+
+
+def test_a_long_row_of_capitalised_words_has_no_shorter_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [chr(66 + n // 400) + chr(98 + n // 20 % 20) + chr(98 + n % 20) for n in range(3_000)]
+    sliced: list[int] = []
+
+    class Form(tuple[str, ...]):
+        def __getitem__(self, key: Any) -> Any:
+            sliced.append(1)
+            return super().__getitem__(key)
+
+    forms: dict[tuple[str, ...], NameStatistics] = {
+        Form(words[:size]): NameStatistics(count=2) for size in (2, 5, MAX_FORM, 13, 3_000)
+    }
+    assert len(_merge_forms(forms)) >= 2
+    assert len(sliced) < 1_000

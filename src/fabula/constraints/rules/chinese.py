@@ -20,6 +20,7 @@ from fabula.constraints.rules.vocabulary import (
     make_person,
     read_item,
 )
+from fabula.constraints.rules.word_sequence import WordList, make_word_list, match_sequence
 from fabula.text.numerals import CHINESE_NUMBER, parse_numeral
 from fabula.text.segmenter import find_tag, load_segmenter
 
@@ -31,7 +32,8 @@ _LENGTH_ZH = re.compile(
     rf"(?:(?P<over>超过|超出|多于|大于|长于|高于)|(?P<less>少于|小于|低于|短于)|(?P<most>最多|至多|不超|控制在|限制在|限定在|限))"
     rf"(?:为|是)?{_NUMBER_ZH}(?P<within>以内|以下|之内|内)?|{_NUMBER_ZH}(?:以内|以下|之内|内|为限|封顶)"
 )
-_MARKS_ZH = "[，、,：:。.]"
+_MARKS = "，、,：:。."
+_MARKS_ZH = f"[{_MARKS}]"
 ANY_BAN = re.compile("不|非|禁|勿|避免|别|莫|杜绝")
 _SPEAKERS = re.compile(
     "请?(?:(?:谁|任何人物?|所有人物?|任何角色|所有角色|人物们?|角色们?|大家)(?:都|也|均|一律|绝对)*"
@@ -82,22 +84,27 @@ class ChineseRule:
 
     def parse_names(self) -> ForbiddenNames | None:
         """Parse a ban of names."""
-        ban, mention = _alternatives(self._words.ban), _alternatives(self._words.mention)
-        opening, between = _alternatives(self._words.before), _alternatives(self._words.between)
-        around = _alternatives(self._words.around_names)
+        words = self._words
+        opening = make_word_list([*words.before.split(), *_MARKS], "fewest")
+        ban, between = make_word_list(words.ban.split()), make_word_list(words.between.split(), "fewest")
+        around, mention = make_word_list(words.around_names.split(), "most"), make_word_list(words.mention.split())
+        names = (WordList(None), WordList(None, "fewest"))
         forms = (
-            rf"(?:{opening}|{_MARKS_ZH})*?(?:{ban})(?:{between})*?(?P<verb>{mention})(?:{around})*(?P<names>.+?)(?:{around})*",
-            rf"(?:{opening}|{_MARKS_ZH})*?(?P<names>.+?)(?P<named>(?:{around})*)(?:{opening}|{_MARKS_ZH})*?(?:{ban})"
-            rf"(?:{between})*?(?P<verb>{mention})",
+            (opening, ban, between, mention, around, *names, around),
+            (opening, *names, around, opening, ban, between, mention),
         )
         for is_subject, form in enumerate(forms):
-            match = re.fullmatch(form, self._body)
-            if match is None or (is_subject and match["verb"] == "出现" and not match["named"]):
+            match = match_sequence(self._body, form)
+            if match is None:
+                continue
+            at = form.index(names[0])
+            verb, named = match[form.index(mention)], match[at] + match[at + 1]
+            if is_subject and verb == "出现" and not match[at + 2]:
                 continue  # a person who appears is not only named
-            if "再" in f"{self._body[: match.start('names')]}{self._body[match.end('names') :]}":
+            if "再" in "".join(match[:at] + match[at + 2 :]):
                 return None  # "no more" holds from some place on
-            is_word = match["verb"] == "出现" and re.fullmatch(rf"(?:{PLACEHOLDER}|[、和或与及跟，])+", match["names"])
-            found = () if is_word else self._split_names(match["names"])
+            is_word = verb == "出现" and re.fullmatch(rf"(?:{PLACEHOLDER}|[、和或与及跟，])+", named)
+            found = () if is_word else self._split_names(named)
             if found:
                 return ForbiddenNames(names=found, dialogue_only=self._dialogue_only)
         return None
@@ -112,12 +119,10 @@ class ChineseRule:
             if not _SEPARATORS_ZH.fullmatch(body[item.end() : following.start()]):
                 return None
         before, after = body[: items[0].start()], body[items[-1].end() :]
-        opening, ban, between = (
-            _alternatives(words) for words in (self._words.before, self._words.ban, self._words.between)
-        )
-        is_known = (
-            re.fullmatch(rf"(?:{opening}|{_MARKS_ZH})*(?:(?:{ban})(?:{between}|{_MARKS_ZH})*)?", before) is not None
-        )
+        known = make_word_list([*self._words.before.split(), *_MARKS], "most")
+        between = make_word_list([*self._words.between.split(), *_MARKS], "most")
+        forms = ([known], [known, make_word_list(self._words.ban.split()), between])
+        is_known = any(match_sequence(before, form) is not None for form in forms)
         if not is_known or not _consists_of(after, f"{self._words.ban} {self._words.after}"):
             return None
         if _count_bans(before, self._words) + _count_bans(after, self._words) != 1:
@@ -162,7 +167,7 @@ def _alternatives(words: str) -> str:
 
 def _consists_of(text: str, words: str) -> bool:
     """Whether a Chinese text consists of these words and marks."""
-    return re.fullmatch(rf"(?:{_alternatives(words)}|{_MARKS_ZH})*", text) is not None
+    return match_sequence(text, [make_word_list([*words.split(), *_MARKS], "most")]) is not None
 
 
 def _count_bans(text: str, words: ChineseWords) -> int:

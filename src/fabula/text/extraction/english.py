@@ -29,6 +29,7 @@ from fabula.text.extraction.model import (
 MIN_PERSON_SCORE = 0.1  # of a character
 MIN_PAIR_SHARE = 0.7  # of a name's mentions have the same word before them, if that is part of the name
 MAX_ALIASES = 6
+MAX_FORM = 12  # words of a form that can have shorter forms; a longer row of capitals is a list
 _UP, _LOW = "A-ZÀ-ÖØ-ÞŁŒŠŽ", "a-zß-öø-ÿāăąćčďēęěğīłńňōœŕřśşšţťūůűźżž"
 _CAPITAL = rf"[{_UP}](?:[{_UP}{_LOW}]|['’](?!s\b)(?=[{_UP}{_LOW}]))*(?:-[{_UP}][{_UP}{_LOW}]+)*"
 _BETWEEN = rf"(?:(?<=\b[{_UP}])\.|(?<=\b[A-Z][a-z])\.|(?<=\b[A-Z][a-z][a-z])\.)?[ \u00a0\u202f\n]"
@@ -80,7 +81,7 @@ class NameStatistics(Struct):
         self.actions += other.actions
         self.determiners += other.determiners
         self.locations += other.locations
-        self.titles += other.titles
+        self.titles.update(other.titles)
         self.places = sorted([*self.places, *other.places])[:MAX_EXAMPLES]
 
     @property
@@ -204,7 +205,10 @@ class _NameWords:
                 titles, name = [], []
             # Madame de Villefort: the particle belongs to the title, so that it stays with it.
             is_title = lower in lists.TITLES or (titles and lower in lists.NAME_PARTICLES)
-            titles = [*titles, word] if is_title else []
+            if is_title:
+                titles.append(word)
+            else:
+                titles = []
 
 
 def _add_run(statistics: NameStatistics, run: CapitalisedRun, title: str) -> None:
@@ -267,7 +271,7 @@ def _merge_forms(forms: Mapping[Form, NameStatistics]) -> list[list[Form]]:
     """The forms of each name: a shorter form joins the only longer one that contains it."""
     longer: dict[Form, list[Form]] = {}
     for form, statistics in forms.items():
-        if len(form) > 1 and statistics.count > 1 and not _find_title_class(form[0].replace(".", "")):
+        if 1 < len(form) <= MAX_FORM and statistics.count > 1 and not _find_title_class(form[0].replace(".", "")):
             for size in range(1, len(form)):
                 for start in range(len(form) - size + 1):
                     longer.setdefault(form[start : start + size], []).append(form)

@@ -8,7 +8,10 @@ these: a whole book is neither joined nor cut into words.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from operator import itemgetter
 
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
 from fabula.text.segmenter import load_segmenter
@@ -22,18 +25,32 @@ _NO_NAMES = (
     "September October November December Christmas Easter God Lord English French German Sir Madam Mr Mrs Miss Dr"
 )
 _CAPITALISED_WORDS = frozenset(_NO_NAMES.split())
+MAX_LOOKUPS = 1_000  # words of a text that are looked up in all texts
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def find_unknown_names(text: str, language: str, known_spans: Sequence[Span], known_texts: Sequence[str]) -> list[Span]:
     """Where names stand that overlap no known span and occur nowhere in the known texts; each name once."""
     candidates = _find_chinese(text) if language == "zh" else _find_english(text, known_texts)
-    found: dict[str, Span] = {}
+    merged = _merge_spans(known_spans)
+    found: dict[str, Span | None] = {}  # None for a name of the known texts
     for start, end in candidates:
-        is_apart = all(end <= first or start >= last for first, last in known_spans)
-        if is_apart and not any(text[start:end] in known for known in known_texts):
-            found.setdefault(text[start:end], (start, end))
-    return sorted(found.values())
+        name = text[start:end]
+        at = bisect_right(merged, start, key=itemgetter(1))
+        if name not in found and (at == len(merged) or end <= merged[at][0]):
+            found[name] = None if any(name in known for known in known_texts) else (start, end)
+    return sorted(filter(None, found.values()))
+
+
+def _merge_spans(spans: Sequence[Span]) -> list[Span]:
+    """The spans in order, overlapping ones as one."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _find_english(text: str, known_texts: Sequence[str]) -> Iterator[Span]:
@@ -47,16 +64,19 @@ def _find_english(text: str, known_texts: Sequence[str]) -> Iterator[Span]:
             if words[0].lower() in lower_case:
                 start += len(words[0]) + 1
                 words = words[1:]
-        while words and (words[0] in _CAPITALISED_WORDS or words[0].lower() in lower_case):
-            start += len(words[0]) + 1
-            words = words[1:]
-        name = _POSSESSIVE.sub("", " ".join(words))
+        ordinary = list(takewhile(lambda word: word in _CAPITALISED_WORDS or word.lower() in lower_case, words))
+        start += sum(len(word) + 1 for word in ordinary)
+        name = _POSSESSIVE.sub("", " ".join(words[len(ordinary) :]))
         if name and name not in _CAPITALISED_WORDS and name.lower() not in lower_case:
             yield start, start + len(name)
 
 
 class _LowerCaseWords:
-    """The words that a text or one of the known texts has in lower case; each is looked up once."""
+    """The words that a text or one of the known texts has in lower case; each is looked up once.
+
+    A page has few capitalised words. From a list of thousands, only the first are looked up, and the others count as
+    ordinary words.
+    """
 
     def __init__(self, text: str, known_texts: Sequence[str]) -> None:
         self._texts = (text, *known_texts)
@@ -64,7 +84,8 @@ class _LowerCaseWords:
 
     def __contains__(self, word: str) -> bool:
         if word not in self._known:
-            self._known[word] = any(contains_word(text, word) for text in self._texts)
+            is_over = len(self._known) >= MAX_LOOKUPS
+            self._known[word] = is_over or any(contains_word(text, word) for text in self._texts)
         return self._known[word]
 
 
