@@ -13,6 +13,7 @@ from fabula.settings import edits as settings
 from fabula.settings.registry import SettingScope
 from fabula.settings.tables import settings as settings_table
 from fabula.store.store import LOCAL_USER, Store
+from fabula.text.tokens.models import ESTIMATE
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.writing_options import (
     UNKNOWN_MODEL_WINDOW,
