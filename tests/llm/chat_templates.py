@@ -153,8 +153,10 @@ def deepseek(turns: Sequence[Turn]) -> list[Piece]:
     """DeepSeek V3 and R1."""
     pieces: list[Piece] = [CONTROL]
     for role, text in turns:
-        ends = {"system": ["\n\n"], "assistant": [CONTROL]}.get(role, [])
-        pieces += [*([] if role == "system" else [CONTROL]), text, *ends]
+        if role == "system":
+            pieces += [text, "\n\n"]
+        else:
+            pieces += [CONTROL, text, *([CONTROL] if role == "assistant" else [])]
     return [*pieces, CONTROL, CONTROL, "\n"]
 
 

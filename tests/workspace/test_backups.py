@@ -153,7 +153,10 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
         for column in ("since_document", "since_offset", "until_document", "until_offset", "known_to"):
             connection.execute(f"ALTER TABLE codex_relations DROP COLUMN {column}")
         connection.execute("ALTER TABLE projects DROP COLUMN book_order")
+        for table in ("runs", "renames"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN number")
         connection.execute("DROP TABLE undo_steps")
+        connection.execute("DROP TABLE user_undo_steps")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.close()
     restore_copy(str(folder), str(older), project="One")
