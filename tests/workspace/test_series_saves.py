@@ -166,6 +166,7 @@ def test_a_save_of_book_two_carries_what_book_one_added(workspace: Workspace, tm
         )
         ally = Relation("will", "ally", since=Position("one-1", 4))
         edits.put(tx, Entry(id="mara", type="character", name="Mara", progressions=steps, relations=(ally,)))
+        edits.put(tx, Entry(id="will", type="character", name="Will"))
         knowledge.put(tx, KnownFact(fact="codex:entity:will", knower="mara", since=Position("one-1", 2)))
         knowledge.put(tx, KnownFact(fact="codex:entity:mara#2", knower="mara", since=Position("one-1", 6)))
     with store.write(project="two") as tx:
