@@ -193,11 +193,8 @@ def test_a_save_of_book_two_carries_what_book_one_added(workspace: Workspace, tm
             prompts = []
             for place in (workspace, other):
                 project = place.project("two")
-                view = {
-                    "perspective": perspective,
-                    "character": "will" if perspective is Perspective.CHARACTER else None,
-                }
-                request = project.request(document_id="two-1", cursor=8, model="gpt-4o", **view)
+                character = "will" if perspective is Perspective.CHARACTER else None
+                request = project.request(document_id="two-1", cursor=8, perspective=perspective, character=character)
                 prompts.append(project.assemble(request).prompt)
             assert prompts[0] == prompts[1]
             assert "lost the light" in prompts[0]
