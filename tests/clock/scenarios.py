@@ -17,12 +17,14 @@ from fabula.core.errors import Code
 from fabula.core.ids import current_timestamp
 from fabula.jobs import guards, leases, maintenance
 from fabula.jobs.model import JobKind, JobState, Lease
+from fabula.llm.runs import GenerationRun, list_runs, record_run
 from fabula.manuscript import documents, projects, revisions
 from fabula.store.backup import MAX_BACKUPS, back_up, back_up_daily, list_backups
 from fabula.store.save.loading import load_save
 from fabula.store.save.saving import save_project
 from fabula.store.store import Store
 from fabula.workspace.deleted_projects import delete_project, list_deleted
+from fabula.workspace.rename.rename import apply_rename, undo_rename
 from tests.conversation.recap_fixtures import (
     CONVERSATION,
     FakeWriter,
@@ -139,6 +141,44 @@ def keep_budget(folder: Path, days: Sequence[float]) -> None:
     set_clock(0)
     with store.read(project=PROJECT) as reading:
         assert guards.read_spending(reading, reading.current_time(), 300_000).spent == 400_000
+    _spend_all_over(store, days)
+    store.close()
+
+
+def _spend_all_over(store: Store, days: Sequence[float]) -> None:
+    """Money that was spent while the clock was ahead counts when it is back: a jump opens no second budget."""
+    budget, spent = 1_000_000, 400_000
+    for day in sorted(days, reverse=True):
+        set_clock(day)
+        with store.write(project=PROJECT) as tx:
+            remaining = guards.read_spending(tx, tx.current_time(), budget).remaining
+            guards.book_cost(tx, KIND, max(remaining, 0), tx.current_time())
+            spent += max(remaining, 0)
+            assert guards.read_spending(tx, tx.current_time(), budget).remaining <= 0
+    set_clock(0)
+    assert spent <= 400_000 + budget
+    with store.read(project=PROJECT) as reading:
+        ahead = guards.read_spending(reading, reading.current_time(), budget)
+        assert ahead.remaining <= 0 or max(days) <= 0
+
+
+def order_work(folder: Path, days: Sequence[float]) -> None:
+    """The newest run and the newest rename are those made last, whatever the clock said then."""
+    store = Store.open(folder)
+    projects.create(store, "Book", project_id="p")
+    with store.write(project="p") as tx:
+        documents.add(tx, "1", text="Name0 came.", document_id="d")
+    names = ["Name0"]
+    for number, day in enumerate(days, start=1):
+        set_clock(day)
+        names.append(f"Name{number}")
+        with store.write(project="p") as tx:
+            run = record_run(tx, GenerationRun(model="m", answer=str(number)))
+            apply_rename(tx, names[-2], names[-1])
+            assert [one.id for one in list_runs(tx, limit=1)] == [run]
+    while len(names) > 1:
+        with store.write(project="p") as tx:
+            assert undo_rename(tx).new == names.pop()
     store.close()
 
 
@@ -172,6 +212,7 @@ SCENARIOS: dict[str, Callable[[Path, Sequence[float]], None]] = {
     "revisions": keep_revisions,
     "leases": run_jobs,
     "budgets": keep_budget,
+    "order": order_work,
     "recaps": keep_recaps,
 }
 

@@ -302,7 +302,10 @@ def recount(request: Request, result: Result) -> int:
     inside = sum(plain_count(model.encoding, message.content) for message in messages)
     images = {item.reference: item.tokens for item in request.attachments}
     sent = sum(images[reference] for message in messages for reference in message.attachments)
-    return inside + sent + len(messages) * model.tokens_per_message + model.tokens_per_reply
+    added = sum(bool(message.attachments) and message.role != "user" for message in messages)  # a turn of their own
+    overhead = (len(messages) + added) * model.tokens_per_message + model.tokens_per_reply
+    is_without_system = all(message.role != "system" for message in messages)
+    return inside + sent + overhead + (model.default_system_tokens if is_without_system else 0)
 
 
 def together(messages: Sequence[PromptMessage]) -> str:

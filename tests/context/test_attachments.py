@@ -65,7 +65,7 @@ PDF = Attachment(id="deed", kind="file", name="契约.pdf", reference="file:deed
 
 @pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5"])
 def test_a_document_goes_along_where_the_model_takes_files(model: str) -> None:
-    result = assembled(PDF, model=model)
+    result = assembled(PDF, model=model, window=16_384)
     assert result.messages[-1].attachments == ("file:deed.pdf",)
     assert verdicts(result)["attachment:deed"].tokens == PDF.tokens
     assert result.warnings == ()

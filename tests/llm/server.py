@@ -139,6 +139,19 @@ def openai_answer(*pieces: str, why: str = "stop", usage: dict[str, Any] | None 
     return script
 
 
+def counting_answer(style: str, count: Callable[[dict[str, Any]], int]) -> Script:
+    """A script that reports as input what a count of the request gives."""
+
+    async def script(exchange: Exchange) -> None:
+        tokens = count(exchange.request)
+        if style == "anthropic":
+            await anthropic_answer("Yes.", usage={"input_tokens": tokens, "output_tokens": 1})(exchange)
+        else:
+            await openai_answer("Yes.", usage={"prompt_tokens": tokens, "completion_tokens": 1})(exchange)
+
+    return script
+
+
 def anthropic_answer(*pieces: str, why: str = "end_turn", usage: dict[str, Any] | None = None) -> Script:
     """A script for a valid answer in Anthropic's format."""
 

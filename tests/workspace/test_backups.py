@@ -153,6 +153,8 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
         for column in ("since_document", "since_offset", "until_document", "until_offset", "known_to"):
             connection.execute(f"ALTER TABLE codex_relations DROP COLUMN {column}")
         connection.execute("ALTER TABLE projects DROP COLUMN book_order")
+        for table in ("runs", "renames"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN number")
         connection.execute("DROP TABLE undo_steps")
         connection.execute("DROP TABLE user_undo_steps")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
@@ -179,3 +181,20 @@ def test_a_restored_book_is_in_its_series_again(store: Store, tmp_path: Path) ->
         assert found is not None
         assert found.by_id["mara"].description == "A later thought."
         assert [one.id for one in workspace.list_books("coast")] == ["one"]
+
+
+def test_a_wrong_name_is_answered_with_the_three_nearest_titles(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "data")
+    for number in range(20):
+        projects.create(store, f"Book {number}", project_id=f"b{number}")
+    projects.create(store, "The Lantern Coast", project_id="coast")
+    assert store.file is not None
+    copy = read_copy(back_up(store.file))
+    for name, near in (("The Lantern Cost", "The Lantern Coast"), (None, "21")):
+        with pytest.raises(FabulaError) as refused:
+            restore_project(store, copy, name)
+        assert refused.value.code is Code.PROJECT_NOT_FOUND
+        assert near in str(refused.value)
+        assert sum(f"Book {number}" in str(refused.value) for number in range(20)) <= 3
+    assert [one.id for one in restore_project(store, copy, "lantern").projects] == ["coast"]
+    store.close()

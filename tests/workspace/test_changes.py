@@ -283,3 +283,22 @@ def test_an_undo_says_what_was_there_before_and_after(workspace: Workspace) -> N
     workspace.project("Coast").constraints.add("No cats.")
     (detail,) = workspace.undo().step.details
     assert (detail.name, detail.after) == ("No cats.", None)
+
+
+def test_deleting_a_series_leaves_its_id_in_no_book_and_undo_puts_it_back(workspace: Workspace) -> None:
+    workspace.create_series("The Coast", language="en")
+    for title in ("One", "Two"):
+        workspace.create_project(title)
+        workspace.join_series(title, "The Coast")
+    before = {row.title: row.series_id for row in workspace.store.project_rows()}
+    workspace.delete_project("The Coast")
+    assert all(row.series_id is None for row in workspace.store.project_rows())
+    workspace.restore_project("The Coast")
+    assert {row.title: row.series_id for row in workspace.store.project_rows()} == before
+    assert [book.title for book in workspace.list_books("The Coast")] == ["One", "Two"]
+    workspace.delete_project("The Coast")
+    workspace.create_series("Another", language="en")
+    workspace.join_series("One", "Another")
+    workspace.restore_project("The Coast")
+    assert [book.title for book in workspace.list_books("The Coast")] == ["Two"]
+    assert [book.title for book in workspace.list_books("Another")] == ["One"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fabula.codex import Entry, edits
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import documents
 from fabula.manuscript.revisions import compare_texts
+from fabula.store.schema import MAX_SHORT_TEXT
 from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
 
@@ -110,3 +115,39 @@ def test_a_difference_marks_words_and_not_paragraphs() -> None:
     )
     (line,) = compare_texts("林远走了。", "林远跑了。")
     assert [part.text for part in line.parts if part.kind != "same"] == ["走", "跑"]
+
+
+@pytest.mark.parametrize("verb", ["project", "rename", "series", "chapter", "entry", "participant"])
+def test_a_title_that_no_save_could_hold_is_refused(workspace: Workspace, verb: str) -> None:
+    long = "x" * (MAX_SHORT_TEXT + 1)
+    workspace.create_project("Book")
+    book = workspace.project("Book")
+    before = [(one.title, one.version) for one in workspace.projects()]
+    verbs: dict[str, Callable[[], object]] = {
+        "project": lambda: workspace.create_project(long),
+        "rename": lambda: workspace.rename_project("Book", long),
+        "series": lambda: workspace.create_series(long, language="en"),
+        "chapter": lambda: _add_chapter(workspace, book.id, long),
+        "entry": lambda: _put_entry(workspace, book.id, long),
+        "participant": lambda: _add_conversation(workspace, book.id, long),
+    }
+    with pytest.raises(FabulaError) as refused:
+        verbs[verb]()
+    assert refused.value.code in (Code.TEXT_INVALID, Code.CODEX_INVALID)
+    assert len(str(refused.value)) < 500
+    assert [(one.title, one.version) for one in workspace.projects()] == before
+
+
+def _add_chapter(workspace: Workspace, project: str, title: str) -> None:
+    with workspace.store.write(project=project) as tx:
+        documents.add(tx, title, text="")
+
+
+def _put_entry(workspace: Workspace, project: str, name: str) -> None:
+    with workspace.store.write(project=project) as tx:
+        edits.put(tx, Entry(id="a", type="character", name=name))
+
+
+def _add_conversation(workspace: Workspace, project: str, title: str) -> None:
+    with workspace.store.write(project=project) as tx:
+        tx.insert(conversations, {"id": "c", "title": title})

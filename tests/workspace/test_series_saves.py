@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex, Entry, Progression, Relation, edits, knowledge
 from fabula.codex.knowledge import KnownFact
 from fabula.core.errors import Code, FabulaError
-from fabula.core.story import Position
+from fabula.core.story import Perspective, Position
 from fabula.manuscript import documents, projects, series
 from fabula.store.save.checking import verify_save
 from fabula.store.store import Store
@@ -147,3 +147,58 @@ def test_a_save_is_not_overwritten_silently(workspace: Workspace, saved: Path) -
     assert saved.read_bytes() == before
     workspace.project("one").save(saved, overwrite=True)
     assert saved.read_bytes() != before
+
+
+@pytest.mark.parametrize("choice", ["own series", "joined", "joined beside book one"])
+def test_a_save_of_book_two_carries_what_book_one_added(workspace: Workspace, tmp_path: Path, choice: str) -> None:
+    store = workspace.store
+    series.create(store, "The Coast", project_id="coast")
+    with store.write(project="coast") as tx:
+        edits.put_all(tx, (replace(MARA, progressions=()), WILL))
+    for book in ("one", "two"):
+        projects.create(store, book.title(), project_id=book)
+        series.add_book(store, book, "coast")
+    with store.write(project="one") as tx:
+        documents.add(tx, "1", text="Mara and Will came.", document_id="one-1")
+        steps = (
+            Progression("She lost the light.", Position("one-1", 3)),
+            Progression("She stole the bell.", Position("one-1", 5), known_to=frozenset({"will"})),
+        )
+        ally = Relation("will", "ally", since=Position("one-1", 4))
+        edits.put(tx, Entry(id="mara", type="character", name="Mara", progressions=steps, relations=(ally,)))
+        edits.put(tx, Entry(id="will", type="character", name="Will"))
+        knowledge.put(tx, KnownFact(fact="codex:entity:will", knower="mara", since=Position("one-1", 2)))
+        knowledge.put(tx, KnownFact(fact="codex:entity:mara#2", knower="mara", since=Position("one-1", 6)))
+    with store.write(project="two") as tx:
+        documents.add(tx, "1", text="Mara and Will came back.", document_id="two-1")
+        own = Progression("She is old now.", Position("two-1", 3), known_to=frozenset())
+        edits.put(tx, Entry(id="mara", type="character", name="Mara", progressions=(own,)))
+        knowledge.put(tx, KnownFact(fact="codex:entity:mara#1", knower="will", since=Position("two-1", 4)))
+    before = store.versions(project="two")
+    workspace.project("two").save(tmp_path / "two.fabula")
+    assert store.versions(project="two") == before, "saving changes nothing"
+    with other_store(tmp_path) as other:
+        choices = LoadChoices()
+        if choice != "own series":
+            series.create(other.store, "The Coast", project_id="coast")
+            with other.store.write(project="coast") as tx:
+                edits.put_all(tx, (replace(MARA, progressions=()), WILL))
+            choices = LoadChoices(join_series="The Coast")
+        if choice == "joined beside book one":
+            workspace.project("one").save(tmp_path / "one.fabula")
+            other.load_save(tmp_path / "one.fabula", choices)
+        loaded = other.load_save(tmp_path / "two.fabula", choices)
+        assert same_codex(codex(other, loaded.project_id), codex(workspace, "two"))
+        for perspective in Perspective:
+            prompts = []
+            for place in (workspace, other):
+                project = place.project("two")
+                character = "will" if perspective is Perspective.CHARACTER else None
+                request = project.request(document_id="two-1", cursor=8, perspective=perspective, character=character)
+                prompts.append(project.assemble(request).prompt)
+            assert prompts[0] == prompts[1]
+            assert "lost the light" in prompts[0]
+            assert ("stole the bell" in prompts[0]) == (perspective is not Perspective.READER)
+        if choice == "joined beside book one":
+            one = codex(other, "one")
+            assert [step.text for step in one.by_id["mara"].progressions] == [step.text for step in steps]

@@ -13,6 +13,7 @@ from fabula.settings import edits as settings
 from fabula.settings.registry import SettingScope
 from fabula.settings.tables import settings as settings_table
 from fabula.store.store import LOCAL_USER, Store
+from fabula.text.tokens.models import ESTIMATE
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.writing_options import (
     UNKNOWN_MODEL_WINDOW,
@@ -109,7 +110,7 @@ def test_this_machine_names_who_works_in_the_background(store: Store, project: s
 def test_a_model_that_no_table_knows_gets_a_cautious_window_on_a_server_of_ones_own(machine: Path) -> None:
     request = Request(project_id="p")
     unknown = size_request(request, choose_model(provider="ollama", model="my-own-model"))
-    assert (unknown.window, unknown.encoding, unknown.model) == (UNKNOWN_MODEL_WINDOW, "o200k_base", "my-own-model")
+    assert (unknown.window, unknown.encoding, unknown.model) == (UNKNOWN_MODEL_WINDOW, ESTIMATE, "my-own-model")
     assert size_request(request, choose_model(provider="ollama", model="qwen3-8b")).window is None
     given = Request(project_id="p", window=999)
     assert size_request(given, choose_model(provider="ollama", model="mine")).window == 999

@@ -8,6 +8,10 @@ book's own progressions is renumbered.
 Books of a series have an order. What became true of a shared entry in an earlier book, and who learned it there, holds
 in every later one: its positions are those of the earlier book. What an earlier book says without a position, and
 entries that only it has, stay with it.
+
+A save of a book has no earlier books. So what they add to shared entries is written into the book's own entries of the
+save (`carry_earlier`), with positions in documents of the earlier books. Where such a book is there and comes before,
+it speaks for itself, and what the save carried of it is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from msgspec.structs import replace
 
 from fabula.codex.entry import Entry, Knowledge, Progression, Relation
 from fabula.codex.model import Codex
-from fabula.core.story import Perspective, Position, name_earlier_document
+from fabula.core.story import Perspective, Position, find_earlier_book, name_earlier_document
 
 _OVERRIDABLE = ("level", "description", "notes", "known_to", "since", "rules")
 _DEFAULTS = Entry(id="-", type="-", name="-")
@@ -29,14 +33,43 @@ def merge_codexes(series: Codex, book: Codex, earlier: Sequence[tuple[str, Codex
 
     `earlier` has the id and the own codex of each book that comes before, the first one first.
     """
-    shared = series
-    for book_id, codex in earlier:
-        shared = _add_earlier_book(shared, book_id, codex)
+    shared = _add_earlier_books(series, earlier)
+    book = _drop_carried(book, {book_id for book_id, _ in earlier})
     merged = dict(shared.by_id)
     for entry in book.entries:
         found = shared.by_id.get(entry.id)
         merged[entry.id] = entry if found is None else merge_entry(found, entry)
     return book.with_entries([*merged.values()], knowledge=_merge_knowledge(shared, book.knowledge))
+
+
+def carry_earlier(series: Codex, book: Codex, earlier: Sequence[tuple[str, Codex]]) -> tuple[list[Entry], Knowledge]:
+    """Return the book's own entries with what earlier books add to shared ones, and all that is known in the book."""
+    shared = _add_earlier_books(series, earlier)
+    book = _drop_carried(book, {book_id for book_id, _ in earlier})
+    entries: list[Entry] = []
+    counts: dict[str, int] = {}
+    knowledge: dict[str, dict[str, Position | None]] = {}
+    for entry in series.entries:
+        full, first = shared.by_id[entry.id], len(entry.progressions)
+        steps = full.progressions[first:]
+        relations = [one for one in full.relations if one not in entry.relations]
+        own = book.by_id.get(entry.id) or Entry(id=entry.id, type=entry.type, name=entry.name)
+        if steps or relations:
+            counts[entry.source] = len(steps)
+            merged = _merge_relations(relations, own.relations)
+            entries.append(replace(own, progressions=(*steps, *own.progressions), relations=merged))
+        facts = {f"{entry.source}#{number}": f"{entry.source}#{first + number}" for number in range(1, len(steps) + 1)}
+        for fact, numbered in {entry.source: entry.source, **facts}.items():
+            known = series.knowledge.get(numbered, {})
+            learned = {who: at for who, at in shared.knowledge.get(numbered, {}).items() if known.get(who, ...) != at}
+            if learned:
+                knowledge[fact] = learned
+    for fact, knowers in book.knowledge.items():
+        source, mark, number = fact.partition("#")
+        if mark and number.isdecimal():
+            fact = f"{source}#{int(number) + counts.get(source, 0)}"
+        knowledge[fact] = {**knowledge.get(fact, {}), **knowers}
+    return entries, knowledge
 
 
 def merge_entry(shared: Entry, own: Entry) -> Entry:
@@ -71,6 +104,43 @@ def _merge_knowledge(shared: Codex, own: Knowledge) -> Knowledge:
             fact = f"{source}#{int(number) + len(found.progressions)}"
         merged[fact] = {**merged.get(fact, {}), **knowers}
     return merged
+
+
+def _add_earlier_books(series: Codex, earlier: Sequence[tuple[str, Codex]]) -> Codex:
+    shared = series
+    for book_id, codex in earlier:
+        shared = _add_earlier_book(shared, book_id, codex)
+    return shared
+
+
+def _drop_carried(book: Codex, present: Set[str]) -> Codex:
+    """Leave out what a save carried of earlier books that are here, and so speak for themselves."""
+
+    def is_carried(position: Position | None) -> bool:
+        return position is not None and find_earlier_book(position.document) in present
+
+    entries: list[Entry] = []
+    numbers: dict[str, str] = {}
+    for entry in book.entries:
+        steps = [step for step in entry.progressions if not is_carried(step.since)]
+        relations = tuple(one for one in entry.relations if not is_carried(one.since))
+        if len(steps) < len(entry.progressions):
+            left = (number for number, one in enumerate(entry.progressions, start=1) if not is_carried(one.since))
+            dropped = (number for number, one in enumerate(entry.progressions, start=1) if is_carried(one.since))
+            numbers |= {f"{entry.source}#{number}": f"{entry.source}#{new}" for new, number in enumerate(left, start=1)}
+            numbers |= {f"{entry.source}#{number}": "" for number in dropped}
+        if len(steps) < len(entry.progressions) or len(relations) < len(entry.relations):
+            entry = replace(entry, progressions=tuple(steps), relations=relations)
+        entries.append(entry)
+    has_carried = any(is_carried(at) for knowers in book.knowledge.values() for at in knowers.values())
+    if not has_carried and all(new is old for new, old in zip(entries, book.entries, strict=True)):
+        return book
+    knowledge = {
+        numbers.get(fact, fact): {who: at for who, at in knowers.items() if not is_carried(at)}
+        for fact, knowers in book.knowledge.items()
+        if numbers.get(fact, fact)
+    }
+    return book.with_entries(entries, knowledge={fact: knowers for fact, knowers in knowledge.items() if knowers})
 
 
 def _add_earlier_book(shared: Codex, book_id: str, book: Codex) -> Codex:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Index, Text
+from sqlalchemy import BigInteger, Column, Index, Text
 
 from fabula.codex.entry import Level, PinMode
 from fabula.codex.validation import check_entry_row, check_progression_row
@@ -99,4 +99,5 @@ renames = project_table(
     text_column("new"),
     json_column("changes"),
     text_column("made"),
+    Column("number", BigInteger, nullable=False, server_default="0"),  # in the order they were made; 0 for older ones
 )

@@ -147,8 +147,8 @@ class Assembly(Struct, kw_only=True):
         # A share is at least its minimum, which in a small window may be more than there is.
         available = min(budget.shares[Layer.IMMEDIATE], budget.layer_tokens) // 2
         attachments = fit_attachments(request.attachments, request.project_id, measure, available)
-        if attachments.tokens:
-            budget = budget.reserve(attachments.tokens)
+        if attachments.tokens or request.added_tokens:
+            budget = budget.reserve(attachments.tokens + request.added_tokens)
         if budget.shares is not source_request.token_shares:
             source_request = replace(source_request, token_shares=budget.shares, available_tokens=budget.layer_tokens)
         return _Prepared(measure, identity, preset, conditions, budget, attachments, source_request)
@@ -350,7 +350,7 @@ class Assembly(Struct, kw_only=True):
             order = order_retrieved(selection.retrieved, self.before, reselect=reselect, late_joiners=late_joiners)
             selection.retrieved = order.main
             placed = place(prepared.preset, candidates, selection, order.late, measure, prepared.identity)
-            rendered = render(placed.slots, recipe, measure, attachments.sent, attachments.tokens)
+            rendered = render(placed.slots, recipe, measure, attachments.sent, attachments.tokens, request.added_tokens)
             excess = rendered.tokens - budget.total
             if excess <= 0:
                 return _Selected(candidates, selection, order, placed, rendered)

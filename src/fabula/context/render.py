@@ -56,9 +56,14 @@ class RenderedPrompt(Struct):
 
 
 def render(
-    slots: Sequence[Slot], recipe: Recipe, measure: Measure, attachments: tuple[str, ...], attachment_tokens: int
+    slots: Sequence[Slot],
+    recipe: Recipe,
+    measure: Measure,
+    attachments: tuple[str, ...],
+    attachment_tokens: int,
+    added_tokens: int = 0,
 ) -> RenderedPrompt:
-    """Join slots into messages and count everything."""
+    """Join slots into messages and count everything; `added_tokens` are those that the provider adds."""
     model = measure.model
     tokens_by_owner: list[tuple[str, int]] = []
     messages: list[PromptMessage] = []
@@ -76,7 +81,11 @@ def render(
     if attachments and messages:
         last = messages[-1]
         messages[-1] = PromptMessage(last.role, last.content, last.stable, attachments)
-    overhead = model.tokens_per_message * len(messages) + model.tokens_per_reply
+    overhead = model.tokens_per_message * len(messages) + model.tokens_per_reply + added_tokens
+    if not any(message.role == "system" for message in messages):
+        overhead += model.default_system_tokens
+    if attachments and messages[-1].role != "user":  # they are a message of their own then
+        overhead += model.tokens_per_message
     # Some vocabularies join a slash at the beginning of a line to the line break before it.
     if not measure.tokenizer.additive or any(_has_slash_line(message.content) for message in messages):
         counted = count_whole(messages, measure.tokenizer)

@@ -57,6 +57,7 @@ class Request(Struct, frozen=True, kw_only=True):
     window: int | None = None
     encoding: str | None = None
     reply_tokens: int | None = None
+    added_tokens: int = 0  # that the provider adds to the prompt: turns that its API wants, the schema of the answer
     recipe: str = ""  # empty: the recipe of the skill, else the novel recipe
     preset: Preset | None = None
     selection: tuple[int, int] | None = None

@@ -80,6 +80,12 @@ def name_earlier_document(book: str, document: str) -> str:
     return f"{book}/{document}"
 
 
+def find_earlier_book(document: str) -> str:
+    """The earlier book that a document's name begins with; empty for a document of the book itself."""
+    book, mark, _ = document.partition("/")
+    return book if mark else ""
+
+
 class Timeline:
     """The documents of a story in reading order, each with the time at which it happens."""
 
@@ -89,6 +95,7 @@ class Timeline:
         """`earlier` has the documents of the books that come before, by `name_earlier_document`."""
         self.entries = tuple(entries)
         self.earlier: Mapping[str, TimelineEntry] = earlier or {}
+        self._earlier_books = frozenset(map(find_earlier_book, self.earlier))
         self._places: dict[str, tuple[int, float]] = {
             entry.document: (number, float(number) if entry.when is None else entry.when)
             for number, entry in enumerate(self.entries, start=1)
@@ -153,8 +160,13 @@ class Timeline:
         if now is None:
             return False
         if there is None:
-            return mark.document in self.earlier and now[1] >= self._beginning
+            return self._is_earlier(mark.document) and now[1] >= self._beginning
         return there[0] < now[0] and there[1] <= now[1]
+
+    def _is_earlier(self, document: str) -> bool:
+        """Whether a document is in an earlier book: one that is here, or one of which a save carried what it told."""
+        book = find_earlier_book(document)
+        return document in self.earlier or (book != "" and book not in self._earlier_books)
 
 
 def name_divisions(divisions: Sequence[Division]) -> Sentence:

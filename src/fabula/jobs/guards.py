@@ -4,9 +4,14 @@ Both are checked when a job is about to be taken. Both are in the store, so they
 held back stays queued and names the reason. The breaker opens after some failures in a row, lets one job try after a
 pause, and closes when that one succeeds. Costs count by calendar month (UTC). The costs of running jobs count too, so
 the budget is exceeded by at most what the running jobs still cost.
+
+Where the clock was set back, costs of months that lie ahead count in this one: a clock that jumps opens no second
+budget for the time that it comes back to. With money, doubt means no.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from msgspec import Struct
 
@@ -81,11 +86,13 @@ def book_cost(tx: WriteTransaction, name: str, micros: int, now: str, *, tries: 
 
 
 def read_spending(reading: ReadTransaction, now: str, budget: int) -> MonthlySpending:
-    """The budget of background work in this month (in millionths), and its costs so far."""
+    """The budget of background work in this month (in millionths), and its costs so far, later months included."""
     month = month_of(now)
-    by_kind = {row.kind: int(row.micros) for row in reading.rows(months, months.c.month == month)}
+    by_kind = Counter[str]()
+    for row in reading.rows(months, months.c.month >= month):
+        by_kind[row.kind] += int(row.micros)
     running = reading.sum_values(jobs, jobs.c.spent, jobs.c.state == JobState.RUNNING.value)
-    return MonthlySpending(month=month, budget=budget, spent=sum(by_kind.values()) + running, by_kind=by_kind)
+    return MonthlySpending(month=month, budget=budget, spent=by_kind.total() + running, by_kind=dict(by_kind))
 
 
 def read_monthly_budget(store: Store, user: str = LOCAL_USER) -> int:

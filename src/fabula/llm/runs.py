@@ -107,7 +107,7 @@ def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
     }
     begun = tx.row(runs, id=run_id)
     if begun is None:
-        tx.insert(runs, row)
+        tx.insert(runs, {**row, "number": (tx.max_value(runs, "number") or 0) + 1})
     else:  # a person may have rejected it meanwhile
         row["outcome"] = begun.outcome if begun.outcome in FINAL_OUTCOMES else run.outcome
         del row["id"], row["at"]
@@ -129,9 +129,9 @@ def get_run(reading: ReadTransaction, run_id: str) -> GenerationRun:
 
 
 def list_runs(reading: ReadTransaction, *, limit: int = 50, skill_id: str = "") -> list[GenerationRun]:
-    """List the latest runs, the newest first."""
+    """List the latest runs, the one that was made last first, whatever the clock said."""
     where = [runs.c.skill_id == skill_id] if skill_id else []
-    newest_first = (runs.c.at.desc(), runs.c.id.desc())
+    newest_first = (runs.c.number.desc(), runs.c.at.desc(), runs.c.id.desc())
     return [_read_row(row) for row in reading.rows(runs, *where, order=newest_first, limit=limit)]
 
 

@@ -28,5 +28,6 @@ runs = project_table(
     text_column("answer"),
     text_column("outcome"),
     json_column("verdicts", info={"type": list[Any]}),
+    Column("number", BigInteger, nullable=False, server_default="0"),  # in the order they were made; 0 for older ones
     Index("ix_runs_at", "project_id", "at"),
 )

@@ -28,6 +28,7 @@ from fabula.store.save.reader import SaveReader
 from fabula.store.save.saving import save_project
 from fabula.store.store import Store
 from fabula.store.upgrade import upgrade_store
+from fabula.text.lookup import NEAREST, find_by_name
 
 BEFORE_RESTORE = "before-restore"
 
@@ -105,16 +106,24 @@ def _check_readable(copy: StoreCopy) -> None:
 
 
 def _find_project(copy: StoreCopy, name: str | None) -> CopiedProject:
-    found = [project for project in copy.projects if name in (None, project.id)]
-    found = found or [project for project in copy.projects if name == project.title]
-    if len(found) == 1:
-        return found[0]
+    if name is not None:
+        return find_by_name(
+            copy.projects,
+            name,
+            what=message("project"),
+            names_of=lambda one: (one.title,),
+            number_of=lambda one: None,
+            code=Code.PROJECT_NOT_FOUND,
+        )
+    if len(copy.projects) == 1:
+        return copy.projects[0]
+    titles = [one.title for one in copy.projects]
     raise FabulaError(
         Code.PROJECT_NOT_FOUND,
         message(
-            "Name one project of this copy, by its id if several have one title. It holds: {projects}. "
-            "Nothing was changed.",
-            projects=join_names([f"{one.title} ({one.id})" for one in (found or copy.projects)[:12]]),
+            "Name one project of this copy. It holds {count}: {projects}. Nothing was changed.",
+            count=len(titles),
+            projects=join_names([*titles[:NEAREST], *(["…"] if len(titles) > NEAREST else [])]),
         ),
     )
 

@@ -49,6 +49,10 @@ NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`)
+MAX_SHORT_TEXT = 1_000  # characters of ids, names and titles
+_SHORT_COLUMNS = frozenset(
+    {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}
+)
 SavedRow = Mapping[str, Any]  # without the owner's id; a column with its default may be missing
 
 
@@ -87,6 +91,12 @@ class Json(TypeDecorator[Any]):
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Decode JSON text."""
         return None if value is None else msgspec.json.decode(value)
+
+
+def is_short(column: Column[Any]) -> bool:
+    """Whether a text column holds ids, names or titles, which are of bounded length."""
+    is_text = not isinstance(column.type, Json) and "file" not in column.info
+    return is_text and (column.primary_key or str(column.name) in _SHORT_COLUMNS)
 
 
 def project_table(name: str, info: TableInfo, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:

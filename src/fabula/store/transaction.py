@@ -38,7 +38,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
-from fabula.store.schema import OwnerKind, key_columns, match_keys, table_info
+from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, is_short, key_columns, match_keys, table_info
 from fabula.store.tables import changes, owner_versions, projects
 
 if TYPE_CHECKING:
@@ -323,6 +323,7 @@ class WriteTransaction(ReadTransaction):
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
         check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
         _check_texts(values)
+        _check_lengths(table, values)
 
     def _execute_recording(self, table: Table, query: Any) -> int:
         """Execute a query, record which items it changed, and return the number of rows."""
@@ -421,6 +422,20 @@ def _is_storable(value: object) -> bool:
         except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
             return False
     return True
+
+
+def _check_lengths(table: Table, values: Mapping[str, Any]) -> None:
+    """Refuse names and titles that no save could hold."""
+    for name, value in values.items():
+        if isinstance(value, str) and len(value) > MAX_SHORT_TEXT and is_short(table.c[name]):
+            raise FabulaError(
+                Code.TEXT_INVALID,
+                message(
+                    "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
+                    text=f"{value[:40]}…",
+                    most=MAX_SHORT_TEXT,
+                ),
+            )
 
 
 def _check_texts(values: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.store import undo
 from fabula.store.backup import make_stamp, sort_by_number
+from fabula.store.book_order import list_member_ids, read_order, set_series_of_books
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import load_save
 from fabula.store.save.reader import SaveReader
@@ -56,11 +57,13 @@ def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> D
     path = folder / f"{make_stamp(folder, now.strftime(_STAMP))}-{hashed}{_UNDONE if by_undo else ''}.fabula"
     with translate_errors():
         path.parent.mkdir(parents=True, exist_ok=True)
+    members = list_member_ids(store, project_id)
     try:
         with store.write(project=project_id, user=LOCAL_USER if by_undo else None) as tx:
             manifest = save_transaction(tx.of_project(), path)
             if by_undo:
                 undo.undo(tx)
+            set_series_of_books(tx, members, None)
             projects.remove_rows(tx)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -99,6 +102,8 @@ def restore_project(store: Store, name: str) -> DeletedProject:
     )
     label = message("{title} brought back", title=found.title)
     load_save(store, found.path, project_id=found.id, is_trusted=True, undo_label=label)
+    with store.write(project=found.id) as tx:
+        set_series_of_books(tx, read_order(tx), found.id)
     found.path.unlink(missing_ok=True)
     return found
 

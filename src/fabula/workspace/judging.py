@@ -29,7 +29,7 @@ from fabula.skills.judge import (
 )
 from fabula.skills.source import find_skill
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.writing_options import WritingOptions
+from fabula.workspace.writing_options import WritingOptions, reserve_schema
 
 SKILL = "judge"
 
@@ -58,13 +58,14 @@ async def judge_answer(
         conversation_id="",
         attachments=(),
     )
+    request = reserve_schema(request, VERDICT_SCHEMA, view.project.language)
     try:
         result = await asyncio.to_thread(project.assemble, request)
         generation = find_skill(view, SKILL).generation
         call = ModelCall(
             model=request.model,
             messages=tuple(result.messages),
-            max_tokens=generation.max_tokens,
+            max_tokens=max(min(generation.max_tokens, result.model.window - result.token_count), 1),
             temperature=generation.temperature,
             schema=VERDICT_SCHEMA,
             input_tokens=result.token_count,

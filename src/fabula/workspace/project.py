@@ -366,7 +366,8 @@ class ProjectHandle:
         With `with_person`, the file also has the person's profile, memories and settings.
         """
         check_unlimited(self.principal)
-        from fabula.store.save.saving import make_slug, save_project
+        from fabula.store.save.saving import make_slug
+        from fabula.workspace.carried_facts import save_complete
 
         target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
         if target.exists() and not overwrite:
@@ -379,7 +380,7 @@ class ProjectHandle:
                 ),
             )
         user = self.principal.user if with_person else None
-        manifest = save_project(require_store(self), self.id, target, user=user, progress=progress)
+        manifest = save_complete(require_store(self), self.id, target, user=user, progress=progress)
         shared = sum(
             member.rows or 0 for name, member in manifest.members.items() if name.startswith("series/codex_entries")
         )

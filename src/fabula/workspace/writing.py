@@ -41,7 +41,7 @@ from fabula.skills.model import AnswerAction, Skill, resolve_target
 from fabula.skills.source import find_skill
 from fabula.workspace.judging import describe_error, judge_answer
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, WritingOptions, size_request
+from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, WritingOptions, reserve_schema, size_request
 
 log = logging.getLogger("fabula.writing")
 
@@ -146,6 +146,7 @@ class Writer:
         view = await asyncio.to_thread(self.project.view_with, request.conversation_id)
         skill = find_skill(view, request.skill_id)
         request = resolve_target(request, skill)
+        request = reserve_schema(request, ANSWER_SCHEMAS.get(skill.answer_action), view.project.language)
         result = await asyncio.to_thread(self.project.assemble, request, working_memory=working_memory)
         queue: asyncio.Queue[WritingEvent | None] = asyncio.Queue()
         tasks = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,9 @@ from msgspec.structs import replace
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
-from fabula.llm.local_model import GGUF_ENCODING
+from fabula.core.view import Language
+from fabula.llm.local_model import GGUF_ENCODING, find_counted_model, load_tokenizer
+from fabula.llm.model import ModelCall, describe_schema
 from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
@@ -25,9 +27,10 @@ from fabula.llm.user_providers import load_providers
 from fabula.settings.values import SettingValues, read_values
 from fabula.skills.judge import JudgePolicy
 from fabula.store.store import LOCAL_USER, Store
-from fabula.text.tokens.models import is_known
+from fabula.text.tokens.models import ESTIMATE, is_known
 
 UNKNOWN_MODEL_WINDOW = 8192  # tokens, of a model that no table knows, on a server of one's own
+ADDED_TURN_TOKENS = 24  # of the first turn that Anthropic's API wants from the user
 _VENDORS = ("anthropic", "openai", "deepseek", "openrouter")
 DEFAULT_MODELS = {
     "openai": "gpt-4o",
@@ -126,13 +129,28 @@ def choose_background_model(store: Store, project_id: str, *, user: str = LOCAL_
 
 
 def size_request(request: Request, choice: ModelChoice) -> Request:
-    """Make the request one for the chosen model; an unknown model on a server of one's own gets a small window."""
-    request = replace(request, model=choice.model)
+    """Make the request one for the chosen model.
+
+    An unknown model on a server of one's own gets a small window, and is counted cautiously.
+    """
+    added = ADDED_TURN_TOKENS if choice.provider.api_style == "anthropic" else 0
+    request = replace(request, model=choice.model, added_tokens=added)
     if choice.provider.api_style == "local" and request.encoding is None and find_model_file() is not None:
         request = replace(request, encoding=GGUF_ENCODING)
-    if request.window is None and choice.provider.name not in _VENDORS and not is_known(choice.model):
-        return replace(request, window=UNKNOWN_MODEL_WINDOW, encoding=request.encoding or "o200k_base")
+    if choice.provider.name not in _VENDORS and not is_known(choice.model):
+        window = UNKNOWN_MODEL_WINDOW if request.window is None else request.window
+        return replace(request, window=window, encoding=request.encoding or ESTIMATE)
     return request
+
+
+def reserve_schema(request: Request, schema: Mapping[str, Any] | None, language: Language) -> Request:
+    """Reserve the tokens of the instruction to follow a schema, which the provider adds to the prompt."""
+    if schema is None:
+        return request
+    model = find_counted_model(request.model, window=request.window, encoding_name=request.encoding)
+    call = ModelCall(model=model.name, messages=(), schema=schema, language=language)
+    tokens = load_tokenizer(model).count(describe_schema(call)) + model.tokens_per_message
+    return replace(request, added_tokens=request.added_tokens + tokens)
 
 
 def _find_available() -> str:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
 from fabula.store.save.secrets import holds_names_and_values, is_secret_value
-from fabula.store.schema import Json, OwnerKind, TableInfo, all_tables, table_info
+from fabula.store.schema import MAX_SHORT_TEXT, Json, OwnerKind, TableInfo, all_tables, is_short, table_info
 
 USER_FOLDER = "person/"  # the folder of the user's tables
 SERIES_FOLDER = "series/"  # the folder of what the series of a book shares with it
@@ -27,10 +27,7 @@ _SHARED_AREAS = ("project", "codex")
 _INT32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
-_SHORT = Annotated[str, Meta(max_length=1_000)]  # ids, names and titles
-_SHORT_COLUMNS = frozenset(
-    {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}
-)
+_SHORT = Annotated[str, Meta(max_length=MAX_SHORT_TEXT)]
 
 _NOT_NULL = list[Any] | dict[str, Any] | str | float | int | bool
 
@@ -179,4 +176,4 @@ def _value_type(column: Column[Any]) -> Any:
         return _INT64
     if isinstance(column.type, Integer):
         return _INT32
-    return _SHORT if column.primary_key or str(column.name) in _SHORT_COLUMNS else str
+    return _SHORT if is_short(column) else str

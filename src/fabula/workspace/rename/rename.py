@@ -190,14 +190,15 @@ def apply_rename(
         )
     rename_id = new_id()
     record = {"id": rename_id, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(cells)}
-    book.insert(renames, {**record, "made": current_timestamp()})
+    number = (book.max_value(renames, "number") or 0) + 1
+    book.insert(renames, {**record, "made": current_timestamp(), "number": number})
     return rename_id
 
 
 def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRename:
     """Undo a rename, by default the latest; an error if one of its texts was changed since."""
     if rename_id is None:
-        latest = tx.rows(renames, order=(desc(renames.c.made), renames.c.id), limit=1)
+        latest = tx.rows(renames, order=(desc(renames.c.number), desc(renames.c.made)), limit=1)
         if not latest:
             raise FabulaError(Code.STORE_NOT_FOUND, message("There is no rename to undo. Nothing was changed."))
         row = latest[0]
