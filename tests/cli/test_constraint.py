@@ -11,6 +11,15 @@ from tests.cli.test_codex import Room, room
 __all__ = ["room"]
 
 
+def test_the_numbers_after_a_removed_rule_move_up_and_the_help_says_so(room: Room) -> None:
+    before = room.run("constraint", "list", "Coast").splitlines()[1:]
+    room.run("constraint", "remove", "Coast", "1")
+    after = room.run("constraint", "list", "Coast").splitlines()[1:]
+    assert [row.split()[1:] for row in after] == [row.split()[1:] for row in before[1:]]
+    assert [row.split()[0] for row in after] == [row.split()[0] for row in before[:-1]]
+    assert "move up by one number" in " ".join(room.run("constraint", "remove", "--help").split())
+
+
 def test_constraints_are_listed_with_what_a_program_can_check(room: Room) -> None:
     found = room.read("constraint", "list", "Coast")
     assert [one["id"] for one in room.read("constraint", "list", "sample:lantern_coast")] == [

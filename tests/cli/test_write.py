@@ -233,6 +233,19 @@ def test_what_the_judge_finds_is_said(room: Room, model_server: ModelServer) -> 
     assert "! “unicorn”" not in room.aside
 
 
+def test_the_judge_explains_in_the_language_that_the_person_chose(
+    room: Room, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.run("setting", "set", "Coast", "judge.withModel", "true")
+    model_server.script = openai_answer("The lamp went out.")
+    room.run("write", "Coast", *at(model_server))
+    assert "one sentence in English" in model_server.exchanges[-1].body.decode()
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    room.run("write", "Coast", *at(model_server))
+    assert "one sentence in Chinese" in model_server.exchanges[-1].body.decode()
+    assert "The model" not in room.aside
+
+
 def test_the_clipboard_hands_over_the_prompt_of_a_sample(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(room.folder))
     said = room.run("write", "sample:lantern_coast", "--provider", "clipboard")

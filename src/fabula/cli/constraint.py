@@ -139,7 +139,7 @@ def edit(
 
 @commands.command()
 def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> None:
-    """Remove a constraint.
+    """Remove a constraint. Those that were made after it move up by one number.
 
     Example: fabula constraint remove "The Lantern Coast" no-okay
     """

@@ -18,6 +18,7 @@ from fabula.core.ids import format_time as format_time
 from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
 
 if TYPE_CHECKING:
+    from fabula.core.view import Language
     from rich.text import Text
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
@@ -50,6 +51,11 @@ def use_project_language(language: str) -> None:
 def current_language() -> str:
     """Return the language of this run."""
     return _language.get()
+
+
+def language_of_texts() -> Language:
+    """Return the language of this run as templates and titles have it: that of a story."""
+    return "zh" if current_language() == "zh" else ENGLISH
 
 
 def render(value: object) -> str:

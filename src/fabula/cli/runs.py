@@ -12,9 +12,9 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import (
-    current_language,
     format_time,
     invalid_request,
+    language_of_texts,
     print_json,
     print_line,
     print_raw,
@@ -26,7 +26,6 @@ from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import count_fragments, name_value
 from fabula.codex import Codex
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.core.view import Language
 from fabula.workspace.names import ENTRY_SOURCE
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def list_runs(
     """
     with open_project(project, store) as opened:
         columns = _make_columns(
-            {skill.id: skill.title_in(_language()) for skill in opened.skills.list_skills().skills.values()}
+            {skill.id: skill.title_in(language_of_texts()) for skill in opened.skills.list_skills().skills.values()}
         )
         codex = opened.view.snapshot(Codex)
         names = {entry.id: entry.name for entry in (codex.entries if codex is not None else ())}
@@ -192,10 +191,6 @@ def _make_columns(skills: Mapping[str, str]) -> list[Column[GenerationRun]]:
         Column(message("findings"), lambda run: _count_findings(run) or "", right=True),
         Column(message("answer"), lambda run: shorten(run.answer, 60), wraps=True),
     ]
-
-
-def _language() -> Language:
-    return "zh" if current_language() == "zh" else "en"
 
 
 def _name_sources(sources: Sequence[str], entries: Mapping[str, str]) -> Sentence:

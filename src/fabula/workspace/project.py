@@ -25,7 +25,7 @@ from fabula.conversation.model import Conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
-from fabula.core.view import View
+from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
@@ -96,6 +96,7 @@ class RequestFields(TypedDict, total=False):
     selection: tuple[int, int] | None
     conversation_id: str
     mode: str
+    reader_language: Language | None
     speaker_id: str
     include: Sequence[str]
     exclude: Sequence[str]
