@@ -14,7 +14,7 @@ from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
 from fabula.cli.tables import Column, print_list
-from fabula.cli.value_names import name_value
+from fabula.cli.value_names import add_rule_number, name_value
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -176,12 +176,13 @@ def check(
     with open_project(project, store) as opened:
         found = opened.constraints.check_text(text, document_id=document)
         unchecked = opened.constraints.count_unchecked(chapter=document)
+        numbers = opened.constraints.number_all()
     if as_json:
         print_json(describe_violations(found, unchecked, current_language()))
     else:
         for one in found:
             line = text.count("\n", 0, one.start) + 1
-            print_line(f"{file}:{line}: {render(one.sentence)} [{one.constraint}]")
+            print_line(f"{file}:{line}: {render(add_rule_number(one.sentence, one.constraint, numbers))}")
         say(plural(len(found), "{count} violation.", "{count} violations."))
         _say_unchecked(unchecked)
     if found:
@@ -209,6 +210,7 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
     with open_project(project, store) as opened:
         checked = opened.constraints.check_story(chapter)
         unchecked = opened.constraints.count_unchecked(chapter=chapter)
+        numbers = opened.constraints.number_all()
     found = describe_story_check(checked, unchecked, current_language())
     if as_json:
         print_json(found)
@@ -219,7 +221,7 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
             print_line(f"{first.title} · {first.chapter_name}" if first.chapter_name else first.title)
             for one in violations:
                 print_line(f"  {one.line}: {one.quotation}")
-                print_line(f"     {one.sentence} [{one.constraint}]")
+                print_line(f"     {render(add_rule_number(one.sentence, one.constraint, numbers))}")
         say(plural(len(found.violations), "{count} violation.", "{count} violations."))
         _say_unchecked(unchecked)
     if found.violations:

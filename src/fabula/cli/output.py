@@ -18,8 +18,9 @@ from fabula.core.ids import format_time as format_time
 from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
 
 if TYPE_CHECKING:
-    from fabula.core.view import Language
     from rich.text import Text
+
+    from fabula.core.view import Language
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
