@@ -13,6 +13,7 @@ from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
+from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import add_rule_number, name_value
 from fabula.core.messages import message, plural
@@ -174,7 +175,8 @@ def check(
 
     text = read_text(file)
     with open_project(project, store) as opened:
-        found = opened.constraints.check_text(text, document_id=document)
+        with show_progress(message("Checking {title}", title=file)):
+            found = opened.constraints.check_text(text, document_id=document)
         unchecked = opened.constraints.count_unchecked(chapter=document)
         numbers = opened.constraints.number_all()
     if as_json:
@@ -208,7 +210,8 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
     from fabula.workspace.schemas.constraints import describe_story_check
 
     with open_project(project, store) as opened:
-        checked = opened.constraints.check_story(chapter)
+        with show_progress(message("Checking {title}", title=opened.view.project.title)):
+            checked = opened.constraints.check_story(chapter)
         unchecked = opened.constraints.count_unchecked(chapter=chapter)
         numbers = opened.constraints.number_all()
     found = describe_story_check(checked, unchecked, current_language())
