@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ EMPTY_LISTS = (
     "synopsis list",
     "cost",
 )
-PRINTED = re.compile(r"fabula ((?:[a-z]+(?:-[a-z]+)*)(?: [^\n。，；]*)?)")
+PRINTED = re.compile(r"(?<![.\w])fabula ((?:[a-z]+(?:-[a-z]+)*)(?: [^\n。，；]*)?)")
 
 
 def find_documented() -> Iterator[tuple[str, str]]:
@@ -44,13 +45,22 @@ def find_documented() -> Iterator[tuple[str, str]]:
                 is_fenced = not is_fenced
             words = line.strip().removeprefix("$ ")
             if (is_fenced or line.startswith("    ")) and words.startswith("fabula "):
-                yield f"{page.name}:{number}", words
+                for command in REMARK.sub("", words).removeprefix("fabula ").split(" / "):
+                    yield f"{page.name}:{number}", f"fabula {command}"
+
+
+@cache
+def get_root() -> TyperGroup:
+    """Return the whole command line, made once."""
+    root = typer.main.get_command(make_app())
+    assert isinstance(root, TyperGroup)
+    return root
 
 
 def find_problem(line: str) -> str:
     """Return what is wrong with a command line, whose placeholders stand for anything; nothing where all is right."""
     words = split_words(line)
-    command: Command = typer.main.get_command(make_app())
+    command: Command = get_root()
     while isinstance(command, TyperGroup) and words:
         name = words.pop(0)
         if name.startswith(("-", "[")):
