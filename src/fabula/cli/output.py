@@ -56,7 +56,7 @@ def current_language() -> str:
 
 def language_of_texts() -> Language:
     """Return the language of this run as templates and titles have it: that of a story."""
-    return "zh" if current_language() == "zh" else ENGLISH
+    return "zh" if current_language() == "zh" else "en"
 
 
 def render(value: object) -> str:
