@@ -288,7 +288,7 @@ def test_an_answer_from_the_clipboard_is_checked_when_it_is_accepted(room: Room)
     (room.folder / "answer.txt").write_text("The kraken went out.\n", "utf-8")
     said = room.run("accept", "Coast", "last", "--edited", "answer.txt")
     assert "Accepted into" in said
-    assert "“kraken”: “kraken” is not to be used. [calm]" in room.aside
+    assert "“kraken”: “kraken” is not to be used. (constraint 13)" in room.aside
     findings = room.read("runs", "Coast")[0]["verdicts"][-1]["findings"]
     assert "calm" in [one["breaks"] for one in findings]
 
