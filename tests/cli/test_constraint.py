@@ -190,6 +190,6 @@ def test_a_wrong_kind_is_answered_with_the_nearest_one(room: Room) -> None:
 
 
 def test_a_file_that_cannot_be_read_says_so(room: Room) -> None:
-    assert "CONTEXT_REQUEST_INVALID" in room.run("constraint", "check", "Coast", "nowhere.md", code=2)
+    assert "FILE_NOT_FOUND" in room.run("constraint", "check", "Coast", "nowhere.md", code=2)
     (room.folder / "odd.md").write_bytes(b"\xff\xfe\x00")
     assert "UTF-8" in room.run("constraint", "check", "Coast", "odd.md", code=2)

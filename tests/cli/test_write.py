@@ -60,7 +60,7 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
     assert run["id"] not in room.run("runs", "Coast")
     shown = room.run("runs", "Coast", run["id"][:8])
     assert "Saw " in shown
-    assert "constraint:" in shown
+    assert "Sources:" in shown
     assert shown.rstrip().endswith("The lamp went out.")
     assert "revision" in room.run("accept", "Coast", run["id"][:8])
     assert room.read("runs", "Coast")[0]["outcome"] == "accepted"
@@ -77,7 +77,7 @@ def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_ser
     room.run("write", "Coast", *at(model_server))
     (room.folder / "mine.txt").write_bytes(b"\xef\xbb\xbfLess.\r\n")
     run = room.read("runs", "Coast")[0]
-    assert "CONTEXT_REQUEST_INVALID" in room.run("accept", "Coast", run["id"], "--edited", "nowhere.txt", code=2)
+    assert "FILE_NOT_FOUND" in room.run("accept", "Coast", run["id"], "--edited", "nowhere.txt", code=2)
     room.run("accept", "Coast", run["id"], "--edited", "mine.txt")
     assert room.read("runs", "Coast")[0]["outcome"] == "edited"
     room.run("export", "Coast", "out.md")
