@@ -104,7 +104,7 @@ def test_a_chapter_or_the_whole_book_is_checked_with_quotations(room: Room) -> N
     assert room.run("constraint", "check", "Small", code=1) == (
         "Prologue\n  1: It began with Dave.\n     “Dave” is not to be named here. (constraint 1)\n"
         "Chapter 1 · chapter 1\n  1: She met Dave.\n     “Dave” is not to be named here. (constraint 1)\n"
-        "  3: It was suddenly dark, she said.\n     “suddenly” is not to be used. (constraint 1)\n"
+        "  3: It was suddenly dark, she said.\n     “suddenly” is not to be used. (constraint 2)\n"
         "3 violations.\n1 constraint was not checked: only the judge model can. It checks what a model writes, "
         "if you say: fabula setting set PROJECT judge.withModel true\n"
     )
