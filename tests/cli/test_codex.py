@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from fabula.cli.main import main
+from fabula.core.messages import message
 from tests.blank import lay
 
 
@@ -318,3 +320,23 @@ def test_codex_show_is_in_one_language(room: Room, monkeypatch: pytest.MonkeyPat
     assert "（人物，" in said
     assert "知情者：Mara Venn、读者" in said.replace("，读者", "、读者")
     assert not {"character", "when_detected", "always", "reader"} & set(said.replace("（", " ").split())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_known_to_takes_the_words_that_are_printed(room: Room, monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", language)
+
+    def find_printed() -> str:
+        lines = room.run("codex", "show", "Coast", "Mara Venn").splitlines()
+        return next((re.split("[:：] *", line)[1] for line in lines if re.match("  (known to|知情者|知道)", line)), "")
+
+    for word, stored in (("reader", ["reader"]), ("nobody", [])):
+        room.run("codex", "edit", "Coast", "Mara Venn", "--known-to", word)
+        printed = find_printed()
+        assert printed
+        room.run("codex", "edit", "Coast", "Mara Venn", "--known-to", "everybody")
+        room.run("codex", "edit", "Coast", "Mara Venn", "--known-to", printed)
+        assert room.read("codex", "show", "Coast", "Mara Venn")["knownTo"] == stored
+    everybody = str(message("everybody").render(language))
+    room.run("codex", "edit", "Coast", "Mara Venn", "--known-to", everybody)
+    assert find_printed() == ""

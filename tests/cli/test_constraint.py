@@ -11,6 +11,15 @@ from tests.cli.test_codex import Room, room
 __all__ = ["room"]
 
 
+def test_the_numbers_after_a_removed_rule_move_up_and_the_help_says_so(room: Room) -> None:
+    before = room.run("constraint", "list", "Coast").splitlines()[1:]
+    room.run("constraint", "remove", "Coast", "1")
+    after = room.run("constraint", "list", "Coast").splitlines()[1:]
+    assert [row.split()[1:] for row in after] == [row.split()[1:] for row in before[1:]]
+    assert [row.split()[0] for row in after] == [row.split()[0] for row in before[:-1]]
+    assert "move up by one number" in " ".join(room.run("constraint", "remove", "--help").split())
+
+
 def test_constraints_are_listed_with_what_a_program_can_check(room: Room) -> None:
     found = room.read("constraint", "list", "Coast")
     assert [one["id"] for one in room.read("constraint", "list", "sample:lantern_coast")] == [
@@ -45,7 +54,7 @@ def test_a_text_is_held_against_them(room: Room) -> None:
     room.run("constraint", "add", "Plain", "Never use the word 'suddenly'.", "--id", "calm")
     (room.folder / "draft.md").write_text("He came.\nSuddenly it rained.\n", "utf-8")
     assert room.run("constraint", "check", "Plain", "draft.md", code=1) == (
-        "draft.md:2: “Suddenly” is not to be used. [calm]\n1 violation.\n"
+        "draft.md:2: “Suddenly” is not to be used. (constraint 1)\n1 violation.\n"
     )
     (found,) = room.read("constraint", "check", "Plain", "-", stdin="It was suddenly dark.", code=1)["violations"]
     assert (found["constraint"], found["start"], found["end"], found["words"]) == ("calm", 7, 15, "suddenly")
@@ -93,9 +102,9 @@ def test_a_chapter_or_the_whole_book_is_checked_with_quotations(room: Room) -> N
     room.run("constraint", "add", "Small", "Never use the word 'suddenly'.", "--id", "calm")
     room.run("constraint", "add", "Small", "Nobody is cruel.", "--id", "kind")
     assert room.run("constraint", "check", "Small", code=1) == (
-        "Prologue\n  1: It began with Dave.\n     “Dave” is not to be named here. [dave]\n"
-        "Chapter 1 · chapter 1\n  1: She met Dave.\n     “Dave” is not to be named here. [dave]\n"
-        "  3: It was suddenly dark, she said.\n     “suddenly” is not to be used. [calm]\n"
+        "Prologue\n  1: It began with Dave.\n     “Dave” is not to be named here. (constraint 1)\n"
+        "Chapter 1 · chapter 1\n  1: She met Dave.\n     “Dave” is not to be named here. (constraint 1)\n"
+        "  3: It was suddenly dark, she said.\n     “suddenly” is not to be used. (constraint 2)\n"
         "3 violations.\n1 constraint was not checked: only the judge model can. It checks what a model writes, "
         "if you say: fabula setting set PROJECT judge.withModel true\n"
     )

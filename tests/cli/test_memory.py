@@ -60,8 +60,8 @@ def test_what_is_remembered_of_a_person_holds_in_all_their_books(room: Room) -> 
     assert [one["id"] for one in room.read("memory", "list", "Other")] == [made["id"]]
     assert room.read("memory", "list", "Coast", "--user")[0]["scope"] == "user"
     other = room.read("memory", "remember", "Other", "Use exclamation marks more freely.")
-    assert room.run("memory", "list", "Other").splitlines()[1].endswith("freely.  2")
-    assert room.read("memory", "list", "Other")[0]["contradicts"] == [made["id"]]
+    assert room.run("memory", "list", "Other").splitlines()[2].endswith("freely.  1")
+    assert room.read("memory", "list", "Other")[1]["contradicts"] == [made["id"]]
     assert room.read("memory", "dismiss", "Other", other["id"])["state"] == "dismissed"
     assert "contradicts" not in room.run("memory", "list", "Other")
 
@@ -176,3 +176,17 @@ def test_what_makes_no_sense_is_refused_in_one_line(room: Room, words: tuple[str
 def test_a_file_that_is_no_text_says_so(room: Room) -> None:
     (room.folder / "odd.md").write_bytes(b"\xff\xfe\x00")
     assert "UTF-8" in room.run("memory", "record", "Coast", "odd.md", code=2)
+
+
+@pytest.mark.parametrize("verb", ["forget", "confirm", "dismiss", "edit"])
+def test_a_number_that_was_printed_means_the_same_memory_to_every_verb(room: Room, verb: str) -> None:
+    room.run("memory", "remember", "Coast", "No exclamation marks.", "--user")
+    room.run("memory", "remember", "Coast", "Likes bells.")
+    rows = [re.split("  +", row.strip()) for row in room.run("memory", "list", "Coast").splitlines()[1:]]
+    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+    number = next(row[0] for row in rows if row[-1] == "No exclamation marks.")
+    assert room.run("memory", "list", "Coast", "--user").splitlines()[1].split()[0] == number
+    more = ("--text", "No exclamation marks at all.") if verb == "edit" else ()
+    assert "No exclamation marks" in room.run("memory", verb, "Coast", number, *more)
+    other = next(row[0] for row in rows if row[-1] == "Likes bells.")
+    assert "STORE_NOT_FOUND" in room.run("memory", "dismiss", "Coast", other, "--user", code=2)

@@ -51,11 +51,57 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("timeline", "Coast"),
         ("extract", "Coast"),
         ("undo", "Coast", "--list"),
+        ("new", "Coast"),
+        ("new", "Other", "--from", "sample:wugang"),
+        ("import", "coast.md"),
+        ("import", "coast.md", "--into", "Coast"),
+        ("save", "Coast", "coast.fabula"),
+        ("load", "saved.fabula", "--yes"),
+        ("project", "info", "Coast"),
+        ("project", "delete", "Coast", "--yes"),
+        ("project", "restore"),
+        ("series", "new", "The Coast"),
+        ("series", "join", "Coast", "Books"),
+        ("write", "Coast", "--provider", "clipboard", "-w", "8192"),
+        ("write", "Coast", "--provider", "clipboard", "-w", "8192", "-n", "2"),
     ],
     ids=" ".join,
 )
 def test_no_id_is_printed(room: Room, words: tuple[str, ...]) -> None:
-    assert ID.findall(room.run(*words)) == []
+    (room.folder / "coast.md").write_text("# Coast\n\n## One\n\nShe came down to the water.\n", "utf-8")
+    room.run("series", "new", "Books")
+    room.run("save", "Coast", "saved.fabula")
+    said = room.run(*words)
+    assert ID.findall(said if words[0] != "write" else room.aside) == []
+    assert ID.findall(room.aside) == []
+
+
+def test_a_finding_names_the_constraint_by_its_number(room: Room) -> None:
+    said = room.run("constraint", "add", "Coast", 'Never use the word "lamp".')
+    number = re.findall(r"\d+", said)[0]
+    found = room.run("constraint", "check", "Coast", code=1)
+    assert f"(constraint {number})" in found
+    assert ID.findall(found) == []
+    (room.folder / "text.md").write_text("A lamp.", "utf-8")
+    assert f"(constraint {number})" in room.run("constraint", "check", "Coast", "text.md", code=1)
+
+
+def test_of_two_projects_with_one_title_commands_name_the_number(room: Room) -> None:
+    said = room.run("new", "Coast")
+    assert "fabula assemble 2" in said
+    room.run("project", "delete", "2", "--yes")
+    room.run("new", "Coast")
+    said = room.run("project", "delete", "2", "--yes")
+    assert "fabula project restore 1" in said
+    assert "Coast is back" in room.run("project", "restore", "1")
+
+
+def test_each_of_several_answers_is_taken_by_its_number(room: Room) -> None:
+    room.run("write", "Coast", "--provider", "clipboard", "-w", "8192", "-n", "3")
+    numbers = re.findall(r"fabula accept Coast (\d+) --edited", room.aside)
+    assert sorted(numbers) == ["1", "2", "3"]
+    (room.folder / "answer.md").write_text("The lamp went out.", "utf-8")
+    assert "Accepted" in room.run("accept", "Coast", numbers[1], "--edited", "answer.md")
 
 
 def test_a_run_is_shown_with_names(room: Room) -> None:

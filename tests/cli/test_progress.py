@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from fabula.cli import progress
 from fabula.cli.progress import show_progress
 from fabula.core.messages import message
+from tests.cli.test_codex import Room, room
+
+__all__ = ["room"]
 
 
 def test_a_long_wait_says_what_it_waits_for_and_how_to_stop(
@@ -28,3 +32,43 @@ def test_a_short_wait_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with show_progress(message("Reading {title}", title="The Tide")) as update:
         update(1, 2)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "coast.md"),
+        ("search", "Coast", "lamp"),
+        ("extract", "Coast"),
+        ("timeline", "Coast"),
+        ("constraint", "check", "Coast", "--chapter", "1"),
+        ("constraint", "check", "Coast", "coast.md"),
+        ("synopsis", "make", "Coast"),
+        ("export", "Coast", "out.docx"),
+        ("save", "Coast", "out.fabula"),
+        ("load", "saved.fabula", "--yes"),
+        ("verify", "saved.fabula"),
+        ("codex", "rename", "Coast", "Mara", "Maren"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_every_command_that_reads_the_whole_book_shows_progress_and_how_to_stop(
+    room: Room, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    (room.folder / "coast.md").write_text("# Coast\n\n## One\n\nShe came down to the water.\n", "utf-8")
+    room.run("save", "Coast", "saved.fabula")
+    monkeypatch.setattr(
+        progress.ProgressDisplay, "start", lambda shown: print(shown._title, file=sys.stderr, flush=True)
+    )
+    room.run(*words)
+    shown = [line for line in room.aside.splitlines() if line.endswith("(Ctrl-C stops it)")]
+    assert [line for line in shown if not line.startswith(("Opening", "Doing what follows"))]
+
+
+def test_opening_a_large_project_shows_progress(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        progress.ProgressDisplay, "start", lambda shown: print(shown._title, file=sys.stderr, flush=True)
+    )
+    room.run("project", "info", "Coast")
+    assert "Opening Coast (Ctrl-C stops it)" in room.aside

@@ -125,7 +125,7 @@ def test_an_import_ends_with_what_to_do_next_as_commands(room: Room) -> None:
     found = re.findall(r"^(fabula \w+(?: list)?) \"The Tide\"", said, re.MULTILINE)
     assert found == ["fabula extract", "fabula synopsis list", "fabula search", "fabula write"]
     room.run("import", "tide.md")
-    assert '"The Tide"' not in room.run("import", "tide.md"), "two projects have that title, so the id is given"
+    assert '"The Tide"' not in room.run("import", "tide.md"), "two projects have that title, so the number is given"
 
 
 def test_a_command_that_leaves_work_behind_says_how_to_run_it(room: Room) -> None:

@@ -60,7 +60,7 @@ def test_the_text_streams_and_the_run_can_be_listed_accepted_and_paid_for(
     assert run["id"] not in room.run("runs", "Coast")
     shown = room.run("runs", "Coast", run["id"][:8])
     assert "Saw " in shown
-    assert "constraint:" in shown
+    assert "Sources:" in shown
     assert shown.rstrip().endswith("The lamp went out.")
     assert "revision" in room.run("accept", "Coast", run["id"][:8])
     assert room.read("runs", "Coast")[0]["outcome"] == "accepted"
@@ -77,7 +77,7 @@ def test_an_answer_may_be_edited_rejected_or_taken_at_once(room: Room, model_ser
     room.run("write", "Coast", *at(model_server))
     (room.folder / "mine.txt").write_bytes(b"\xef\xbb\xbfLess.\r\n")
     run = room.read("runs", "Coast")[0]
-    assert "CONTEXT_REQUEST_INVALID" in room.run("accept", "Coast", run["id"], "--edited", "nowhere.txt", code=2)
+    assert "FILE_NOT_FOUND" in room.run("accept", "Coast", run["id"], "--edited", "nowhere.txt", code=2)
     room.run("accept", "Coast", run["id"], "--edited", "mine.txt")
     assert room.read("runs", "Coast")[0]["outcome"] == "edited"
     room.run("export", "Coast", "out.md")
@@ -233,6 +233,19 @@ def test_what_the_judge_finds_is_said(room: Room, model_server: ModelServer) -> 
     assert "! “unicorn”" not in room.aside
 
 
+def test_the_judge_explains_in_the_language_that_the_person_chose(
+    room: Room, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.run("setting", "set", "Coast", "judge.withModel", "true")
+    model_server.script = openai_answer("The lamp went out.")
+    room.run("write", "Coast", *at(model_server))
+    assert "one sentence in English" in model_server.exchanges[-1].body.decode()
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    room.run("write", "Coast", *at(model_server))
+    assert "one sentence in Chinese" in model_server.exchanges[-1].body.decode()
+    assert "The model" not in room.aside
+
+
 def test_the_clipboard_hands_over_the_prompt_of_a_sample(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(room.folder))
     said = room.run("write", "sample:lantern_coast", "--provider", "clipboard")
@@ -275,7 +288,7 @@ def test_an_answer_from_the_clipboard_is_checked_when_it_is_accepted(room: Room)
     (room.folder / "answer.txt").write_text("The kraken went out.\n", "utf-8")
     said = room.run("accept", "Coast", "last", "--edited", "answer.txt")
     assert "Accepted into" in said
-    assert "“kraken”: “kraken” is not to be used. [calm]" in room.aside
+    assert "“kraken”: “kraken” is not to be used. (constraint 13)" in room.aside
     findings = room.read("runs", "Coast")[0]["verdicts"][-1]["findings"]
     assert "calm" in [one["breaks"] for one in findings]
 

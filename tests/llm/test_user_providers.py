@@ -50,7 +50,7 @@ needs_key = false
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("places =", "Invalid value"),
+        ("places =", "ends too early"),
         ("places = 7", "`places` must be a table of names and values"),
         ("[places.x]\nadress = 'y'", "there is no 'adress'"),
         ("[places.x]\nspeaks = 'french'", "`speaks` cannot be 'french'; write"),

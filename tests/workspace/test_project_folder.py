@@ -333,12 +333,12 @@ RULE = '[[constraint]]\nid = "x"\ntext = "X."\n'
 CHAPTER = '[[chapters]]\nid = "x"\nfile = "chapters/one.md"\n'
 MALFORMED: dict[str, tuple[str, str | bytes | None, str]] = {
     # what is wrong: the file, its content, words that must be said
-    "bad TOML in the project": ("project.toml", 'id = "lamp', "end of document"),
+    "bad TOML in the project": ("project.toml", 'id = "lamp', "ends too early"),
     "a name without end": ("codex.toml", "a." * 200_000 + "a = 1", "too many parts"),
     "bad TOML in the codex": ("codex.toml", "[[entry]\n", "line 1"),
     "bad TOML in the constraints": ("constraints.toml", "a = \n", "line 1"),
     "bad TOML in the memory": ("memory.toml", "= 1", "line 1"),
-    "bad TOML in the preset": ("preset.toml", "x", "end of document"),
+    "bad TOML in the preset": ("preset.toml", "x", "ends too early"),
     "a key twice": ("codex.toml", ENTRY + 'name = "Y"\n', "line 4"),
     "an id that is a number": ("project.toml", "id = 7\n", "`id` must be a text"),
     "an empty project id": ("project.toml", 'id = ""\n', "id"),

@@ -108,7 +108,7 @@ def test_what_a_person_remembers_is_theirs_alone(workspace: Workspace, project: 
         (lambda project: project.runs.check_acceptable(variants=2), Code.REQUEST_INVALID),
         (lambda project: project.choose_model(judge="harsh"), Code.REQUEST_INVALID),
         (lambda project: project.memory.remember("x", kind="working"), Code.REQUEST_INVALID),
-        (lambda project: project.memory.confirm("zzzz"), Code.STORE_NOT_FOUND),
+        (lambda project: project.memory.confirm("no such memory"), Code.STORE_NOT_FOUND),
         (lambda project: project.memory.add_sample("nowhere", first="a", last="b"), Code.TREE_INVALID),
         (lambda project: project.recaps.list_recaps("nowhere"), Code.STORE_NOT_FOUND),
         (lambda project: project.recaps.rebuild("nowhere"), Code.STORE_NOT_FOUND),

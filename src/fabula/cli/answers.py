@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from fabula.cli.output import describe_error, print_line, printable, quote_name, render, warn
 from fabula.cli.progress import ProgressDisplay
 from fabula.cli.runs import describe_price
+from fabula.cli.value_names import add_rule_number
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.llm.model import HANDED_OVER
 from fabula.skills.judge import JudgeVerdict
+from fabula.workspace.runs import LAST
 from fabula.workspace.writing import Completed, Failed, JudgeStart, Retry, TextDelta, WritingEvent
-
-_RUN_BEGINNING = 8  # characters of an id that tell a run apart
 
 
 class AnswerPrinter:
     """Prints the answers of one command, and collects those that are complete."""
 
-    def __init__(self, project: str, model: str, variants: int, *, may_retry: bool) -> None:
+    def __init__(
+        self, project: str, model: str, variants: int, *, may_retry: bool, rule_numbers: Mapping[str, int]
+    ) -> None:
         self._project = quote_name(project)
+        self._rule_numbers = rule_numbers
         self._model, self._is_several = model, variants > 1
         self._streams = variants == 1 and not (may_retry and not sys.stdout.isatty())
         self._waiting = ProgressDisplay(message("Waiting for {model}", model=model))
@@ -56,7 +60,7 @@ class AnswerPrinter:
                     print("\n", flush=True)
                 else:
                     print_line(replaced, file=sys.stderr)
-                print_verdict(verdict)
+                print_verdict(verdict, self._rule_numbers)
                 warn("{head}Written anew:", head=self._head(variant))
                 self.wait()
             case Completed():
@@ -82,6 +86,27 @@ class AnswerPrinter:
                 self._print(variant, text)
         self._unfinished.clear()
 
+    def print_next_steps(self, run_numbers: Mapping[str, int]) -> None:
+        """Print how to take or leave the answers; several go by the numbers of their runs, which lists show by id."""
+        for answer in sorted(self.completed, key=lambda one: one.variant):
+            if not answer.run_id:
+                continue
+            run = run_numbers.get(answer.run_id, answer.run_id) if self._is_several else LAST
+            if answer.finish_reason in HANDED_OVER:
+                warn(
+                    "{head}When the answer is in a file, take it with: fabula accept {project} {run} --edited FILE",
+                    head=self._head(answer.variant),
+                    project=self._project,
+                    run=run,
+                )
+            else:
+                warn(
+                    "{head}Take it: fabula accept {project} {run}\n{head}Leave it: fabula reject {project} {run}",
+                    head=self._head(answer.variant),
+                    project=self._project,
+                    run=run,
+                )
+
     def _finish(self, variant: int, text: str) -> None:
         streamed = self._unfinished.pop(variant, "")
         if not self._streams:
@@ -99,9 +124,8 @@ class AnswerPrinter:
         return f"[{variant + 1}] " if self._is_several else ""
 
     def _print_summary(self, answer: Completed) -> None:
-        usage, cost, run = answer.usage, answer.cost, answer.run_id
-        was_sent = answer.finish_reason not in HANDED_OVER
-        if was_sent:
+        usage, cost = answer.usage, answer.cost
+        if answer.finish_reason not in HANDED_OVER:
             warn(
                 "{model}: {read}, {written}; {price}.",
                 model=self._model,
@@ -124,26 +148,15 @@ class AnswerPrinter:
             warn("Nothing was sent. There is no clipboard here, so copy the prompt wherever you like.")
         if answer.finish_reason == "length":
             warn("It stopped because it reached the greatest length allowed.")
-        print_verdict(answer.verdict)
+        print_verdict(answer.verdict, self._rule_numbers)
         _print_record_error(answer)
-        if run and was_sent:
-            warn(
-                "Take it: fabula accept {project} {run}\nLeave it: fabula reject {project} {run}",
-                project=self._project,
-                run=run[:_RUN_BEGINNING] if self._is_several else "last",
-            )
-        elif run:
-            warn(
-                "When the answer is in a file, take it with: fabula accept {project} {run} --edited FILE",
-                project=self._project,
-                run=run[:_RUN_BEGINNING],
-            )
 
 
-def print_verdict(verdict: JudgeVerdict) -> None:
-    """Print what the judge found, equal findings once."""
+def print_verdict(verdict: JudgeVerdict, rule_numbers: Mapping[str, int]) -> None:
+    """Print what the judge found, equal findings once, with the numbers of the constraints by id."""
     lines = Counter(
-        f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: {render(finding.reason)} [{finding.rule_id}]"
+        f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: "
+        f"{render(add_rule_number(finding.reason, finding.rule_id, rule_numbers))}"
         for finding in verdict.findings
     )
     for finding, count in lines.items():

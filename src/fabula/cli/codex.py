@@ -23,6 +23,7 @@ from fabula.cli.output import (
     translate,
     warn,
 )
+from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, number_in_order, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
@@ -320,7 +321,7 @@ def rename(
     """
     from fabula.workspace.schemas.codex import describe_rename
 
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, show_progress(message("Looking for {name}", name=old)):
         places = opened.codex.preview_rename(old, new, history=history, also=also or ())
         offers = opened.codex.offer_renames(old, new, history=history, also=also or ())
         rename_id = ""
@@ -360,7 +361,7 @@ def undo_rename(
 
     Example: fabula codex undo-rename "The Lantern Coast"
     """
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, show_progress(message("Undoing a rename")):
         undone = opened.codex.undo_rename(rename_id or None)
     places = plural(undone.count, "{count} place", "{count} places")
     say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)

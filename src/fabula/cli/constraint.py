@@ -13,8 +13,9 @@ from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
+from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
-from fabula.cli.value_names import name_value
+from fabula.cli.value_names import add_rule_number, name_value
 from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def edit(
 
 @commands.command()
 def remove(project: PROJECT, constraint: CONSTRAINT, store: STORE = None) -> None:
-    """Remove a constraint.
+    """Remove a constraint. Those that were made after it move up by one number.
 
     Example: fabula constraint remove "The Lantern Coast" no-okay
     """
@@ -174,14 +175,16 @@ def check(
 
     text = read_text(file)
     with open_project(project, store) as opened:
-        found = opened.constraints.check_text(text, document_id=document)
+        with show_progress(message("Checking {title}", title=file)):
+            found = opened.constraints.check_text(text, document_id=document)
         unchecked = opened.constraints.count_unchecked(chapter=document)
+        numbers = opened.constraints.number_all()
     if as_json:
         print_json(describe_violations(found, unchecked, current_language()))
     else:
         for one in found:
             line = text.count("\n", 0, one.start) + 1
-            print_line(f"{file}:{line}: {render(one.sentence)} [{one.constraint}]")
+            print_line(f"{file}:{line}: {render(add_rule_number(one.sentence, one.constraint, numbers))}")
         say(plural(len(found), "{count} violation.", "{count} violations."))
         _say_unchecked(unchecked)
     if found:
@@ -207,8 +210,10 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
     from fabula.workspace.schemas.constraints import describe_story_check
 
     with open_project(project, store) as opened:
-        checked = opened.constraints.check_story(chapter)
+        with show_progress(message("Checking {title}", title=opened.view.project.title)):
+            checked = opened.constraints.check_story(chapter)
         unchecked = opened.constraints.count_unchecked(chapter=chapter)
+        numbers = opened.constraints.number_all()
     found = describe_story_check(checked, unchecked, current_language())
     if as_json:
         print_json(found)
@@ -219,7 +224,7 @@ def _check_story(project: str, chapter: str, store: str | None, as_json: bool) -
             print_line(f"{first.title} · {first.chapter_name}" if first.chapter_name else first.title)
             for one in violations:
                 print_line(f"  {one.line}: {one.quotation}")
-                print_line(f"     {one.sentence} [{one.constraint}]")
+                print_line(f"     {render(add_rule_number(one.sentence, one.constraint, numbers))}")
         say(plural(len(found.violations), "{count} violation.", "{count} violations."))
         _say_unchecked(unchecked)
     if found.violations:

@@ -22,7 +22,7 @@ from fabula.cli.output import (
 )
 from fabula.cli.progress import show_progress
 from fabula.cli.request_options import RequestCommand, make_request
-from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, message, plural
 
@@ -57,7 +57,7 @@ def list_memories(
     """
     with open_project(project, store) as opened:
         found = opened.memory.list_memories(kind=kind, state=state, of_user=user)
-        numbers = number_in_order(record.item.id for record in opened.memory.list_memories(of_user=user))
+        numbers = {record.item.id: record.number for record in opened.memory.list_memories()}
     from fabula.workspace.schemas.memory import describe_memory
 
     columns = list(_COLUMNS)
@@ -199,7 +199,7 @@ def learn(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """
     with open_project(project, store) as opened, show_progress(message("Looking over what you decided")):
         learned = opened.memory.learn()
-        numbers = number_in_order(record.item.id for record in opened.memory.list_memories())
+        numbers = {record.item.id: record.number for record in opened.memory.list_memories()}
     if as_json:
         from fabula.workspace.schemas.memory import describe_learning
 

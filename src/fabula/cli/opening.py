@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.cli.output import describe_error, invalid_request, use_project_language, warn
+from fabula.cli.output import describe_error, invalid_request, quote_name, use_project_language, warn
 from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
@@ -54,9 +54,24 @@ def _run_short_jobs(workspace: Workspace) -> None:
 
 def find_project(workspace: Workspace, name: str) -> ProjectHandle:
     """Open a project of the store, and print in its language from now on."""
-    handle = workspace.project(name)
-    use_project_language(handle.view.project.language)
+    with show_progress(message("Opening {title}", title=name)):
+        handle = workspace.project(name)
+        use_project_language(handle.view.project.language)
     return handle
+
+
+def number_project(workspace: Workspace, project_id: str) -> int:
+    """Return the number that the list of projects shows for a project."""
+    from fabula.manuscript.projects import number_projects
+
+    return number_projects(workspace.projects())[project_id]
+
+
+def name_project(workspace: Workspace, project_id: str) -> str:
+    """Return a project as a command that can be copied names it: by its title, or by its number if others have it."""
+    title = next(one.title for one in workspace.projects() if one.id == project_id)
+    is_unique = [one.title for one in workspace.projects()].count(title) == 1
+    return quote_name(title) if title and is_unique else str(number_project(workspace, project_id))
 
 
 @contextmanager

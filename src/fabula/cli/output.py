@@ -20,6 +20,8 @@ from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from fabula.core.view import Language
+
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
@@ -50,6 +52,11 @@ def use_project_language(language: str) -> None:
 def current_language() -> str:
     """Return the language of this run."""
     return _language.get()
+
+
+def language_of_texts() -> Language:
+    """Return the language of this run as templates and titles have it: that of a story."""
+    return "zh" if current_language() == "zh" else "en"
 
 
 def render(value: object) -> str:

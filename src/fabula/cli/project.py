@@ -10,8 +10,9 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import format_time, print_json, print_line, render, say, translate
+from fabula.cli.output import format_time, print_json, print_line, quote_name, render, say, translate
 from fabula.cli.tables import Column, print_list
+from fabula.cli.value_names import name_value
 from fabula.core.messages import message, plural
 
 commands = CommandGroup("project", help="Rename, delete and restore a project.")
@@ -28,7 +29,7 @@ def info(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     if as_json:
         print_json(found)
         return
-    print_line(f"{found.title}  ({found.id})")
+    print_line(found.title)
     counts = [
         plural(found.chapters, "{count:,} chapter", "{count:,} chapters"),
         plural(found.characters, "{count:,} character", "{count:,} characters"),
@@ -42,7 +43,7 @@ def info(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     for count in counts:
         print_line(f"  {render(count)}")
     times = {"made": format_time(found.made), "changed": format_time(found.changed)}
-    say("Language {language}, made {made}, changed {changed}.", language=found.language, **times)
+    say("Language {language}, made {made}, changed {changed}.", language=name_value(found.language), **times)
     if found.series:
         say("It belongs to the series {series}.", series=found.series)
 
@@ -81,13 +82,15 @@ def delete(
             say("Nothing was deleted.")
             return
         deleted = workspace.delete_project(found.id)
-    say("{title} is deleted. To bring it back: fabula project restore {id}", title=deleted.title, id=deleted.id)
+        titles = [one.title for one in workspace.list_deleted_projects()]
+    name = quote_name(title) if titles.count(title) == 1 else "1"  # the latest is the first of the list
+    say("{title} is deleted. To bring it back: fabula project restore {name}", title=deleted.title, name=name)
 
 
 @commands.command()
 def restore(
     project: Annotated[
-        str | None, Argument(help="A deleted project, by its id or title; all are listed if left out.")
+        str | None, Argument(help="A deleted project, by its title, number or id; all are listed if left out.")
     ] = None,
     store: STORE = None,
     as_json: JSON = False,

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.opening import find_project, open_workspace
+from fabula.cli.opening import find_project, name_project, number_project, open_workspace
 from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import (
     current_language,
@@ -71,9 +71,12 @@ def create_project(
             with show_progress(message("Reading {title}", title=start)):
                 project = workspace.copy_project(read_view_to_copy(start), title=title)
         use_project_language(project.view.project.language)
-        titles = [one.title for one in workspace.projects()]
-        name = quote_name(title if titles.count(title) == 1 else project.id)
-        say("{title} is project {id}.\nLook at it with: fabula assemble {name}", title=title, id=project.id, name=name)
+        say(
+            "{title} is project {number}.\nLook at it with: fabula assemble {name}",
+            title=title,
+            number=number_project(workspace, project.id),
+            name=name_project(workspace, project.id),
+        )
 
 
 @commands.command("projects")
@@ -126,7 +129,7 @@ def import_manuscript(
     with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
         report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
-        titles = [one.title for one in workspace.projects()]
+        name = name_project(workspace, report.project_id)
     counts = [
         plural(report.documents, "{count} document", "{count} documents"),
         plural(report.characters, "{count:,} character", "{count:,} characters"),
@@ -135,12 +138,11 @@ def import_manuscript(
         counts.append(plural(report.entries, "{count} entry", "{count} entries"))
     say("Imported {counts} into {title}.", counts=join_names(counts), title=imported.title)
     print_warnings(report.warnings)
-    _print_next_steps(imported.title if titles.count(imported.title) == 1 else imported.id)
+    _print_next_steps(name)
 
 
-def _print_next_steps(project: str) -> None:
+def _print_next_steps(name: str) -> None:
     """Print what can be done with a new manuscript, as commands that can be copied."""
-    name = quote_name(project)
     steps = (
         (f"fabula extract {name}", message("find the people and places in it")),
         (f"fabula synopsis list {name}", message("see each chapter in short")),
@@ -278,15 +280,16 @@ def load(
         )
         with show_progress(message("Loading {file}", file=path.name)) as progress:
             loaded = workspace.load_save(path, choices, progress=progress)
-        find_project(workspace, loaded.project_id)
+        title = find_project(workspace, loaded.project_id).view.project.title
+        number, name = number_project(workspace, loaded.project_id), name_project(workspace, loaded.project_id)
     if as_json:
         print_json(describe_load(loaded, current_language()))
         return
-    say("{file} is loaded as project {id}.", file=path.name, id=loaded.project_id)
+    say("{file} is loaded as project {number}, {title}.", file=path.name, number=number, title=title)
     if loaded.backup is not None:
         say("What was there before is in {path}.", path=loaded.backup)
     if loaded.series is not None:
-        _print_series(loaded.series, loaded.project_id)
+        _print_series(loaded.series, name)
     print_warnings(loaded.warnings)
 
 
@@ -346,7 +349,7 @@ def _print_inspection(found: SaveInspection, *, with_person: bool) -> None:
     print_warnings(found.warnings)
 
 
-def _print_series(series: LoadedSeries, book_id: str) -> None:
+def _print_series(series: LoadedSeries, book: str) -> None:
     """Say which series a loaded book belongs to, and what became of the entries it shares."""
     added = plural(series.added_entries, "{count} entry", "{count} entries")
     present = plural(series.present_entries, "{count} entry", "{count} entries")
@@ -369,7 +372,7 @@ def _print_series(series: LoadedSeries, book_id: str) -> None:
         say(
             "There was a series {series} here already, which was not changed. To share its codex instead: {command}",
             series=series.similar,
-            command=f'fabula series join {book_id} "{series.similar}"',
+            command=f"fabula series join {book} {quote_name(series.similar)}",
         )
 
 

@@ -11,6 +11,7 @@ from typer import Option
 
 from fabula.cli.commands import CommandWithOptions
 from fabula.cli.opening import read_bytes
+from fabula.cli.output import language_of_texts
 from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
@@ -80,6 +81,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         include=options.include or (),
         exclude=options.exclude or (),
         late_joiners=options.late,
+        reader_language=language_of_texts(),
         attachments=tuple(map(make_attachment, options.attach or ())),
     )
     return made if options.cursor is None else project.place_cursor(made, options.cursor)

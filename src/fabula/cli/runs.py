@@ -12,9 +12,9 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import (
-    current_language,
     format_time,
     invalid_request,
+    language_of_texts,
     print_json,
     print_line,
     print_raw,
@@ -23,10 +23,9 @@ from fabula.cli.output import (
     shorten,
 )
 from fabula.cli.tables import Column, print_list, print_table
-from fabula.cli.value_names import count_fragments, name_value
+from fabula.cli.value_names import add_rule_number, count_fragments, name_value
 from fabula.codex import Codex
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.core.view import Language
 from fabula.workspace.names import ENTRY_SOURCE
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def list_runs(
     """
     with open_project(project, store) as opened:
         columns = _make_columns(
-            {skill.id: skill.title_in(_language()) for skill in opened.skills.list_skills().skills.values()}
+            {skill.id: skill.title_in(language_of_texts()) for skill in opened.skills.list_skills().skills.values()}
         )
         codex = opened.view.snapshot(Codex)
         names = {entry.id: entry.name for entry in (codex.entries if codex is not None else ())}
@@ -65,6 +64,7 @@ def list_runs(
                 raise invalid_request("Name the run whose prompt you want to see.")
             print_raw(opened.runs.read_prompt(run))
             return
+        rule_numbers = opened.constraints.number_all()
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]
     from fabula.workspace.schemas.runs import describe_run
 
@@ -73,7 +73,7 @@ def list_runs(
         print_list(found, describe_run, columns, empty, as_json, with_ids=with_ids)
         return
     print_table(found, columns)
-    _print_record(found[0], names)
+    _print_record(found[0], names, rule_numbers)
 
 
 @commands.command()
@@ -130,8 +130,9 @@ def accept(
 
     with open_project(project, store) as opened:
         accepted = opened.runs.accept(run, text=text, beat=beat)
+        numbers = opened.constraints.number_all()
     say(describe_accepted(accepted))
-    print_verdict(accepted.verdict)
+    print_verdict(accepted.verdict, numbers)
 
 
 @commands.command()
@@ -194,10 +195,6 @@ def _make_columns(skills: Mapping[str, str]) -> list[Column[GenerationRun]]:
     ]
 
 
-def _language() -> Language:
-    return "zh" if current_language() == "zh" else "en"
-
-
 def _name_sources(sources: Sequence[str], entries: Mapping[str, str]) -> Sentence:
     """Name what a prompt was made of: entries of the codex by name, everything else by number."""
     found = [entries.get(source.removeprefix(ENTRY_SOURCE).partition("#")[0], "") for source in sources]
@@ -205,7 +202,7 @@ def _name_sources(sources: Sequence[str], entries: Mapping[str, str]) -> Sentenc
     return join_names([*filter(None, dict.fromkeys(found)), *(count_fragments(kind, counts[kind]) for kind in counts)])
 
 
-def _print_record(run: GenerationRun, entries: Mapping[str, str]) -> None:
+def _print_record(run: GenerationRun, entries: Mapping[str, str], rule_numbers: Mapping[str, int]) -> None:
     """Print what one run saw and said; a record may come out of anybody's save, so nonsense in it is passed over."""
     summary = run.assembly_summary
     layers = _dict(summary.get("layers"))
@@ -229,7 +226,8 @@ def _print_record(run: GenerationRun, entries: Mapping[str, str]) -> None:
         say("Warning: {warning}", warning=warning)
     for number, verdict in enumerate(map(_dict, run.verdicts), start=1):
         for finding in map(_dict, _list(verdict.get("findings"))):
-            line = f"“{finding.get('words')}”: {finding.get('reason')} [{finding.get('breaks')}]"
+            reason = f"“{finding.get('words')}”: {finding.get('reason')}"
+            line = add_rule_number(reason, str(finding.get("breaks")), rule_numbers)
             say("Try {number}: {finding}", number=number, finding=line)
         if verdict.get("problem"):
             say("Try {number}: {finding}", number=number, finding=verdict["problem"])

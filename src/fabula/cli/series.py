@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.opening import open_workspace
+from fabula.cli.opening import number_project, open_workspace
 from fabula.cli.options import IDS, JSON, STORE
 from fabula.cli.output import say, use_project_language
 from fabula.cli.tables import Column, print_list
@@ -34,8 +34,8 @@ def new(
     Example: fabula series new "The Coast"
     """
     with open_workspace(store) as workspace:
-        series_id = workspace.create_series(title, language=language)
-    say("{title} is series {id}.", title=title, id=series_id)
+        number = number_project(workspace, workspace.create_series(title, language=language))
+    say("{title} is series {number}.", title=title, number=number)
 
 
 @commands.command()

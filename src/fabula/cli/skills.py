@@ -10,13 +10,12 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, warn
+from fabula.cli.output import current_language, invalid_request, language_of_texts, print_json, warn
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import name_value, name_values
 from fabula.core.messages import message
 
 if TYPE_CHECKING:
-    from fabula.core.view import Language
     from fabula.skills.model import Skill
 
 commands = CommandGroup()
@@ -55,7 +54,7 @@ def list_skills(
     if as_json:
         print_json(describe_skills(found, current_language()))
         return
-    language: Language = "zh" if current_language() == "zh" else "en"
+    language = language_of_texts()
     columns: list[Column[Skill]] = [
         Column(message("skill"), lambda skill: skill.id, style="bold"),
         Column(message("title"), lambda skill: skill.title_in(language)),

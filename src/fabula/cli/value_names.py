@@ -5,7 +5,7 @@ What a person types (`--type character`) stays as it is; what the command line p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fabula.core.messages import Sentence, join_names, message, plural
 
@@ -143,6 +143,12 @@ def name_value(value: str) -> Sentence | str:
 def name_values(values: Iterable[str]) -> Sentence:
     """Return the words for several values, with commas between them."""
     return join_names([name_value(value) for value in values])
+
+
+def add_rule_number(sentence: Sentence | str, rule_id: str, numbers: Mapping[str, int]) -> Sentence | str:
+    """Return what is wrong with a text, with the number of the constraint that it breaks where there is one."""
+    number = numbers.get(rule_id)
+    return sentence if number is None else message("{sentence} (constraint {number})", sentence=sentence, number=number)
 
 
 def count_fragments(kind: str, count: int) -> Sentence:

@@ -79,7 +79,11 @@ async def _write(
     if choice.reason is not None:
         warn("{model} writes, because {reason}.", model=f"{choice.provider.name}/{choice.model}", reason=choice.reason)
     printer = AnswerPrinter(
-        name, f"{choice.provider.name}/{choice.model}", variants, may_retry=choice.options.judge.policy == "regenerate"
+        name,
+        f"{choice.provider.name}/{choice.model}",
+        variants,
+        may_retry=choice.options.judge.policy == "regenerate",
+        rule_numbers=project.constraints.number_all(),
     )
     printer.wait()
     try:
@@ -88,6 +92,9 @@ async def _write(
                 printer.show(event)
     finally:
         printer.show_rest()
+        if any(answer.run_id for answer in printer.completed):
+            runs = project.runs.list_runs(limit=2 * variants)
+            printer.print_next_steps({run.id: number for number, run in enumerate(runs, start=1)})
     if printer.failure is not None and not printer.completed:
         raise printer.failure
     return printer.completed

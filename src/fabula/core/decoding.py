@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from json import JSONDecodeError
 from typing import Any
 
 import msgspec
 
 from fabula.core.messages import Sentence, join_alternatives, message
 
+_LINE = re.compile(r"line (\d+),? column (\d+)")
+_BYTE = re.compile(r"\(byte (\d+)\)")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`")
 _MISSING_FIELD = re.compile(r"missing required field `(.+?)`")
 _VALUE = re.compile(r"Invalid (?:enum )?value (.+?)(?: - at |$)")
@@ -54,7 +57,27 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
         return message("{field} must be {expected}", field=field, expected=join_alternatives(expected))
     if "regex" in text:
         return message("{field} has characters that it may not have, or is empty", field=field)
-    return message("{error}", error=text.partition(" - at `")[0].rstrip("."))
+    return explain_syntax_error(error)
+
+
+def explain_syntax_error(error: Exception) -> Sentence:
+    """What a parser of JSON or TOML found wrong with a text, as a sentence without a full stop."""
+    text = str(error)
+    if isinstance(error, RecursionError):
+        return message("it is nested too deeply")
+    if isinstance(error, UnicodeError):
+        return message("it is not UTF-8 text")
+    if "truncated" in text or "end of document" in text or (isinstance(error, JSONDecodeError) and _is_at_end(error)):
+        return message("it ends too early")
+    if found := _LINE.search(text):
+        return message("something is wrong at line {line}, column {column}", line=found[1], column=found[2])
+    if found := _BYTE.search(text):
+        return message("something is wrong at byte {number}", number=int(found[1]) + 1)
+    return message("it cannot be read")
+
+
+def _is_at_end(error: JSONDecodeError) -> bool:
+    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
 
 
 def _explain_value(field: Sentence, value: str, allowed: list[str]) -> Sentence:

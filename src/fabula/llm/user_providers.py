@@ -23,8 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from platformdirs import user_config_path
 
-from fabula.core.decoding import explain_decode_error
+from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, join_names, message
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, ProviderConfig
 
@@ -81,8 +82,10 @@ def load_providers() -> ProviderRegistry:
         content = msgspec.convert(tomllib.loads(file.read_text("utf-8")), _ProvidersFile)
     except msgspec.ValidationError as error:
         raise _invalid_file(file, explain_decode_error(error, _ProvidersFile)) from error
-    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise _invalid_file(file, str(error).rstrip(".")) from error
+    except OSError as error:
+        raise _invalid_file(file, describe_os_error(error)) from error
+    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise _invalid_file(file, explain_syntax_error(error)) from error
     own = {name: replace(row, name=name) for name, row in content.places.items()}
     registry = ProviderRegistry({**BUILT_IN_PROVIDERS, **own}, content.background)
     if content.background:

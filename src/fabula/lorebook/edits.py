@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Row
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import Sentence, join_alternatives, message
@@ -80,7 +81,8 @@ def _check(book: Lorebook, ident: str) -> None:
     try:
         msgspec.json.decode(msgspec.json.encode(book), type=Lorebook)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        problem = message("The lorebook {name!r} cannot be stored as JSON: {error}.", name=book.name, error=error)
+        reason = explain_decode_error(error, Lorebook)
+        problem = message("The lorebook {name!r} cannot be stored as JSON: {error}.", name=book.name, error=reason)
         raise _refused(problem) from error
 
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from fabula.context.recipes import RECIPES
-from fabula.core.decoding import explain_decode_error
+from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
 from fabula.core.messages import Sentence, join_names, message
@@ -83,7 +83,9 @@ def parse_skill(skill_id: str, text: str, *, origin: SkillOrigin = "folder") -> 
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         number = re.search(r"line (\d+)", str(error))
         line = int(number[1]) if number else len(text.rstrip().splitlines()) or 1  # the file ends too early
-        raise _invalid_skill(skill_id, line, message("it is not TOML: {error}", error=error)) from error
+        raise _invalid_skill(
+            skill_id, line, message("it is not TOML: {error}", error=explain_syntax_error(error))
+        ) from error
     try:
         content = msgspec.convert(data, _SkillFile)
     except msgspec.ValidationError as error:

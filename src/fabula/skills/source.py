@@ -95,6 +95,7 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
         "pov": (document.pov or "") if document is not None else "",
         "project": view.project.title,
         "language": source_request.language,
+        "reader_language": request.reader_language or source_request.language,
     }
 
 

@@ -31,6 +31,7 @@ VARIABLES: Mapping[str, str] = {
     "pov": "the character whose scene it is, or nothing",
     "project": "the project's title",
     "language": "the project's language: en or zh",
+    "reader_language": "the language of whoever reads what the model explains: en or zh",
 }
 MAX_CHARACTERS = 20_000  # of a template, and of its output beyond the values filled in
 MAX_LOOP_DEPTH = 2

@@ -20,7 +20,15 @@ from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import READER, Position
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.workspace.names import EVERYBODY, NamedThing, find_entry, find_knower, find_pin_place, read_knowers
+from fabula.workspace.names import (
+    EVERYBODY,
+    NamedThing,
+    find_entry,
+    find_knower,
+    find_pin_place,
+    read_group,
+    read_knowers,
+)
 from fabula.workspace.rename.offers import RenameOffer, find_offers, read_further_names
 from fabula.workspace.rename.rename import (
     RenamePlace,
@@ -209,7 +217,7 @@ class CodexVerbs(ProjectVerbs):
         """Say who knows an entry or one of its progressions, and since when (cdx-8); return entry and knower's id."""
         view = self._view
         with self._change(entry) as (tx, found, _):
-            knower_id = READER if knower == READER else find_knower(view, tx, knower)
+            knower_id = READER if read_group(knower) == READER else find_knower(view, tx, knower)
             fact = found.source
             if progression is not None:
                 fact = f"{found.source}#{_find_progression(tx, found, progression).number}"

@@ -13,7 +13,7 @@ from fabula.constraints import Constraint, Constraints, edits
 from fabula.constraints.checks import Violation, explain_check, find_check, is_in_force
 from fabula.constraints.model import TextCheck, number_constraints
 from fabula.constraints.rule_parser import parse_rule
-from fabula.core.decoding import explain_decode_error
+from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
@@ -87,6 +87,11 @@ class ConstraintVerbs(ProjectVerbs):
             if kind in (None, rule.kind.value) and origin in (None, rule.origin.value)
         ]
 
+    def number_all(self) -> dict[str, int]:
+        """Return the numbers that lists show, by the ids of the constraints."""
+        rules = self._view.snapshot(Constraints)
+        return number_constraints(() if rules is None else rules.constraints)
+
     def add(self, text: str, *, constraint_id: str = "", **fields: Unpack[ConstraintFields]) -> CheckedConstraint:
         """Add a constraint; it is in force in the next prompt."""
         with self._write(label_addition(message("constraint"), text)) as tx:
@@ -156,7 +161,7 @@ class ConstraintVerbs(ProjectVerbs):
 
     def _explain(self, rule: Constraint) -> CheckedConstraint:
         view = self._view
-        codex, rules = view.snapshot(Codex), view.snapshot(Constraints)
+        codex = view.snapshot(Codex)
         names = {} if codex is None else {entry.id: entry.names for entry in codex.entries}
         explained = explain_check(rule, view.timeline, names)
         return CheckedConstraint(
@@ -164,7 +169,7 @@ class ConstraintVerbs(ProjectVerbs):
             explained.check,
             explained.problem,
             explained.chapters,
-            number_constraints(() if rules is None else rules.constraints).get(rule.id, 0),
+            self.number_all().get(rule.id, 0),
             _name_place(rule.since, view.timeline),
             _name_place(rule.until, view.timeline),
         )
@@ -231,6 +236,8 @@ def _values(tx: WriteTransaction, fields: ConstraintFields) -> dict[str, Any]:
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise FabulaError(
                 Code.CONSTRAINT_VALIDATION_ERROR,
-                message("The check is not valid JSON: {error}. Nothing was changed.", error=error),
+                message(
+                    "The check is not valid JSON: {error}. Nothing was changed.", error=explain_syntax_error(error)
+                ),
             ) from error
     return values

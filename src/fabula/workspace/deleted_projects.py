@@ -91,13 +91,16 @@ def list_deleted(store: Store) -> list[DeletedProject]:
 
 
 def restore_project(store: Store, name: str) -> DeletedProject:
-    """Bring a deleted project back under its id, by that id or its title; of several, the one deleted last."""
-    latest = {one.id: one for one in reversed(list_deleted(store))}
+    """Bring a deleted project back under its id, by id, title or number; of several, the one deleted last."""
+    deleted = list_deleted(store)
+    latest = {one.id: one for one in reversed(deleted)}
+    numbers = {one.path: number for number, one in enumerate(deleted, start=1)}
     found = find_by_name(
         latest.values(),
         name,
         what=message("deleted project"),
         names_of=lambda one: (one.title,),
+        number_of=lambda one: numbers[one.path],
         code=Code.PROJECT_NOT_FOUND,
     )
     label = message("{title} brought back", title=found.title)

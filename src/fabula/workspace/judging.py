@@ -45,6 +45,7 @@ async def judge_answer(
     options: WritingOptions,
 ) -> tuple[JudgeVerdict, Usage]:
     """Judge a text that was written for a position; return the verdict and the usage of the judging model."""
+    language = request.reader_language or view.project.language
     manuscript = view.snapshot(Manuscript)
     story_texts = [document.text for document in manuscript.documents] if manuscript is not None else []
     by_program = tuple(await asyncio.to_thread(check_by_program, text, view, position, story_texts))
@@ -74,10 +75,10 @@ async def judge_answer(
         tokenizer = load_tokenizer(result.model)
         response = await fetch_response(provider, call, retry_policy=options.retry_policy, tokenizer=tokenizer)
     except FabulaError as error:
-        problem = describe_error(error, view.project.language)
+        problem = describe_error(error, language)
         return JudgeVerdict(findings=by_program, model_consulted=True, problem=problem), Usage()
     in_prompt, active = find_prompt_constraints(result, view), find_active_constraints(view, position)
-    verdict = parse_verdict(response.text, text, in_prompt, view.project.language, active)
+    verdict = parse_verdict(response.text, text, in_prompt, language, active)
     return replace(verdict, findings=(*by_program, *verdict.findings)), response.usage
 
 

@@ -51,6 +51,15 @@ class MemoryRecord(Struct, frozen=True, kw_only=True):
     confidence: float
     is_resting: bool
     contradicts: tuple[str, ...] = ()
+    number: int = 0  # among all memories of the project and of the person
+
+
+class _NumberedMemory(Struct, frozen=True):
+    """A memory with where it belongs, and its number among those of the project and of the person."""
+
+    item: MemoryItem
+    scope: MemoryScope
+    number: int
 
 
 class LearningReport(Struct, frozen=True, kw_only=True):
@@ -63,20 +72,24 @@ class LearningReport(Struct, frozen=True, kw_only=True):
 
 
 class MemoryVerbs(ProjectVerbs):
-    """The memory of an open project and of its person; `of_user` means what holds in all the person's books."""
+    """The memory of an open project and of its person; `of_user` means what holds in all the person's books.
+
+    A memory that exists is found by its number, id or text in both; with `of_user`, in the person's alone.
+    """
 
     def list_memories(
         self, *, kind: str | None = None, state: str | None = None, of_user: bool = False
     ) -> list[MemoryRecord]:
-        """List memories of the project and of the person, or of the person alone."""
-        scopes = (MemoryScope.USER,) if of_user else (MemoryScope.PROJECT, MemoryScope.USER)
+        """List memories of the project and of the person, or of the person alone, oldest first."""
         with self._read() as reading:
-            found = [(scope, item) for scope in scopes for item in edits.list_memories(reading, scope=scope)]
-        contradictions = edits.find_contradictions([item for _, item in found])
+            found = _list_all(reading)
+        contradictions = edits.find_contradictions([one.item for one in found])
         return [
-            _make_record(item, scope, contradictions.get(item.id, ()))
-            for scope, item in found
-            if kind in (None, item.kind.value) and state in (None, item.state.value)
+            _make_record(one.item, one.scope, contradictions.get(one.item.id, ()), one.number)
+            for one in found
+            if kind in (None, one.item.kind.value)
+            and state in (None, one.item.state.value)
+            and (one.scope is MemoryScope.USER or not of_user)
         ]
 
     def remember(
@@ -98,7 +111,7 @@ class MemoryVerbs(ProjectVerbs):
                     known=join_alternatives(REMEMBERED_KINDS),
                 ),
             )
-        scope = _scope(of_user)
+        scope = MemoryScope.USER if of_user else MemoryScope.PROJECT
         with self._write(label_addition(message("memory"), text)) as tx:
             position = None if since is None else read_place(tx, since)
             if outcome:
@@ -112,21 +125,21 @@ class MemoryVerbs(ProjectVerbs):
         self, memory: str, *, everywhere: bool = False, as_constraint: bool = False, of_user: bool = False
     ) -> MemoryRecord:
         """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
-        scope = _scope(of_user)
         with self._write(label_change(message("memory"), memory)) as tx:
-            memory = _find_id(tx, memory, scope)
-            item = edits.confirm_memory(tx, memory, today=current_timestamp(), scope=scope)
+            found = _find(tx, memory, of_user)
+            scope = found.scope
+            item = edits.confirm_memory(tx, found.item.id, today=current_timestamp(), scope=scope)
             if as_constraint:
                 _add_constraint(tx, item)
-            if everywhere and not of_user:
-                item, scope = edits.move_to_user(tx, memory), MemoryScope.USER
+            if everywhere and scope is MemoryScope.PROJECT:
+                item, scope = edits.move_to_user(tx, item.id), MemoryScope.USER
         return _make_record(item, scope)
 
     def dismiss(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Dismiss a proposal; the same evidence does not bring it back."""
-        scope = _scope(of_user)
         with self._write(label_change(message("memory"), memory)) as tx:
-            return _make_record(edits.dismiss_memory(tx, _find_id(tx, memory, scope), scope=scope), scope)
+            found = _find(tx, memory, of_user)
+            return _make_record(edits.dismiss_memory(tx, found.item.id, scope=found.scope), found.scope)
 
     def edit(
         self,
@@ -138,21 +151,20 @@ class MemoryVerbs(ProjectVerbs):
         of_user: bool = False,
     ) -> MemoryRecord:
         """Change what is given; a new text counts as the person's own words."""
-        scope, given = _scope(of_user), {"text": text, "confidence": confidence}
+        given = {"text": text, "confidence": confidence}
         values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         with self._write(label_change(message("memory"), memory)) as tx:
             if since is not None:
                 values["since"] = read_place(tx, since)
-            return _make_record(edits.edit_memory(tx, _find_id(tx, memory, scope), values, scope=scope), scope)
+            found = _find(tx, memory, of_user)
+            return _make_record(edits.edit_memory(tx, found.item.id, values, scope=found.scope), found.scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Forget a memory for good, with its evidence; return what it was."""
-        scope = _scope(of_user)
         with self._write(label_removal(message("memory"), memory)) as tx:
-            memory_id = _find_id(tx, memory, scope)
-            item = next(item for item in edits.list_memories(tx, scope=scope) if item.id == memory_id)
-            edits.forget_memory(tx, memory_id, scope=scope)
-        return _make_record(item, scope)
+            found = _find(tx, memory, of_user)
+            edits.forget_memory(tx, found.item.id, scope=found.scope)
+        return _make_record(found.item, found.scope)
 
     def record_outcome(
         self,
@@ -209,7 +221,9 @@ class MemoryVerbs(ProjectVerbs):
             return _make_record(item, MemoryScope.PROJECT)
 
 
-def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str] = ()) -> MemoryRecord:
+def _make_record(
+    item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str] = (), number: int = 0
+) -> MemoryRecord:
     is_learnt = item.origin is MemoryOrigin.LEARNED and item.state is MemoryState.CONFIRMED
     return MemoryRecord(
         item=item,
@@ -217,6 +231,7 @@ def _make_record(item: MemoryItem, scope: MemoryScope, contradicts: Sequence[str
         confidence=compute_confidence(item, current_timestamp()),
         is_resting=is_learnt and item.confidence < MIN_CONFIDENCE,
         contradicts=tuple(contradicts),
+        number=number,
     )
 
 
@@ -235,13 +250,27 @@ def _add_constraint(tx: WriteTransaction, item: MemoryItem) -> None:
     constraint_edits.create(tx, constraint, limit=get_value(tx, "limits.constraints"))
 
 
-def _find_id(reading: ReadTransaction, memory: str, scope: MemoryScope) -> str:
-    """Return the id of the memory that has that id, or whose id or text begins so."""
-    items = edits.list_memories(reading, scope=scope)
-    found = find_by_name(
-        items, memory.removeprefix("memory:"), what=message("memory"), names_of=lambda item: (item.text,)
+def _list_all(reading: ReadTransaction) -> list[_NumberedMemory]:
+    """List the memories of the project and of the person with their numbers, oldest first: a new one is the last."""
+    found = [
+        (item.created_at, item.id, scope, item)
+        for scope in (MemoryScope.PROJECT, MemoryScope.USER)
+        for item in edits.list_memories(reading, scope=scope)
+    ]
+    found.sort(key=lambda one: one[:2])
+    return [_NumberedMemory(item, scope, number) for number, (_, _, scope, item) in enumerate(found, start=1)]
+
+
+def _find(reading: ReadTransaction, memory: str, of_user: bool) -> _NumberedMemory:
+    """Find the memory that a number, an id, or the beginning of an id or text means."""
+    return find_by_name(
+        [one for one in _list_all(reading) if one.scope is MemoryScope.USER or not of_user],
+        memory.removeprefix("memory:"),
+        what=message("memory"),
+        id_of=lambda one: one.item.id,
+        names_of=lambda one: (one.item.text,),
+        number_of=lambda one: one.number,
     )
-    return found.id
 
 
 def make_rule_test(reading: ReadTransaction) -> Callable[[str], bool]:
@@ -252,7 +281,3 @@ def make_rule_test(reading: ReadTransaction) -> Callable[[str], bool]:
 
 def _list_rules(reading: ReadTransaction) -> list[Constraint]:
     return [stored.constraint for stored in constraint_edits.list_constraints(reading)]
-
-
-def _scope(of_user: bool) -> MemoryScope:
-    return MemoryScope.USER if of_user else MemoryScope.PROJECT

@@ -19,7 +19,7 @@ from fabula.conversation.participants import Participant, Participants, list_par
 from fabula.conversation.tables import conversations, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, list_languages, message, plural
 from fabula.core.story import READER, name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
@@ -35,6 +35,11 @@ __all__ = ["find_by_name"]
 _CHARACTERS = frozenset({"character", "pawn", "persona"})  # namespaces of participants who can be entries
 EVERYBODY, NOBODY = "everybody", "nobody"
 ENTRY_SOURCE = "codex:entity:"
+_GROUP_WORDS = {
+    READER: (message("reader"), message("the reader")),
+    EVERYBODY: (message("everybody"), message("everybody else")),
+    NOBODY: (message("nobody"),),
+}
 _SOURCE = re.compile(r"[a-z_]+:\S+")
 
 
@@ -250,12 +255,23 @@ def find_knower(view: View, reading: ReadTransaction | None, name: str) -> str:
 
 
 def read_knowers(view: View, reading: ReadTransaction | None, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Read who may know something: None for `everybody`, an empty tuple for `nobody`; `reader` is the reader."""
-    names = (names,) if isinstance(names, str) else names
-    if list(names) == [EVERYBODY]:
+    """Read who may know something: None for `everybody`, an empty tuple for `nobody`; `reader` is the reader.
+
+    The three words may be in any language that lists are printed in.
+    """
+    words = [read_group(name) for name in ((names,) if isinstance(names, str) else names)]
+    if words == [EVERYBODY]:
         return None
-    knowers = [READER if name == READER else find_knower(view, reading, name) for name in names if name != NOBODY]
+    knowers = [name if name == READER else find_knower(view, reading, name) for name in words if name != NOBODY]
     return tuple(dict.fromkeys(knowers))
+
+
+def read_group(name: str) -> str:
+    """Return `reader`, `everybody` or `nobody` where a name is the word that a list prints for it, else the name."""
+    for group, words in _GROUP_WORDS.items():
+        if any(name == word.render(language) for word in words for language in list_languages()):
+            return group
+    return name
 
 
 def find_pin_place(view: View, reading: ReadTransaction | None, name: str) -> NamedThing:

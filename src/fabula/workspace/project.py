@@ -28,7 +28,7 @@ from fabula.conversation.personas import find_identity, find_user_name
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
-from fabula.core.view import View
+from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.source import EDITOR_SOURCE
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -104,6 +104,7 @@ class RequestFields(TypedDict, total=False):
     selection: tuple[int, int] | None
     conversation_id: str
     mode: str
+    reader_language: Language | None
     speaker_id: str
     include: Sequence[str]
     exclude: Sequence[str]

@@ -300,7 +300,8 @@ def _read_messages(path: Path, root: Path) -> list[Message]:
         try:
             read = msgspec.json.decode(line, type=Message)
         except (msgspec.MsgspecError, RecursionError) as error:
-            refuse_project(path.name, message("line {number}: {error}", number=number, error=error))
+            problem = explain_decode_error(error, Message)
+            refuse_project(path.name, message("line {number}: {error}", number=number, error=problem))
         if not read.id or read.id in messages:
             problem = message("line {number}: the id {name!r} is empty or used twice", number=number, name=read.id)
             refuse_project(path.name, problem)

@@ -264,16 +264,20 @@ class _Variant:
             try:
                 last = await self._write_once(messages)
             except FabulaError as error:
-                why = describe_error(error, language)
+                why = describe_error(error, self._reader_language)
                 self._attempts.append(_Attempt(self._text, JudgeVerdict(problem=why), "stop"))
                 return self._add_problem(
                     last, message("It could not be written again ({why}). This is the answer before that.", why=why)
                 )
         return last
 
+    @property
+    def _reader_language(self) -> str:
+        return self._request.reader_language or self._view.project.language
+
     def _add_problem(self, attempt: _Attempt, problem: Sentence) -> _Attempt:
         """Add to an attempt's verdict why it was not written again."""
-        problems = f"{attempt.verdict.problem} {problem.render(self._view.project.language)}".lstrip()
+        problems = f"{attempt.verdict.problem} {problem.render(self._reader_language)}".lstrip()
         changed = _Attempt(attempt.text, replace(attempt.verdict, problem=problems), attempt.finish_reason)
         self._attempts[self._attempts.index(attempt)] = changed
         return changed

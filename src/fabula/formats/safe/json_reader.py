@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from fabula.core.decoding import explain_syntax_error
 from fabula.core.messages import Sentence, message
 from fabula.formats.safe.import_errors import (
     CORRECT,
@@ -63,7 +64,7 @@ def parse_json(data: bytes, label: str) -> Any:
     except ValueError as error:
         if not data.strip():
             refuse_unreadable(label, message("it is empty"), FETCH_AGAIN)
-        refuse_unreadable(label, message("it is not JSON ({error})", error=str(error)[:200]), FETCH_AGAIN)
+        refuse_unreadable(label, message("it is not JSON: {error}", error=explain_syntax_error(error)), FETCH_AGAIN)
     if too_deep:
         refuse_too_large(label, message("it is nested more than {depth} levels deep", depth=MAX_DEPTH))
     return value

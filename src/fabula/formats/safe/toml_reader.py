@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from fabula.core.decoding import explain_decode_error
+from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, message
@@ -146,4 +146,4 @@ def read_toml(path: Path, root: Path) -> CheckedTable:
     try:
         return CheckedTable(tomllib.loads(text), path.name)
     except (ValueError, RecursionError) as error:
-        refuse_project(path.name, str(error))
+        refuse_project(path.name, message("{error}", error=explain_syntax_error(error)))

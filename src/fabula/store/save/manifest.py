@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, message
@@ -154,7 +155,9 @@ def parse_manifest(data: bytes, label: str) -> SaveManifest:
     try:
         manifest = msgspec.json.decode(data, type=SaveManifest)
     except (ValueError, RecursionError) as error:
-        problem = message("its {file} is not valid ({error})", file=MANIFEST_FILE, error=error)
+        problem = message(
+            "its {file} is not valid ({error})", file=MANIFEST_FILE, error=explain_decode_error(error, SaveManifest)
+        )
         raise save_damaged(label, problem) from None
     for saved in (manifest.project, manifest.series):
         if saved is not None and not is_valid_id(saved.id):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from fabula.core.archives import ArchiveErrorCodes, ArchiveLimits, open_zip
+from fabula.core.decoding import explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.save import manifest as manifests
@@ -138,7 +139,9 @@ class SaveReader:
             except UnicodeDecodeError:
                 raise save_damaged(self.label, message("{location} is not UTF-8", location=location)) from None
             except ValueError as error:
-                problem = message("{location} is not JSON ({error})", location=location, error=error)
+                problem = message(
+                    "{location} is not JSON: {error}", location=location, error=explain_syntax_error(error)
+                )
                 raise save_damaged(self.label, problem) from None
             if not isinstance(record, dict):
                 raise save_damaged(self.label, message("{location} is not a JSON object", location=location))
