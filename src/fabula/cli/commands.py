@@ -94,6 +94,7 @@ PLACEHOLDERS = (
     message("OFFERED"),
     message("OLD"),
     message("OTHER"),
+    message("PARTICIPANT"),
     message("PATH"),
     message("PLACE"),
     message("PROJECT"),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
+from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations, Message
 from fabula.core.fragment import Fragment, Layer, Part
@@ -49,7 +50,7 @@ def is_recorded(request: Request, path: Iterable[Message]) -> bool:
 def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
     """Offer the last line of a prompt for a participant: who speaks next."""
     request = source_request.request
-    if not request.speaker_id or not request.conversation_id:
+    if not request.speaker_id or not request.conversation_id or request.recipe in ("", NOVEL.name):
         return ()
     name = request.speaker_name or request.speaker_id
     text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
