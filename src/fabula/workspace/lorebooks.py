@@ -17,7 +17,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective, Vantage
 from fabula.formats.bounded_import import read_bounded
-from fabula.formats.lore import editing
+from fabula.formats.lore import conversion, editing
 from fabula.formats.lore.files import read_lorebook, write_lorebook
 from fabula.formats.lore.other_programs import WORLD_INFO
 from fabula.formats.lore.to_codex import convert_to_codex, list_lost_features
@@ -149,9 +149,9 @@ class LorebookVerbs(ProjectVerbs):
             found = _find(reading, book)
         warnings: tuple[Sentence, ...] = ()
         if as_world_info:
-            found, warnings = editing.convert_to_world_info(found)
+            found, warnings = conversion.convert_to_world_info(found)
         if version is not None:
-            found, lost = editing.convert_to_version(found, version)
+            found, lost = conversion.convert_to_version(found, version)
             warnings += lost
         warnings += write_lorebook(found, path, into=into, overwrite=overwrite)
         return found, warnings

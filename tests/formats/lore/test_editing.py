@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.formats.lore.conversion import convert_to_world_info
 from fabula.formats.lore.editing import (
     FORMATS,
     add_entry,
-    convert_to_world_info,
     parse_lorebook,
     patch_entry,
     remove_entry,

@@ -167,6 +167,8 @@ def convert_card(card: CharacterCard, version: int) -> tuple[CharacterCard, list
         data = {**_EMPTY_DATA, **{name: data[name] for name in CardFields.__struct_fields__ if name in data}}
     if version == 3:
         data = {"group_only_greetings": [], **data}
+        if isinstance(data.get("character_book"), Mapping):
+            data["character_book"] = require_use_regex(data["character_book"])
     else:
         newer = [name for name in _VERSION_3_FIELDS if data.get(name)]
         if newer:
@@ -219,7 +221,7 @@ def _parse_position(position: str) -> int:
 
 def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
     """Put slashes around keys that are regular expressions, and drop an empty outlet."""
-    if rules == "fabula" and _means_regex(row):
+    if rules == "fabula" and means_regex(row):
         for name in ("key", "keysecondary"):
             if name in entry:
                 entry[name] = tuple(make_regex_key(key) for key in entry[name])
@@ -227,11 +229,24 @@ def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], ru
         del entry["outletName"]
 
 
-def _means_regex(row: JsonObject) -> bool:
+def means_regex(row: JsonObject) -> bool:
     """Whether the keys of an entry are meant as regular expressions: SillyTavern sets the flag without meaning it."""
     extensions = row.get("extensions")
     is_from_sillytavern = isinstance(extensions, Mapping) and not _SILLYTAVERN_FIELDS.isdisjoint(extensions)
     return row.get("use_regex") is True and not is_from_sillytavern
+
+
+def require_use_regex(book: JsonObject) -> JsonObject:
+    """The book of a card with what version 3 requires of each entry: whether its keys are regular expressions."""
+    rows = book.get("entries")
+    if not isinstance(rows, list):
+        return book
+    return {
+        **book,
+        "entries": [
+            {**row, "use_regex": row.get("use_regex", False)} if isinstance(row, Mapping) else row for row in rows
+        ],
+    }
 
 
 def _list_decorators(row: JsonObject) -> list[str]:
@@ -273,7 +288,7 @@ CHARACTER_BOOK = LorebookFormat(
             message("Decorators other than @@activate and @@dont_activate are kept but have no effect"),
             _has_other_decorators,
         ),
-        (message("`use_regex` makes keys patterns under the fabula rules only"), _means_regex),
+        (message("`use_regex` makes keys patterns under the fabula rules only"), means_regex),
     ],
     uid_field="id",
     new_row={"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}},

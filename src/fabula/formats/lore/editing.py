@@ -2,8 +2,7 @@
 
 A stored lorebook keeps the JSON of its file. `parse_lorebook` says what it means. An edit changes
 only the fields that it names, so everything else is written back as it came. Fields have the names
-of world info, whatever the format calls them. `convert_to_world_info` makes another book and says
-what is lost.
+of world info, whatever the format calls them.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from fabula.core.messages import Sentence, message
-from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, convert_card, detect_card_version, parse_card
+from fabula.core.messages import message
+from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, detect_card_version
 from fabula.formats.lore.field_maps import (
     ENTRY_TYPES,
     STORY,
@@ -66,7 +64,7 @@ def detect_format(raw: Any, label: str) -> LorebookFormat:
 
 def parse_lorebook(book: Lorebook) -> LorebookContents:
     """Parse a book; values that cannot be used, and features without an equal here, become warnings."""
-    return parse_contents(_find_format(book), book.book, book.id or book.name, book.name, book.rules)
+    return parse_contents(find_format(book), book.book, book.id or book.name, book.name, book.rules)
 
 
 def patch_entry(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
@@ -103,56 +101,15 @@ def remove_entry(book: Lorebook, uid: int) -> Lorebook:
     return _replace_rows(book, book_format, rows)
 
 
-def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
-    """Convert a book to SillyTavern's world info; the second value says what is lost."""
-    contents = parse_lorebook(book)
-    entries = {}
-    for entry in contents.book.entries:
-        fields = msgspec.to_builtins(replace(entry, story=None))
-        row = {name: value for name, value in fields.items() if value is not None}
-        entries[str(entry.uid)] = _change_row(WORLD_INFO, row, {"story": entry.story} if entry.story else {})
-    converted = replace(book, format=WORLD_INFO.name, book={"name": book.name, "entries": entries})
-    if book.format == WORLD_INFO.name:
-        return converted, contents.warnings
-    return converted, (*contents.warnings, message("Fields that only the other format has are left out."))
-
-
-def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Sentence, ...]]:
-    """Convert a card to a version, or another book to the book of such a card; the second value says what is lost."""
-    if version not in (1, 2, 3):
-        raise invalid_lorebook(message("A card has version 1, 2 or 3, and not {version}.", version=version))
-    if book.format == CARD.name:
-        card, warnings = convert_card(parse_card(book.book, book.name), version)
-        return replace(book, book=card.raw), tuple(warnings)
-    if version == 1:
-        raise invalid_lorebook(message("Version 1 of a card has no lorebook; use 2 or 3."))
-    contents = parse_lorebook(book)
-    rows = []
-    for entry in contents.book.entries:
-        fields = msgspec.to_builtins(replace(entry, story=None))
-        known = {field.name for field in CHARACTER_BOOK.fields}
-        changes = {name: value for name, value in fields.items() if value is not None and name in known}
-        rows.append(_change_row(CHARACTER_BOOK, {**CHARACTER_BOOK.new_row, "id": entry.uid}, changes))
-        if entry.story:
-            rows[-1] = _change_row(CHARACTER_BOOK, rows[-1], {"story": entry.story})
-    character_book = {"name": book.name, "entries": rows, "extensions": {}}
-    left_out = message("Fields that only the other format has are left out.")
-    if version == 2:
-        converted = replace(book, format=CHARACTER_BOOK.name, book=character_book)
-    else:
-        converted = replace(book, format=LOREBOOK_V3.name, book={"spec": "lorebook_v3", "data": character_book})
-    is_same = book.format in (CHARACTER_BOOK.name, LOREBOOK_V3.name)
-    return converted, (*contents.warnings, *(() if is_same else (left_out,)))
-
-
-def _find_format(book: Lorebook) -> LorebookFormat:
+def find_format(book: Lorebook) -> LorebookFormat:
+    """The format of a stored book."""
     known = next((book_format for book_format in FORMATS if book_format.name == book.format), None)
     return known or detect_format(book.book, book.name)
 
 
 def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, Any]], list[int]]:
     """The format of a book, its rows with their keys, and the numbers of its entries."""
-    book_format = _find_format(book)
+    book_format = find_format(book)
     rows = find_rows(book_format, book.book, book.name)
     return book_format, rows, number_rows(book_format, rows)[0]
 

@@ -160,7 +160,7 @@ def parse_contents(
         count = sum(is_used(row) for _, row in rows if isinstance(row, Mapping))
         if count:
             warnings.append(plural(count, "{warning} (1 entry).", "{warning} ({count} entries).", warning=warning))
-    unused = [text for path, text in book_format.unused_texts if _has_text(get_at_path(raw, path)[0])]
+    unused = [text for path, text in book_format.unused_texts if has_value(get_at_path(raw, path)[0])]
     if unused:
         warnings.append(message("The file also holds {texts}: kept, but not used.", texts=join_names(unused)))
     settings, character = book_format.read_settings(raw, ignored), book_format.read_character(raw, ignored)
@@ -196,9 +196,25 @@ def _parse_row(book_format: LorebookFormat, row: JsonObject, key: str, ignored: 
     return entry
 
 
-def _has_text(value: Any) -> bool:
+def is_usable(row: JsonObject, field: FieldMapping) -> bool:
+    """Whether the value of a field in a row can be used; a missing one or null can."""
+    value, _ = get_at_path(row, field.path)
+    if value is None:
+        return True
+    checked, is_valid = convert_value(value, field.conversion.value_type)
+    if not is_valid:
+        return False
+    try:
+        field.conversion.read(checked)
+    except ValueError:
+        return False
+    return True
+
+
+def has_value(value: Any) -> bool:
+    """Whether a value of a file says anything: an empty text, list or object, null and false do not."""
     if isinstance(value, list):
-        return any(map(_has_text, value))
+        return any(map(has_value, value))
     return bool(value.get("text", value) if isinstance(value, Mapping) else value)
 
 
@@ -247,6 +263,13 @@ def get_at_path(row: JsonObject, path: str) -> tuple[Any, str]:
             return None, "" if value is None else ".".join(steps[:at])
         value = value.get(step)
     return value, ""
+
+
+def has_key_at_path(row: JsonObject, path: str) -> bool:
+    """Whether a row has the field at a dotted path, if only as null."""
+    holder, _, name = path.rpartition(".")
+    found = get_at_path(row, holder)[0] if holder else row
+    return isinstance(found, Mapping) and name in found
 
 
 def convert_value(value: Any, value_type: Any) -> tuple[Any, bool]:
