@@ -38,6 +38,11 @@ BOOKS: dict[str, dict[str, Any]] = {
     "aidungeon_world_info": {"fabula:list": [{"keys": "Mara", "entry": "x"}]},
     "aidungeon_scenario": {"title": "b", "storyCards": [{"keys": "Mara", "value": "x"}]},
     "aidungeon_old_scenario": {"title": "b", "worldInfo": [{"keys": "Mara", "entry": "x"}]},
+    "agnai_character": {
+        "kind": "character",
+        "name": "b",
+        "characterBook": {"kind": "memory", "entries": [{"keywords": ["Mara"], "entry": "x", "weight": 1}]},
+    },
     "agnai": {"kind": "memory", "name": "b", "entries": [{"keywords": ["Mara"], "entry": "x", "weight": 1}]},
 }
 STORY = StoryLimits(since="ch-2", until="ch-9", known_to=("mara",))

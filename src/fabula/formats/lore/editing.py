@@ -8,14 +8,16 @@ of world info, whatever the format calls them.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
 
-from fabula.core.messages import message
-from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, detect_card_version
+from fabula.core.messages import Sentence, join_names, message
+from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, SPECS, detect_card_version
 from fabula.formats.lore.field_maps import (
     ENTRY_TYPES,
+    LIST,
     STORY,
     JsonObject,
     LorebookFormat,
@@ -27,6 +29,7 @@ from fabula.formats.lore.field_maps import (
 )
 from fabula.formats.lore.other_programs import (
     AGNAI,
+    AGNAI_CHARACTER,
     AI_DUNGEON,
     NOVELAI,
     NOVELAI_SCENARIO,
@@ -36,12 +39,13 @@ from fabula.formats.lore.other_programs import (
 )
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
-from fabula.lorebook.parsing import invalid_lorebook
+from fabula.lorebook.parsing import invalid_lorebook, refuse_edit
 
 FORMATS = (  # in the order in which they are tried
     NOVELAI,
     NOVELAI_SCENARIO,
     NOVELAI_STORY,
+    AGNAI_CHARACTER,
     AGNAI,
     RISU,
     LOREBOOK_V3,
@@ -50,6 +54,8 @@ FORMATS = (  # in the order in which they are tried
     WORLD_INFO,
     CHARACTER_BOOK,
 )
+_PRESET_FIELDS = {"prompt_order", "prompts", "chat_completion_source", "temp", "temperature", "story_string"}
+_LISTED = 6  # names or numbers that a miss is answered with
 
 
 def detect_format(raw: Any, label: str) -> LorebookFormat:
@@ -57,9 +63,25 @@ def detect_format(raw: Any, label: str) -> LorebookFormat:
     matching = (book_format for book_format in FORMATS if isinstance(raw, Mapping) and book_format.matches(raw))
     book_format = next(matching, None)
     if book_format is None:
-        problem = message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
-        raise invalid_lorebook(problem)
+        raise refuse_edit(_explain_unknown(raw, label))
     return book_format
+
+
+def _explain_unknown(raw: Any, label: str) -> Sentence:
+    """Say what a file is that is no lorebook, where that can be seen, or what a card lacks."""
+    fields = raw if isinstance(raw, Mapping) else {}
+    rows = raw if isinstance(raw, list) else fields.get(LIST)
+    if "findRegex" in fields or (
+        isinstance(rows, list) and any(isinstance(x, Mapping) and "findRegex" in x for x in rows)
+    ):
+        return message(
+            "{label} is a regex script of SillyTavern and no lorebook. Fabula does not read it.", label=label
+        )
+    if not _PRESET_FIELDS.isdisjoint(fields):
+        return message("{label} is a preset of SillyTavern and no lorebook. Fabula does not read it.", label=label)
+    if fields.get("spec") in SPECS.values():
+        return message("{label} says that it is a card, but has no `data`.", label=label)
+    return message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
 
 
 def parse_lorebook(book: Lorebook) -> LorebookContents:
@@ -79,7 +101,7 @@ def add_entry(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
     """Add an entry; return the book and the number of the entry."""
     if book.format == CARD.name and detect_card_version(book.book) == 1:
         problem = message("{name} is a card of version 1, which has no lorebook to add an entry to.", name=book.name)
-        raise invalid_lorebook(problem)
+        raise refuse_edit(problem)
     book_format, rows, uids = _find_rows(book)
     key = uid = max(uids, default=-1) + 1
     uid_field = book_format.uid_field
@@ -117,7 +139,10 @@ def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, Any]], l
 def _find_entry(book: Lorebook, rows: Sequence[tuple[str, Any]], uids: list[int], uid: int) -> int:
     at = uids.index(uid) if uid in uids else -1
     if at < 0 or not isinstance(rows[at][1], Mapping):
-        raise invalid_lorebook(message("The lorebook {name!r} has no entry {uid}.", name=book.name, uid=uid))
+        numbers = join_names([str(known) for known in uids[:_LISTED]] + ["…"] * (len(uids) > _LISTED))
+        known = message("It has {numbers}.", numbers=numbers) if uids else message("It has none yet.")
+        problem = message("The lorebook {name!r} has no entry {uid}. {known}", name=book.name, uid=uid, known=known)
+        raise refuse_edit(problem)
     return at
 
 
@@ -134,13 +159,17 @@ def _change_row(book_format: LorebookFormat, row: JsonObject, changes: JsonObjec
     for name, value in changes.items():
         field = next((field for field in (*book_format.fields, STORY) if field.name == name), None)
         if field is None:
+            fields = {field.name: None for field in book_format.fields}
+            near = get_close_matches(name, fields, n=3) or list(fields)
             problem = message(
-                "{name!r} cannot be changed in a book of the format {format}.", name=name, format=book_format.name
+                "{name!r} cannot be changed in a book of the format {format}. The nearest are: {names}.",
+                name=name,
+                format=book_format.name,
+                names=join_names(near[:_LISTED]),
             )
-            raise invalid_lorebook(problem)
+            raise refuse_edit(problem)
         if not convert_value(value, ENTRY_TYPES[name])[1]:
-            problem = message("{value!r} cannot be the value of {name!r}.", value=value, name=name)
-            raise invalid_lorebook(problem)
+            raise refuse_edit(message("{value!r} cannot be the value of {name!r}.", value=value, name=name))
         written = None if value is None else field.conversion.write(value)
         changed = _set_at_path(changed, field.path.split("."), written, required=book_format.new_row)
     return changed
