@@ -102,10 +102,10 @@ class LorebookSource:
             if book.problem is not None:
                 yield _make_verdict(f"lorebook:{book.id}", book.name, Reason.BOOK_RULES, book.problem)
         for ref, reason in books.find_hidden(source_request.vantage, view.timeline).items():
-            verdict = _make_verdict(
+            hidden = _make_verdict(
                 make_source(ref), make_title(ref, books.entries[ref]), reason, books.books[ref.book].name
             )
-            yield replace(verdict, cause=explain_hidden(books, ref, reason, source_request.vantage, view.timeline))
+            yield replace(hidden, cause=explain_hidden(books, ref, reason, source_request.vantage, view.timeline))
         request = self._make_scan_request(books, source_request, view)
         for activation in books.scan(request, source_request.tokenizer):
             retained = set(_find_retained(activation, source_request))
