@@ -27,7 +27,7 @@ WORLD_ROW: dict[str, Any] = {
     "position": 1,
     "order": 20,
     "disable": False,
-    "characterFilter": {"isExclude": False, "names": ["Mara"], "tags": []},
+    "characterFilter": {"isExclude": False, "names": ["Mara"], "tags": [], "theirs": 1},
     "extensions": {"other": {"a": 1}},
     "mine": [1.0],
 }
@@ -105,6 +105,7 @@ def test_world_info_becomes_a_lorebook_v3_with_every_field() -> None:
     assert extensions["scan_depth"] is None
     assert "scan_depth" in extensions
     assert (extensions["addMemo"], extensions["mine"]) == (True, [1.0])
+    assert extensions["character_filter"] == WORLD_ROW["characterFilter"]
     assert made.book["data"]["extensions"] == {"theirs": 2, "originalData": {"x": 1}, "colour": "red"}
     assert all(name in join(losses) for name in ("addMemo", "mine", "originalData", "colour", "characterFilter"))
     assert parse_lorebook(made).book.entries[0] == parse_lorebook(make_lorebook("sillytavern", WORLD)).book.entries[0]

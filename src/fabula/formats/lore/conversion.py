@@ -31,6 +31,7 @@ from fabula.formats.lore.field_maps import (
     FieldMapping,
     JsonObject,
     LorebookFormat,
+    convert_value,
     find_rows,
     get_at_path,
     has_key_at_path,
@@ -186,13 +187,22 @@ def _copy_fields(
             continue
         written.add(field.name)
         origins = [one for one in source.fields if one.name == field.name and has_key_at_path(row, one.path)]
-        unusable = next((one for one in origins if not is_usable(row, one)), None)
-        if unusable is not None:
-            _put(converted, field, get_at_path(row, unusable.path)[0])
+        as_it_came = next((one for one in origins if not is_usable(row, one)), None)
+        if as_it_came is None and origins and _means_the_same(row, origins[0], field, values[field.name]):
+            as_it_came = origins[0]
+        if as_it_came is not None:
+            _put(converted, field, get_at_path(row, as_it_came.path)[0])
         elif values[field.name] is not None:
             _put(converted, field, field.conversion.write(values[field.name]))
         elif origins:
             _put(converted, field, None)
+
+
+def _means_the_same(row: JsonObject, origin: FieldMapping, field: FieldMapping, value: Any) -> bool:
+    """Whether a value as it stands in a row is what the entry has, and the other format writes it in the same way."""
+    types = (origin.conversion.value_type, field.conversion.value_type)
+    raw, _ = get_at_path(row, origin.path)
+    return types[0] == types[1] and msgspec.to_builtins(convert_value(raw, types[0])[0]) == value
 
 
 def _put(converted: dict[str, Any], field: FieldMapping, value: Any) -> None:
