@@ -129,20 +129,21 @@ class LorebookVerbs(ProjectVerbs):
                 raise FabulaError(
                     Code.STORE_DUPLICATE,
                     message(
-                        "{file}: the same lorebook is here already: {name} (book {id}). Nothing was imported. "
+                        "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. "
                         "To put the file in its place: --replace",
                         file=path.name,
                         name=same.name,
-                        id=same.id,
+                        number=_number_books(tx)[same.id],
                     ),
                 )
             stored = edits.get_lorebook(tx, edits.save_lorebook(tx, replace(book, rules=rules) if rules else book))
+            numbers = _number_books(tx)
         contents = editing.parse_lorebook(stored)
         if named:
             notice = message(
-                "Another lorebook with other contents is called {name} too: book {id}.",
+                "Another lorebook with other contents is called {name} too: number {number}.",
                 name=named[0].name,
-                id=named[0].id,
+                number=numbers[named[0].id],
             )
             contents = replace(contents, warnings=(*contents.warnings, notice))
         return stored, contents
@@ -300,15 +301,19 @@ class LorebookVerbs(ProjectVerbs):
 
 
 def _find(reading: ReadTransaction, name: str) -> Lorebook:
-    books = edits.list_lorebooks(reading)
-    numbers = {book.id: number for number, book in enumerate(books, start=1)}
+    numbers = _number_books(reading)
     return find_by_name(
-        books,
+        edits.list_lorebooks(reading),
         name,
         what=message("lorebook"),
         names_of=_list_names,
         number_of=lambda book: numbers[book.id],
     )
+
+
+def _number_books(reading: ReadTransaction) -> dict[str, int]:
+    """The numbers by id that the list of books shows."""
+    return {book.id: number for number, book in enumerate(edits.list_lorebooks(reading), start=1)}
 
 
 def _list_names(book: Lorebook) -> tuple[str, ...]:
