@@ -202,7 +202,7 @@ def _means_the_same(row: JsonObject, origin: FieldMapping, field: FieldMapping, 
     """Whether a value as it stands in a row is what the entry has, and the other format writes it in the same way."""
     types = (origin.conversion.value_type, field.conversion.value_type)
     raw, _ = get_at_path(row, origin.path)
-    return types[0] == types[1] and msgspec.to_builtins(convert_value(raw, types[0])[0]) == value
+    return types[0] == types[1] and bool(msgspec.to_builtins(convert_value(raw, types[0])[0]) == value)
 
 
 def _put(converted: dict[str, Any], field: FieldMapping, value: Any) -> None:
