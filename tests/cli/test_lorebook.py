@@ -128,10 +128,10 @@ def test_an_entry_is_told_from_a_chapter_on(desk: Desk) -> None:
     asked = ("-w", "8192", "--quiet")
     told = {ch: "It rains." in desk.run("assemble", "Coast", "-d", ch, *asked) for ch in ("ch-01", "ch-02", "ch-03")}
     assert told == {"ch-01": False, "ch-02": True, "ch-03": False}
-    assert "not come to it yet" in " ".join(desk.run("why", "Rain", "Coast", "-d", "ch-01", "-w", "8192").split())
-    assert "  from ch-02; before ch-03  " in desk.run("lorebook", "show", "Coast", "isles")
+    assert "revealed in chapter 2" in " ".join(desk.run("why", "Rain", "Coast", "-d", "ch-01", "-w", "8192").split())
+    assert "  from chapter 2; before chapter 3  " in desk.run("lorebook", "show", "Coast", "isles")
     assert "✓  Rain" in desk.run("lorebook", "test", "Coast", "x")
-    assert "·  Rain  the story has not come to it yet" in desk.run("lorebook", "test", "Coast", "x", "--at", "ch-01")
+    assert "·  Rain  it is revealed in chapter 2" in desk.run("lorebook", "test", "Coast", "x", "--at", "ch-01")
     assert "whole chapters" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-02@5", code=2)
     assert "no chapter" in desk.run("lorebook", "when", "Coast", "isles", "1", "--since", "ch-99", code=2)
     desk.run("lorebook", "when", "Coast", "isles", "1", "--known-to", "nobody", "--since", "start", "--until", "end")
@@ -172,7 +172,7 @@ def test_the_same_book_imported_twice_is_noticed(desk: Desk) -> None:
     for name in ("isles.json", "copy.json"):
         said = desk.run("lorebook", "import", "Coast", name, code=2)
         assert "STORE_DUPLICATE" in said
-        assert f"isles (book {before['id']})" in said
+        assert "isles (number 1)" in said
         assert "--replace" in said
     desk.run("lorebook", "use", "Coast", "isles", "--off", "--rules", "fabula")
     desk.run("lorebook", "edit", "Coast", "isles", "0", "order=20")
@@ -189,7 +189,7 @@ def test_of_two_books_with_one_name_the_id_decides(desk: Desk) -> None:
     desk.run("lorebook", "import", "Coast", "isles.json")
     write_json(desk.folder / "isles.json", {"entries": {}})
     said = desk.run("lorebook", "import", "Coast", "isles.json")
-    assert "Another lorebook with other contents is called isles too" in said
+    assert "Another lorebook with other contents is called isles too: number " in said
     assert "'isles' may be more than one lorebook: isles (" in desk.run("lorebook", "show", "Coast", "isles", code=2)
     desk.run("lorebook", "show", "Coast", books(desk)[0]["id"])
     write_json(desk.folder / "isles.json", {"entries": {"0": {"uid": 0}}})
@@ -244,7 +244,55 @@ def test_a_card_with_odd_values_comes_in_with_warnings_and_goes_out_unchanged(de
     text = json.dumps({**CARD_3, "data": {**CARD_3["data"], "tags": "a, b", "creator": 12345}})
     (desk.folder / "odd.json").write_text(text.replace("12345", "1e999"))
     said = desk.run("lorebook", "import", "Coast", "odd.json")
-    assert "'tags' has a value that cannot be used in: the card" in said
+    assert "Values that cannot be used: 'tags' in the card" in said
     desk.run("lorebook", "export", "Coast", "The keeper", "out.json")
     assert json.loads((desk.folder / "out.json").read_text()) == json.loads((desk.folder / "odd.json").read_text())
     assert '"creator": 1e999' in (desk.folder / "out.json").read_text()
+
+
+def test_a_trial_says_what_why_says_of_an_outlet_without_a_place(desk: Desk) -> None:
+    row = {"uid": 0, "key": ["Mara"], "comment": "Lamp", "content": "x", "position": 7, "outletName": "lamps"}
+    write_json(desk.folder / "outlets.json", {"entries": {"0": row}})
+    desk.run("lorebook", "import", "Coast", "outlets.json")
+    said = desk.run("lorebook", "test", "Coast", "Mara came.")
+    assert "·  Lamp  it became active, but has no place in the prompt, the preset has no place for its outlet" in said
+
+
+def test_a_trial_names_the_book_of_each_row_and_numbers_entries_of_one_name(desk: Desk) -> None:
+    desk.run("lorebook", "import", "Coast", "isles.json")
+    doors = {str(n): {"uid": n, "key": ["door"], "comment": "door", "content": "x"} for n in range(2)}
+    write_json(desk.folder / "doors.json", {"entries": {**doors, "2": {"uid": 2, "content": "y"}}})
+    desk.run("lorebook", "import", "Coast", "doors.json")
+    said = desk.run("lorebook", "test", "Coast", "Mara came.")
+    assert "·  doors  door (number 0)  none of its keys was found" in said
+    assert "✓  isles  Mara             a key was found, Mara" in said
+    assert "·  doors  #2               it has no key" in said
+
+
+def test_a_card_is_listed_and_found_by_its_name_and_its_nickname(desk: Desk) -> None:
+    write_json(desk.folder / "v.json", {**V2, "data": {**V2["data"], "name": "Vesna", "nickname": "Ves"}})
+    write_json(desk.folder / "Vesna lore.json", WORLD)
+    desk.run("lorebook", "import", "Coast", "v.json")
+    desk.run("lorebook", "import", "Coast", "Vesna lore.json")
+    assert "Ves (Vesna)" in desk.run("lorebook", "list", "Coast")
+    assert desk.run("lorebook", "show", "Coast", "Vesna").startswith("Ves (card")
+    assert desk.run("lorebook", "show", "Coast", "Ves").startswith("Ves (card")
+
+
+def test_books_of_one_name_are_told_apart_by_number(desk: Desk) -> None:
+    desk.run("lorebook", "import", "Coast", "isles.json")
+    write_json(desk.folder / "isles.json", {"entries": {}})
+    desk.run("lorebook", "import", "Coast", "isles.json")
+    said = desk.run("lorebook", "show", "Coast", "isles", code=2)
+    assert "isles (number 1), isles (number 2)" in said
+    desk.run("lorebook", "show", "Coast", "2")
+
+
+def test_a_book_is_shown_with_secondary_keys_place_and_order(desk: Desk) -> None:
+    row = {"uid": 0, "key": ["a"], "keysecondary": ["storm", "rain"], "selective": True, "selectiveLogic": 2}
+    write_json(
+        desk.folder / "more.json", {"entries": {"0": {**row, "position": 4, "depth": 3, "order": 77, "content": "x"}}}
+    )
+    desk.run("lorebook", "import", "Coast", "more.json")
+    said = desk.run("lorebook", "show", "Coast", "more")
+    assert "  none of storm, rain  depth 3     77  " in said

@@ -163,3 +163,16 @@ def test_entries_that_wake_each_other_without_end_are_ended_and_reported() -> No
     answer = scan_books(chain, make_messages("link0x"), recursive=True, max_context=1_000_000)
     assert len(answer.active_uids) == 166
     assert "166 passes" in str(answer.problems[0])
+
+
+def test_a_key_found_in_the_text_of_another_entry_names_that_entry() -> None:
+    book = make_book(keyed_entry("ship", comment="grey ship", content="Its Bell rings."), keyed_entry("Bell"))
+    result = scan_books(book, make_messages("A ship came."), recursive=True)
+    assert "Bell, in the text of the entry 'grey ship'" in str(result.verdicts[1].detail)
+    result = scan_books(book, make_messages("A ship came with a bell."), recursive=True)
+    assert result.verdicts[1].detail == "Bell"
+
+
+def test_a_trigger_says_as_what_the_request_counts() -> None:
+    result = scan_books(make_book(keyed_entry("ship", triggers=["continue"])), make_messages("A ship came."))
+    assert "only for continue, and this one counts as normal" in str(result.verdicts[0].detail)

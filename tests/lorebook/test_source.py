@@ -357,7 +357,7 @@ def test_keys_that_cannot_be_used_are_warned_of() -> None:
     entries = [keyed_entry("/(/"), *(keyed_entry(f"/((a|b){{1,999}}){{{n},999}}c/") for n in range(900, 999))]
     warnings = assemble(make_view(make_lorebooks(*entries), slow)).warnings
     assert len(warnings) == 6
-    assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' is not a valid pattern")
+    assert warnings[0].startswith("LOREBOOK_IN_PART: The key '/(/' cannot be used as a pattern")
     assert "would take too long" in warnings[1]
     assert "more keys" in warnings[-1]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, plural
+from fabula.core.messages import Sentence, message, plural
 
 if TYPE_CHECKING:
     from fabula.lorebook.model import LoreEntry
@@ -75,7 +76,7 @@ def list_books(project: PROJECT, with_ids: IDS = False, store: STORE = None, as_
     with open_project(project, store) as opened:
         found = [describe_lorebook(one) for one in opened.lorebooks.list_lorebooks()]
     columns: list[Column[LorebookInfo]] = [
-        Column(message("name"), lambda one: one.name, style="bold"),
+        Column(message("name"), _describe_names, style="bold"),
         Column(
             message("entries"), lambda one: message("unreadable") if one.entries is None else one.entries, right=True
         ),
@@ -97,6 +98,7 @@ def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = Fals
 
     with open_project(project, store) as opened:
         found, contents = opened.lorebooks.read(book)
+        names = opened.lorebooks.name_limits(contents)
     if as_json:
         print_json(describe_contents(found, contents, current_language()))
         return
@@ -105,7 +107,10 @@ def show(project: PROJECT, book: BOOK, store: STORE = None, as_json: JSON = Fals
         Column(message("no."), lambda entry: entry.uid, right=True, style="grey58"),
         Column(message("name"), lambda entry: entry.comment, style="bold"),
         Column(message("keys"), _describe_keys, wraps=True),
-        Column(message("in the story"), _describe_limits),
+        Column(message("secondary keys"), _describe_secondary_keys, wraps=True),
+        Column(message("place"), _describe_place),
+        Column(message("order"), lambda entry: entry.order, right=True),
+        Column(message("in the story"), lambda entry: _describe_limits(entry, names)),
         Column(message("text"), lambda entry: shorten(entry.content or "", 80), wraps=True),
     ]
     if contents.book.entries:
@@ -137,7 +142,7 @@ def try_text(
         print_json(describe_trial(trial, current_language()))
         return
     for activation in trial.activations:
-        _show_verdicts(describe_activation(activation, current_language()))
+        _show_verdicts(describe_activation(activation, current_language()), trial.book_names)
         say(
             "  {used} of {budget} tokens, {rules} rules",
             used=activation.used,
@@ -145,7 +150,7 @@ def try_text(
             rules=name_value(activation.rules),
         )
         print_warnings(activation.problems)
-    _show_verdicts([describe_hidden(one, current_language()) for one in trial.hidden])
+    _show_verdicts([describe_hidden(one, current_language()) for one in trial.hidden], trial.book_names)
 
 
 @commands.command()
@@ -303,18 +308,65 @@ def _describe_keys(entry: LoreEntry) -> object:
     return message("always") if entry.constant else tuple(entry.key or ()) or message("no key")
 
 
-def _describe_limits(entry: LoreEntry) -> str:
+def _describe_names(one: LorebookInfo) -> str:
+    return translate("{name} ({other})", name=one.name, other=one.other_names) if one.other_names else one.name
+
+
+def _describe_secondary_keys(entry: LoreEntry) -> object:
+    """Say which of its secondary keys an entry needs or must not find."""
+    keys = tuple(entry.keysecondary or ())
+    if not keys or not entry.selective:
+        return message("not used: {keys}", keys=keys) if keys else ""
+    match entry.selective_logic or 0:
+        case 1:
+            return message("not all of {keys}", keys=keys)
+        case 2:
+            return message("none of {keys}", keys=keys)
+        case 3:
+            return message("all of {keys}", keys=keys)
+        case _:
+            return message("any of {keys}", keys=keys)
+
+
+def _describe_place(entry: LoreEntry) -> object:
+    """Say where in the prompt an entry stands."""
+    match entry.position or 0:
+        case 0:
+            return message("before the character")
+        case 1:
+            return message("after the character")
+        case 2:
+            return message("above the author's note")
+        case 3:
+            return message("below the author's note")
+        case 4:
+            return message("depth {depth}", depth=4 if entry.depth is None else entry.depth)
+        case 5:
+            return message("above the examples")
+        case 6:
+            return message("below the examples")
+        case 7:
+            return message("outlet {name}", name=entry.outlet_name or "")
+        case other:
+            return other
+
+
+def _describe_limits(entry: LoreEntry, names: Mapping[str, Sentence | str]) -> str:
     """Say in a few words in which chapters an entry holds and who may know it."""
     story = entry.story
     if story is None:
         return ""
     parts = []
     if story.since:
-        parts.append(translate("from {place}", place=story.since))
+        parts.append(translate("from {place}", place=names.get(story.since, story.since)))
     if story.until:
-        parts.append(translate("before {place}", place=story.until))
+        parts.append(translate("before {place}", place=names.get(story.until, story.until)))
     if story.known_to is not None:
-        parts.append(translate("known to {names}", names=", ".join(story.known_to) or message("nobody")))
+        parts.append(
+            translate(
+                "known to {names}", names=tuple(names.get(one, one) for one in story.known_to) or message("nobody")
+            )
+        )
     return translate("; ").join(parts)
 
 
@@ -336,11 +388,21 @@ def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _show_verdicts(rows: Sequence[LoreVerdictInfo]) -> None:
+def _show_verdicts(rows: Sequence[LoreVerdictInfo], book_names: Mapping[str, str]) -> None:
+    """Print verdicts; with several books each row names its book, and entries of one title have their numbers."""
+    titles = Counter((row.book, row.title) for row in rows)
+
+    def name(row: LoreVerdictInfo) -> str:
+        several = titles[row.book, row.title] > 1
+        return translate("{name} (number {number})", name=row.title, number=row.uid) if several else row.title
+
     columns: list[Column[LoreVerdictInfo]] = [
         Column("", lambda row: "✓" if row.active else "·"),
-        Column(message("name"), lambda row: row.title, style="bold"),
+        Column(message("book"), lambda row: book_names.get(row.book)),
+        Column(message("name"), name, style="bold"),
         Column(message("why"), lambda row: row.why, wraps=True),
     ]
+    if len(book_names) < 2:
+        del columns[1]
     if rows:
         print_table(rows, columns)

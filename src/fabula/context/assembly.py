@@ -243,7 +243,7 @@ class Assembly(Struct, kw_only=True):
 
         def explain(fragment: Fragment, reason: Reason) -> Sentence | None:
             names = partial(find_character_name, sources, view=self.view)
-            return explain_gate(fragment, reason, source_request.vantage, self.view.timeline, names)
+            return explain_gate(fragment.visibilities, reason, source_request.vantage, self.view.timeline, names)
 
         def purposes() -> dict[str, Sentence]:
             return explain_offered(sources, source_request, self.view)

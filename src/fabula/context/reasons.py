@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from fabula.context.trace import Reason
-from fabula.core.fragment import Fragment, Visibility
+from fabula.core.fragment import Visibility
 from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import Perspective, Position, Timeline, Vantage
 
@@ -51,11 +51,15 @@ def explain_room(reason: Reason, *, kinds: Iterable[str], needed: int, left: int
 
 
 def explain_gate(
-    fragment: Fragment, reason: Reason, vantage: Vantage, timeline: Timeline, name_of: Callable[[str], str]
+    visibilities: Iterable[Visibility],
+    reason: Reason,
+    vantage: Vantage,
+    timeline: Timeline,
+    name_of: Callable[[str], str],
 ) -> Sentence | None:
     """Say of a reason of the gate who does not know something until when, or when it is revealed."""
     here = vantage.position
-    for limits in fragment.visibilities:
+    for limits in visibilities:
         match reason:
             case Reason.NOT_KNOWN:
                 if sentence := _explain_ignorance(limits, vantage, timeline, name_of):

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
+from msgspec.structs import replace
+
 from fabula.core.messages import Sentence, message
 from fabula.lorebook.entry_check import EntryChecker, PassKind, ScanPass
 from fabula.lorebook.keys import KeyIndex, KeyMatcher, name_entry
@@ -37,6 +39,7 @@ from fabula.lorebook.timed_effects import RunningEffects, find_running_effects, 
 from fabula.text.tokens.tokenizer import Tokenizer
 
 MAX_CHECKS, MIN_PASS_LIMIT = 200_000, 50  # entries times passes; passes that are always allowed
+MAX_ORIGINS = 1_000  # texts of entries that one scan compares to say where a key was found
 MAX_WORK = 1_000_000  # entries and keys that one scan looks at
 DEFAULT_SETTINGS, NO_CONTEXT, NO_EFFECTS = LorebookSettings(), ScanContext(), TimedEffects()
 MAX_NUMBER = 10**9
@@ -129,6 +132,7 @@ class _Scan:
             self._by_level.setdefault(entry.fields.recursion_level, []).append(entry.ref)
         self._key_counts: dict[EntryRef, tuple[int, int]] = {}  # the pass, and the keys in its text
         self._last_pass: ScanPass | None = None
+        self._origins_compared = 0
 
     def run(self) -> None:
         """Run all passes."""
@@ -262,8 +266,25 @@ class _Scan:
             self._set_verdict(displaced, False, current)
         self.active[entry.ref] = candidate
         self._finished.add(entry.ref)
-        self._set_verdict(candidate, True, current)
+        self._set_verdict(replace(candidate, detail=self._name_origin(candidate, current)), True, current)
         return True
+
+    def _name_origin(self, candidate: EntryCandidate, current: ScanPass) -> Sentence | str:
+        """Return the key that was found, with the entry in whose text it was where no message has it."""
+        detail = candidate.detail
+        if current.kind is not PassKind.RECURSION or candidate.reason is not LorebookReason.KEY:
+            return detail
+        key = self.matcher.index.keys.get(str(detail))
+        if key is None or key.pattern is not None or self.checker.has_in_messages(key.text.lower()):
+            return detail
+        for other in self.active.values():
+            self._origins_compared += 1
+            if self._origins_compared > MAX_ORIGINS:
+                break
+            recurses = other.entry.ref != candidate.entry.ref and not other.entry.fields.prevent_recursion
+            if recurses and key.text.lower() in other.entry.text.lower():
+                return message("{key}, in the text of the entry {entry!r}", key=detail, entry=other.entry.title)
+        return detail
 
     def _draw(self, entry: ScanEntry) -> tuple[LorebookReason, Sentence] | None:
         """Use a random number, except for certain and sticky entries; without a probability an entry never passes."""

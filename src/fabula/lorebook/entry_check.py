@@ -121,13 +121,22 @@ class EntryChecker:
         counts = logic == AND_ANY or (logic == AND_ALL and all(secondary))
         return hits + sum(secondary) if counts else hits
 
+    def has_in_messages(self, text: str) -> bool:
+        """Return whether a plain key, in lower case, is in a message."""
+        return any(text in line.lower() for line in self._lines)
+
     def _find_obstacle(self, entry: ScanEntry, current: ScanPass) -> tuple[LorebookReason, Sentence | str] | None:
         """Return why the entry cannot become active whatever its keys are."""
         fields, sticky = entry.fields, entry.ref in self._running.sticky
         if fields.disable:
             return LorebookReason.DISABLED, ""
         if fields.triggers and self._context.trigger not in fields.triggers:
-            return LorebookReason.TRIGGER, message("only for {triggers}", triggers=join_names(fields.triggers))
+            detail = message(
+                "only for {triggers}, and this one counts as {kind}",
+                triggers=join_names(fields.triggers),
+                kind=self._context.trigger,
+            )
+            return LorebookReason.TRIGGER, detail
         if not self._is_for_character(fields):
             return LorebookReason.CHARACTER, ""
         if fields.delay and self._message_count < fields.delay:

@@ -116,7 +116,7 @@ class KeyIndex:
                     self._unused[reason] = count + 1, first, first_names
                 elif key.problem is not None:
                     sentence = message(
-                        "The key {key!r} is not a valid pattern and is searched for as it is written: {problem} "
+                        "The key '{key}' cannot be used as a pattern and is searched for as it is written: {problem} "
                         "({entry} in {book}).",
                         problem=key.problem,
                         **names,

@@ -228,6 +228,7 @@ class LorebookReason(StrEnum):
         "AFTER_OVERFLOW",
         message("an entry before it exceeded the book's budget, which ends the selection"),
     )
+    NO_PLACE = "NO_PLACE", message("it became active, but has no place in the prompt")
 
 
 class EntryVerdict(Struct, frozen=True):

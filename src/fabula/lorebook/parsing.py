@@ -61,6 +61,11 @@ def invalid_lorebook(problem: Sentence) -> FabulaError:
     return FabulaError(Code.LOREBOOK_INVALID, sentence)
 
 
+def refuse_edit(problem: Sentence) -> FabulaError:
+    """The error for a command that asks for what a book cannot have."""
+    return FabulaError(Code.LOREBOOK_INVALID, message("{problem} Nothing was changed.", problem=problem))
+
+
 def _convert(raw: object, target: type[T], location: Sentence) -> T:
     """Convert to a struct; wrong types, and numbers that are not finite or too large, are refused by name."""
     try:

@@ -39,8 +39,8 @@ class ScanEntry(Struct, frozen=True):
 
 
 def make_title(ref: EntryRef, entry: LoreEntry) -> str:
-    """Return the title of an entry: its comment, else its first key, else its reference."""
-    return entry.comment or next(iter(entry.key or ()), "") or str(ref)
+    """Return the title of an entry: its comment, else its first key, else its number."""
+    return entry.comment or next(iter(entry.key or ()), "") or f"#{ref.uid}"
 
 
 def list_entries(books: Sequence[ParsedLorebook], settings: LorebookSettings, context: ScanContext) -> list[ScanEntry]:

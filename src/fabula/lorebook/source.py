@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from fabula.context.reasons import explain_gate
 from fabula.context.recipes import NOVEL
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
@@ -19,6 +22,7 @@ from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Visibility
 from fabula.core.messages import Sentence, message, plural
 from fabula.core.relevance import DETECTED, PREVIOUSLY_INCLUDED, REQUESTED, score_in_range
+from fabula.core.story import Timeline, Vantage
 from fabula.core.view import View
 from fabula.lorebook.fabula_rules import FABULA
 from fabula.lorebook.model import Activation, EntryRef, EntryVerdict, LorebookReason, ScanContext, ScanMessage
@@ -98,8 +102,10 @@ class LorebookSource:
             if book.problem is not None:
                 yield _make_verdict(f"lorebook:{book.id}", book.name, Reason.BOOK_RULES, book.problem)
         for ref, reason in books.find_hidden(source_request.vantage, view.timeline).items():
-            title = make_title(ref, books.entries[ref])
-            yield _make_verdict(make_source(ref), title, reason, books.books[ref.book].name)
+            hidden = _make_verdict(
+                make_source(ref), make_title(ref, books.entries[ref]), reason, books.books[ref.book].name
+            )
+            yield replace(hidden, cause=explain_hidden(books, ref, reason, source_request.vantage, view.timeline))
         request = self._make_scan_request(books, source_request, view)
         for activation in books.scan(request, source_request.tokenizer):
             retained = set(_find_retained(activation, source_request))
@@ -150,6 +156,15 @@ def get_character_name(participant: str | None) -> str:
     """Return the name of a participant in lorebooks: the key of its id, without a persona's revision."""
     _, colon, key = (participant or "").partition(":")
     return key.partition("#")[0] if colon else participant or ""
+
+
+def explain_hidden(
+    books: Lorebooks, ref: EntryRef, reason: Reason, vantage: Vantage, timeline: Timeline
+) -> Sentence | None:
+    """Say from or until which chapter an entry holds that is hidden at a place of the story."""
+    if reason is Reason.NOT_KNOWN:
+        return None
+    return explain_gate([books.visibility[ref]], reason, vantage, timeline, str)
 
 
 def explain_verdict(verdict: EntryVerdict) -> Sentence:

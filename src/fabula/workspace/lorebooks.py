@@ -10,14 +10,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.codex import Entry
+from fabula.codex import Codex, Entry
 from fabula.codex import edits as codex_edits
+from fabula.context.reasons import name_chapter
+from fabula.context.recipes import Preset
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
-from fabula.core.story import Perspective, Vantage
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.formats.bounded_import import read_bounded
-from fabula.formats.lore import editing
+from fabula.formats.lore import conversion, editing
+from fabula.formats.lore.cards import CARD
 from fabula.formats.lore.files import read_lorebook, write_lorebook
 from fabula.formats.lore.other_programs import WORLD_INFO
 from fabula.formats.lore.to_codex import convert_to_codex, list_lost_features
@@ -27,13 +30,17 @@ from fabula.lorebook.model import (
     Activation,
     CardCharacter,
     EntryRef,
+    EntryVerdict,
     LorebookContents,
+    LorebookReason,
     ScanContext,
     ScanMessage,
     StoryLimits,
 )
+from fabula.lorebook.placement import list_anchors, place_entry
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, ScanRequest, parse_active_lorebook
+from fabula.lorebook.source import explain_hidden
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
 from fabula.text.tokens.tokenizer import load_encoding
@@ -45,10 +52,11 @@ TEST_ENCODING = "o200k_base"
 
 
 class LorebookSummary(Struct, frozen=True):
-    """A lorebook and how many entries it has; None where it cannot be read."""
+    """A lorebook, how many entries it has (None where it cannot be read), and what else its card is called."""
 
     book: Lorebook
     entry_count: int | None
+    other_names: tuple[str, ...] = ()
 
 
 class HiddenLoreEntry(Struct, frozen=True):
@@ -57,6 +65,7 @@ class HiddenLoreEntry(Struct, frozen=True):
     ref: EntryRef
     title: str
     reason: Reason
+    cause: Sentence | None = None  # from or until which chapter it holds
 
 
 class LorebookTrial(Struct, frozen=True):
@@ -64,6 +73,7 @@ class LorebookTrial(Struct, frozen=True):
 
     activations: tuple[Activation, ...]
     hidden: list[HiddenLoreEntry]
+    book_names: Mapping[str, str]  # by id
 
 
 class LorebookVerbs(ProjectVerbs):
@@ -72,13 +82,24 @@ class LorebookVerbs(ProjectVerbs):
     def list_lorebooks(self) -> list[LorebookSummary]:
         """List every book by name."""
         with self._read() as reading:
-            return [LorebookSummary(book, _count_entries(book)) for book in edits.list_lorebooks(reading)]
+            return [
+                LorebookSummary(book, _count_entries(book), _list_names(book)[1:])
+                for book in edits.list_lorebooks(reading)
+            ]
 
     def read(self, book: str) -> tuple[Lorebook, LorebookContents]:
         """Return a book as it is stored, and what it means."""
         with self._read() as reading:
             found = _find(reading, book)
         return found, editing.parse_lorebook(found)
+
+    def name_limits(self, contents: LorebookContents) -> dict[str, Sentence | str]:
+        """Return what the chapters and people in the limits of a book's entries are called, by id."""
+        timeline, codex = self._view.timeline, self._view.snapshot(Codex)
+        limits = [entry.story for entry in contents.book.entries if entry.story is not None]
+        documents = {one for story in limits for one in (story.since, story.until) if one}
+        people = {entry.id: entry.name for entry in codex.entries} if codex is not None else {}
+        return {**people, **{one: name_chapter(timeline, Position(one)) for one in documents}}
 
     def create(self, name: str, *, rules: str = "fabula") -> Lorebook:
         """Make an empty book."""
@@ -108,20 +129,21 @@ class LorebookVerbs(ProjectVerbs):
                 raise FabulaError(
                     Code.STORE_DUPLICATE,
                     message(
-                        "{file}: the same lorebook is here already: {name} (book {id}). Nothing was imported. "
+                        "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. "
                         "To put the file in its place: --replace",
                         file=path.name,
                         name=same.name,
-                        id=same.id,
+                        number=_number_books(tx)[same.id],
                     ),
                 )
             stored = edits.get_lorebook(tx, edits.save_lorebook(tx, replace(book, rules=rules) if rules else book))
+            numbers = _number_books(tx)
         contents = editing.parse_lorebook(stored)
         if named:
             notice = message(
-                "Another lorebook with other contents is called {name} too: book {id}.",
+                "Another lorebook with other contents is called {name} too: number {number}.",
                 name=named[0].name,
-                id=named[0].id,
+                number=numbers[named[0].id],
             )
             contents = replace(contents, warnings=(*contents.warnings, notice))
         return stored, contents
@@ -149,9 +171,9 @@ class LorebookVerbs(ProjectVerbs):
             found = _find(reading, book)
         warnings: tuple[Sentence, ...] = ()
         if as_world_info:
-            found, warnings = editing.convert_to_world_info(found)
+            found, warnings = conversion.convert_to_world_info(found)
         if version is not None:
-            found, lost = editing.convert_to_version(found, version)
+            found, lost = conversion.convert_to_version(found, version)
             warnings += lost
         warnings += write_lorebook(found, path, into=into, overwrite=overwrite)
         return found, warnings
@@ -172,8 +194,9 @@ class LorebookVerbs(ProjectVerbs):
             editing.parse_lorebook(one)  # refuses a book that cannot be read, with the reason
         lorebooks = Lorebooks(self._project.id, [parse_active_lorebook(one, editing.parse_lorebook) for one in books])
         reasons: Mapping[EntryRef, Reason] = {}
+        vantage = Vantage(Perspective.READER, position)
         if position is not None:
-            reasons = lorebooks.find_hidden(Vantage(Perspective.READER, position), timeline)
+            reasons = lorebooks.find_hidden(vantage, timeline)
         character = CardCharacter(name=lorebooks.find_card_character("").name)
         request = ScanRequest(
             messages=(ScanMessage("", text),),
@@ -184,9 +207,20 @@ class LorebookVerbs(ProjectVerbs):
             hidden=frozenset(reasons),
         )
         hidden = [
-            HiddenLoreEntry(ref, make_title(ref, lorebooks.entries[ref]), reason) for ref, reason in reasons.items()
+            HiddenLoreEntry(
+                ref,
+                make_title(ref, lorebooks.entries[ref]),
+                reason,
+                explain_hidden(lorebooks, ref, reason, vantage, timeline),
+            )
+            for ref, reason in reasons.items()
         ]
-        return LorebookTrial(lorebooks.scan(request, load_encoding(TEST_ENCODING)), hidden)
+        anchors = list_anchors(self._view.snapshot(Preset))
+        activations = [
+            replace(one, verdicts=tuple(_check_place(verdict, lorebooks, anchors) for verdict in one.verdicts))
+            for one in lorebooks.scan(request, load_encoding(TEST_ENCODING))
+        ]
+        return LorebookTrial(tuple(activations), hidden, {one.id: one.name for one in books})
 
     def add_entry(self, book: str, fields: Mapping[str, Any]) -> tuple[Lorebook, int]:
         """Add an entry, with fields by their names in world info; return the book and the entry's number."""
@@ -267,12 +301,34 @@ class LorebookVerbs(ProjectVerbs):
 
 
 def _find(reading: ReadTransaction, name: str) -> Lorebook:
+    numbers = _number_books(reading)
     return find_by_name(
         edits.list_lorebooks(reading),
         name,
         what=message("lorebook"),
-        names_of=lambda book: (book.name,),
+        names_of=_list_names,
+        number_of=lambda book: numbers[book.id],
     )
+
+
+def _number_books(reading: ReadTransaction) -> dict[str, int]:
+    """The numbers by id that the list of books shows."""
+    return {book.id: number for number, book in enumerate(edits.list_lorebooks(reading), start=1)}
+
+
+def _list_names(book: Lorebook) -> tuple[str, ...]:
+    """What a book is called: by its own name, and a card by the name and nickname of its character too."""
+    data = book.book.get("data", book.book) if book.format == CARD.name else None
+    names = [data.get(field) for field in ("nickname", "name")] if isinstance(data, Mapping) else []
+    return tuple(dict.fromkeys([book.name, *(name for name in names if isinstance(name, str) and name.strip())]))
+
+
+def _check_place(verdict: EntryVerdict, books: Lorebooks, anchors: frozenset[str]) -> EntryVerdict:
+    """The verdict on an entry, which is not in a prompt that has no place for it."""
+    placement = place_entry(books.entries[verdict.ref], anchors) if verdict.active else None
+    if not isinstance(placement, Sentence):
+        return verdict
+    return replace(verdict, active=False, reason=LorebookReason.NO_PLACE, detail=placement)
 
 
 def _has_same_contents(one: Lorebook, other: Lorebook) -> bool:

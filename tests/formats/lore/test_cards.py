@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.cards import edit_card
-from fabula.formats.lore.editing import add_entry, convert_to_version, parse_lorebook, patch_entry, remove_entry
+from fabula.formats.lore.conversion import convert_to_version
+from fabula.formats.lore.editing import add_entry, parse_lorebook, patch_entry, remove_entry
 from fabula.formats.lore.field_maps import SILLYTAVERN_SETTINGS
 from fabula.formats.lore.files import read_card, read_lorebook, write_card, write_lorebook
 from fabula.lorebook.edits import Lorebook, RuleSet

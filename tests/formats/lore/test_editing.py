@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.formats.lore.conversion import convert_to_world_info
 from fabula.formats.lore.editing import (
     FORMATS,
     add_entry,
-    convert_to_world_info,
     parse_lorebook,
     patch_entry,
     remove_entry,
@@ -38,6 +38,11 @@ BOOKS: dict[str, dict[str, Any]] = {
     "aidungeon_world_info": {"fabula:list": [{"keys": "Mara", "entry": "x"}]},
     "aidungeon_scenario": {"title": "b", "storyCards": [{"keys": "Mara", "value": "x"}]},
     "aidungeon_old_scenario": {"title": "b", "worldInfo": [{"keys": "Mara", "entry": "x"}]},
+    "agnai_character": {
+        "kind": "character",
+        "name": "b",
+        "characterBook": {"kind": "memory", "entries": [{"keywords": ["Mara"], "entry": "x", "weight": 1}]},
+    },
     "agnai": {"kind": "memory", "name": "b", "entries": [{"keywords": ["Mara"], "entry": "x", "weight": 1}]},
 }
 STORY = StoryLimits(since="ch-2", until="ch-9", known_to=("mara",))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.formats.lore.editing import convert_to_world_info, parse_lorebook, patch_entry
+from fabula.formats.lore.conversion import convert_to_world_info
+from fabula.formats.lore.editing import parse_lorebook, patch_entry
 from fabula.formats.lore.field_maps import LorebookFormat
 from fabula.formats.lore.files import read_lorebook
 from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU
@@ -123,7 +124,7 @@ def test_another_format_becomes_world_info_only_when_asked_and_says_what_it_cost
     made, warnings = convert_to_world_info(book)
     assert parse_lorebook(made).book.entries == parse_lorebook(book).book.entries
     assert any("beside the key" in str(warning) for warning in warnings)
-    assert any("other format" in str(warning) for warning in warnings)
+    assert any("keyRelative: kept in" in str(warning) for warning in warnings)
 
 
 def test_a_novelai_scenario_switches_off_the_entries_of_a_category_that_is_off() -> None:

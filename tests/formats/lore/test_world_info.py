@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.lore.editing import convert_to_world_info, parse_lorebook, patch_entry
+from fabula.formats.lore.conversion import convert_to_world_info
+from fabula.formats.lore.editing import parse_lorebook, patch_entry
 from fabula.formats.lore.files import read_lorebook
 from fabula.formats.safe.json_reader import MAX_JSON_BYTES
 from fabula.lorebook.model import LoreEntry

@@ -35,7 +35,7 @@ from fabula.formats.lore.field_maps import (
 from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_unreadable
 from fabula.lorebook.edits import RuleSet
 from fabula.lorebook.model import CardCharacter, LorebookSettings, Number
-from fabula.lorebook.parsing import invalid_lorebook
+from fabula.lorebook.parsing import refuse_edit
 
 SPECS = {2: "chara_card_v2", 3: "chara_card_v3"}
 VERSION_1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
@@ -107,8 +107,17 @@ def parse_card(raw: Any, label: str, ignored: IgnoredValues | None = None) -> Ch
             refuse_unreadable(label, message("the card has no `data`"), FETCH_AGAIN)
         refuse_unreadable(label, message("it is not a character card"), message("Name a card as JSON, PNG or CHARX."))
     ignored = IgnoredValues() if ignored is None else ignored
-    if raw.get("spec") != SPECS.get(version):
-        ignored.add("spec", _THE_CARD)
+    spec = raw.get("spec")
+    if spec != SPECS.get(version):
+        ignored.remarks.append(
+            message(
+                "The card has the unknown version {spec!r}; it is read as version {version}.",
+                spec=spec,
+                version=version,
+            )
+            if spec is not None
+            else message("The card does not name its version; it is read as version {version}.", version=version)
+        )
     fields = convert_fields(raw if version == 1 else raw["data"], CardFields, _THE_CARD, ignored)
     return CharacterCard(raw=raw, version=version, fields=fields)
 
@@ -135,11 +144,11 @@ def edit_card(card: CharacterCard, **changes: Any) -> CharacterCard:
     """Change fields of a card, in `data` and where the root repeats them."""
     unknown = set(changes) - set(CardFields.__struct_fields__)
     if unknown:
-        raise invalid_lorebook(message("A card has no {names}.", names=join_names(sorted(unknown))))
+        raise refuse_edit(message("A card has no {names}.", names=join_names(sorted(unknown))))
     try:
         msgspec.convert(changes, CardFields)
     except msgspec.ValidationError as error:
-        raise invalid_lorebook(
+        raise refuse_edit(
             message("A field of the card has the wrong type: {error}.", error=explain_decode_error(error, CardFields))
         ) from error
     raw: dict[str, Any] = dict(card.raw)
@@ -167,6 +176,8 @@ def convert_card(card: CharacterCard, version: int) -> tuple[CharacterCard, list
         data = {**_EMPTY_DATA, **{name: data[name] for name in CardFields.__struct_fields__ if name in data}}
     if version == 3:
         data = {"group_only_greetings": [], **data}
+        if isinstance(data.get("character_book"), Mapping):
+            data["character_book"] = require_use_regex(data["character_book"])
     else:
         newer = [name for name in _VERSION_3_FIELDS if data.get(name)]
         if newer:
@@ -219,7 +230,7 @@ def _parse_position(position: str) -> int:
 
 def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
     """Put slashes around keys that are regular expressions, and drop an empty outlet."""
-    if rules == "fabula" and _means_regex(row):
+    if rules == "fabula" and means_regex(row):
         for name in ("key", "keysecondary"):
             if name in entry:
                 entry[name] = tuple(make_regex_key(key) for key in entry[name])
@@ -227,11 +238,24 @@ def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], ru
         del entry["outletName"]
 
 
-def _means_regex(row: JsonObject) -> bool:
+def means_regex(row: JsonObject) -> bool:
     """Whether the keys of an entry are meant as regular expressions: SillyTavern sets the flag without meaning it."""
     extensions = row.get("extensions")
     is_from_sillytavern = isinstance(extensions, Mapping) and not _SILLYTAVERN_FIELDS.isdisjoint(extensions)
     return row.get("use_regex") is True and not is_from_sillytavern
+
+
+def require_use_regex(book: JsonObject) -> JsonObject:
+    """The book of a card with what version 3 requires of each entry: whether its keys are regular expressions."""
+    rows = book.get("entries")
+    if not isinstance(rows, list):
+        return book
+    return {
+        **book,
+        "entries": [
+            {**row, "use_regex": row.get("use_regex", False)} if isinstance(row, Mapping) else row for row in rows
+        ],
+    }
 
 
 def _list_decorators(row: JsonObject) -> list[str]:
@@ -273,7 +297,9 @@ CHARACTER_BOOK = LorebookFormat(
             message("Decorators other than @@activate and @@dont_activate are kept but have no effect"),
             _has_other_decorators,
         ),
-        (message("`use_regex` makes keys patterns under the fabula rules only"), _means_regex),
+    ],
+    unsupported_if_exact=[
+        (message("`use_regex` makes keys patterns under the fabula rules only"), means_regex),
     ],
     uid_field="id",
     new_row={"keys": [], "content": "", "enabled": True, "insertion_order": 100, "extensions": {}},

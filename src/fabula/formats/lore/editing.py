@@ -2,22 +2,22 @@
 
 A stored lorebook keeps the JSON of its file. `parse_lorebook` says what it means. An edit changes
 only the fields that it names, so everything else is written back as it came. Fields have the names
-of world info, whatever the format calls them. `convert_to_world_info` makes another book and says
-what is lost.
+of world info, whatever the format calls them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from fabula.core.messages import Sentence, message
-from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, convert_card, detect_card_version, parse_card
+from fabula.core.messages import Sentence, join_names, message
+from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, SPECS, detect_card_version
 from fabula.formats.lore.field_maps import (
     ENTRY_TYPES,
+    LIST,
     STORY,
     JsonObject,
     LorebookFormat,
@@ -29,6 +29,7 @@ from fabula.formats.lore.field_maps import (
 )
 from fabula.formats.lore.other_programs import (
     AGNAI,
+    AGNAI_CHARACTER,
     AI_DUNGEON,
     NOVELAI,
     NOVELAI_SCENARIO,
@@ -38,12 +39,13 @@ from fabula.formats.lore.other_programs import (
 )
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
-from fabula.lorebook.parsing import invalid_lorebook
+from fabula.lorebook.parsing import invalid_lorebook, refuse_edit
 
 FORMATS = (  # in the order in which they are tried
     NOVELAI,
     NOVELAI_SCENARIO,
     NOVELAI_STORY,
+    AGNAI_CHARACTER,
     AGNAI,
     RISU,
     LOREBOOK_V3,
@@ -52,6 +54,8 @@ FORMATS = (  # in the order in which they are tried
     WORLD_INFO,
     CHARACTER_BOOK,
 )
+_PRESET_FIELDS = {"prompt_order", "prompts", "chat_completion_source", "temp", "temperature", "story_string"}
+_LISTED = 6  # names or numbers that a miss is answered with
 
 
 def detect_format(raw: Any, label: str) -> LorebookFormat:
@@ -59,14 +63,30 @@ def detect_format(raw: Any, label: str) -> LorebookFormat:
     matching = (book_format for book_format in FORMATS if isinstance(raw, Mapping) and book_format.matches(raw))
     book_format = next(matching, None)
     if book_format is None:
-        problem = message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
-        raise invalid_lorebook(problem)
+        raise refuse_edit(_explain_unknown(raw, label))
     return book_format
+
+
+def _explain_unknown(raw: Any, label: str) -> Sentence:
+    """Say what a file is that is no lorebook, where that can be seen, or what a card lacks."""
+    fields = raw if isinstance(raw, Mapping) else {}
+    rows = raw if isinstance(raw, list) else fields.get(LIST)
+    if "findRegex" in fields or (
+        isinstance(rows, list) and any(isinstance(x, Mapping) and "findRegex" in x for x in rows)
+    ):
+        return message(
+            "{label} is a regex script of SillyTavern and no lorebook. Fabula does not read it.", label=label
+        )
+    if not _PRESET_FIELDS.isdisjoint(fields):
+        return message("{label} is a preset of SillyTavern and no lorebook. Fabula does not read it.", label=label)
+    if fields.get("spec") in SPECS.values():
+        return message("{label} says that it is a card, but has no `data`.", label=label)
+    return message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
 
 
 def parse_lorebook(book: Lorebook) -> LorebookContents:
     """Parse a book; values that cannot be used, and features without an equal here, become warnings."""
-    return parse_contents(_find_format(book), book.book, book.id or book.name, book.name, book.rules)
+    return parse_contents(find_format(book), book.book, book.id or book.name, book.name, book.rules)
 
 
 def patch_entry(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
@@ -81,7 +101,7 @@ def add_entry(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
     """Add an entry; return the book and the number of the entry."""
     if book.format == CARD.name and detect_card_version(book.book) == 1:
         problem = message("{name} is a card of version 1, which has no lorebook to add an entry to.", name=book.name)
-        raise invalid_lorebook(problem)
+        raise refuse_edit(problem)
     book_format, rows, uids = _find_rows(book)
     key = uid = max(uids, default=-1) + 1
     uid_field = book_format.uid_field
@@ -103,56 +123,15 @@ def remove_entry(book: Lorebook, uid: int) -> Lorebook:
     return _replace_rows(book, book_format, rows)
 
 
-def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
-    """Convert a book to SillyTavern's world info; the second value says what is lost."""
-    contents = parse_lorebook(book)
-    entries = {}
-    for entry in contents.book.entries:
-        fields = msgspec.to_builtins(replace(entry, story=None))
-        row = {name: value for name, value in fields.items() if value is not None}
-        entries[str(entry.uid)] = _change_row(WORLD_INFO, row, {"story": entry.story} if entry.story else {})
-    converted = replace(book, format=WORLD_INFO.name, book={"name": book.name, "entries": entries})
-    if book.format == WORLD_INFO.name:
-        return converted, contents.warnings
-    return converted, (*contents.warnings, message("Fields that only the other format has are left out."))
-
-
-def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Sentence, ...]]:
-    """Convert a card to a version, or another book to the book of such a card; the second value says what is lost."""
-    if version not in (1, 2, 3):
-        raise invalid_lorebook(message("A card has version 1, 2 or 3, and not {version}.", version=version))
-    if book.format == CARD.name:
-        card, warnings = convert_card(parse_card(book.book, book.name), version)
-        return replace(book, book=card.raw), tuple(warnings)
-    if version == 1:
-        raise invalid_lorebook(message("Version 1 of a card has no lorebook; use 2 or 3."))
-    contents = parse_lorebook(book)
-    rows = []
-    for entry in contents.book.entries:
-        fields = msgspec.to_builtins(replace(entry, story=None))
-        known = {field.name for field in CHARACTER_BOOK.fields}
-        changes = {name: value for name, value in fields.items() if value is not None and name in known}
-        rows.append(_change_row(CHARACTER_BOOK, {**CHARACTER_BOOK.new_row, "id": entry.uid}, changes))
-        if entry.story:
-            rows[-1] = _change_row(CHARACTER_BOOK, rows[-1], {"story": entry.story})
-    character_book = {"name": book.name, "entries": rows, "extensions": {}}
-    left_out = message("Fields that only the other format has are left out.")
-    if version == 2:
-        converted = replace(book, format=CHARACTER_BOOK.name, book=character_book)
-    else:
-        converted = replace(book, format=LOREBOOK_V3.name, book={"spec": "lorebook_v3", "data": character_book})
-    is_same = book.format in (CHARACTER_BOOK.name, LOREBOOK_V3.name)
-    return converted, (*contents.warnings, *(() if is_same else (left_out,)))
-
-
-def _find_format(book: Lorebook) -> LorebookFormat:
+def find_format(book: Lorebook) -> LorebookFormat:
+    """The format of a stored book."""
     known = next((book_format for book_format in FORMATS if book_format.name == book.format), None)
     return known or detect_format(book.book, book.name)
 
 
 def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, Any]], list[int]]:
     """The format of a book, its rows with their keys, and the numbers of its entries."""
-    book_format = _find_format(book)
+    book_format = find_format(book)
     rows = find_rows(book_format, book.book, book.name)
     return book_format, rows, number_rows(book_format, rows)[0]
 
@@ -160,7 +139,10 @@ def _find_rows(book: Lorebook) -> tuple[LorebookFormat, list[tuple[str, Any]], l
 def _find_entry(book: Lorebook, rows: Sequence[tuple[str, Any]], uids: list[int], uid: int) -> int:
     at = uids.index(uid) if uid in uids else -1
     if at < 0 or not isinstance(rows[at][1], Mapping):
-        raise invalid_lorebook(message("The lorebook {name!r} has no entry {uid}.", name=book.name, uid=uid))
+        numbers = join_names([str(known) for known in uids[:_LISTED]] + ["…"] * (len(uids) > _LISTED))
+        known = message("It has {numbers}.", numbers=numbers) if uids else message("It has none yet.")
+        problem = message("The lorebook {name!r} has no entry {uid}. {known}", name=book.name, uid=uid, known=known)
+        raise refuse_edit(problem)
     return at
 
 
@@ -177,13 +159,17 @@ def _change_row(book_format: LorebookFormat, row: JsonObject, changes: JsonObjec
     for name, value in changes.items():
         field = next((field for field in (*book_format.fields, STORY) if field.name == name), None)
         if field is None:
+            fields = {field.name: None for field in book_format.fields}
+            near = get_close_matches(name, fields, n=3) or list(fields)
             problem = message(
-                "{name!r} cannot be changed in a book of the format {format}.", name=name, format=book_format.name
+                "{name!r} cannot be changed in a book of the format {format}. The nearest are: {names}.",
+                name=name,
+                format=book_format.name,
+                names=join_names(near[:_LISTED]),
             )
-            raise invalid_lorebook(problem)
+            raise refuse_edit(problem)
         if not convert_value(value, ENTRY_TYPES[name])[1]:
-            problem = message("{value!r} cannot be the value of {name!r}.", value=value, name=name)
-            raise invalid_lorebook(problem)
+            raise refuse_edit(message("{value!r} cannot be the value of {name!r}.", value=value, name=name))
         written = None if value is None else field.conversion.write(value)
         changed = _set_at_path(changed, field.path.split("."), written, required=book_format.new_row)
     return changed

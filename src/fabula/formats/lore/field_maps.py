@@ -12,7 +12,7 @@ book as it came, a default is used in its place, and a warning names the field a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import not_
 from pathlib import Path
@@ -44,6 +44,13 @@ SILLYTAVERN_SETTINGS = LorebookSettings(recursive=True, match_whole_words=True) 
 ENTRY_TYPES = dict(zip(LoreEntry.__struct_encode_fields__, get_type_hints(LoreEntry).values(), strict=True))
 _NUMBER_END = 2**63
 _NAMED_ENTRIES = 10  # in a warning
+_RANGES: Mapping[str, int | None] = {  # the largest number that means something, from 0 on; None: no limit
+    "selectiveLogic": 3,
+    "position": 7,
+    "role": 2,
+    "probability": 100,
+    **dict.fromkeys(("depth", "scanDepth", "sticky", "cooldown", "delay", "groupWeight")),
+}
 _DEFAULTS: JsonObject = {  # in place of a value that cannot be used; what SillyTavern writes into a new entry
     "order": 100,
     "probability": 100,
@@ -58,23 +65,56 @@ class IgnoredValues:
     """The values of a book that cannot be used, by the path of the field, with the names of the entries."""
 
     def __init__(self) -> None:
-        self._owners: dict[str, dict[str | Sentence, None]] = {}  # names in order, each once
+        self._owners: dict[str, dict[tuple[str | Sentence, str], None]] = {}  # names and keys in order, each once
+        self._beyond: dict[str, dict[tuple[str | Sentence, str], None]] = {}  # numbers that mean nothing
+        self.remarks: list[Sentence] = []
 
-    def add(self, path: str, owner: str | Sentence) -> None:
+    def add(self, path: str, owner: str | Sentence, key: str = "") -> None:
         """Note that the field of an entry, or of the card or the book itself, has a value that cannot be used."""
-        self._owners.setdefault(path, {})[owner] = None
+        self._owners.setdefault(path, {})[owner, key] = None
+
+    def add_beyond(self, name: str, owner: str | Sentence, key: str) -> None:
+        """Note that a number of an entry is outside of the range that means something."""
+        self._beyond.setdefault(name, {})[owner, key] = None
 
     def make_warnings(self) -> list[Sentence]:
-        """Return one warning for each field, with the entries that are concerned."""
-        return [
-            message(
-                "The field {field!r} has a value that cannot be used in: {entries}. "
-                "The default is used there, and the value is kept as it came.",
-                field=path,
-                entries=_join_first(list(owners)),
+        """Return one warning for all values that cannot be used, by field with the entries, and one for odd numbers."""
+        warnings = list(self.remarks)
+        if self._owners:
+            warnings.append(
+                message(
+                    "Values that cannot be used: {fields}. The default is used there, "
+                    "and the value is kept as it came.",
+                    fields=join_names([_name_owners(path, owners) for path, owners in self._owners.items()]),
+                )
             )
-            for path, owners in self._owners.items()
-        ]
+        if self._beyond:
+            warnings.append(
+                message(
+                    "Numbers that mean nothing: {fields}. They are used as they came.",
+                    fields=join_names(
+                        [
+                            message("{field} (0 to {most})", field=_name_owners(name, owners), most=most)
+                            if (most := _RANGES[name]) is not None
+                            else message("{field} (0 or more)", field=_name_owners(name, owners))
+                            for name, owners in self._beyond.items()
+                        ]
+                    ),
+                )
+            )
+        return warnings
+
+
+def _name_owners(field: str, owners: Iterable[tuple[str | Sentence, str]]) -> Sentence:
+    """A field with the entries that have it; entries of one name are counted."""
+    counts: dict[str | Sentence, int] = {}
+    for owner, _ in owners:
+        counts[owner] = counts.get(owner, 0) + 1
+    names = [
+        owner if count == 1 else message("{name} ({count} entries)", name=owner, count=count)
+        for owner, count in counts.items()
+    ]
+    return message("{field!r} in {entries}", field=field, entries=_join_first(names))
 
 
 def _join_first(names: Sequence[str | Sentence]) -> Sentence:
@@ -115,6 +155,7 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     entries_path: str  # with dots between levels
     fields: tuple[FieldMapping, ...]
     unsupported: Sequence[tuple[Sentence, Callable[[JsonObject], bool]]] = ()  # a warning, and which rows cause it
+    unsupported_if_exact: Sequence[tuple[Sentence, Callable[[JsonObject], bool]]] = ()  # under SillyTavern's rules only
     unused_texts: Sequence[tuple[str, Sentence]] = ()  # paths of texts beside the entries, and what they are
     uid_field: str = ""  # where a row has a number of its own
     has_uids: bool = False  # whether each row should have one
@@ -153,14 +194,15 @@ def parse_contents(
         if isinstance(row, Mapping):
             entries[key] = entry = _parse_row(book_format, row, key, ignored)
             entry["uid"] = uid
+            _check_ranges(entry, key, ignored)
             book_format.complete_entry(raw, row, entry, rules)
         else:
-            ignored.add(book_format.entries_path, _name_row(key))
-    for warning, is_used in book_format.unsupported:
+            ignored.add(book_format.entries_path, _name_row(key), key)
+    for warning, is_used in (*book_format.unsupported, *(book_format.unsupported_if_exact if rules == "exact" else ())):
         count = sum(is_used(row) for _, row in rows if isinstance(row, Mapping))
         if count:
             warnings.append(plural(count, "{warning} (1 entry).", "{warning} ({count} entries).", warning=warning))
-    unused = [text for path, text in book_format.unused_texts if _has_text(get_at_path(raw, path)[0])]
+    unused = [text for path, text in book_format.unused_texts if has_value(get_at_path(raw, path)[0])]
     if unused:
         warnings.append(message("The file also holds {texts}: kept, but not used.", texts=join_names(unused)))
     settings, character = book_format.read_settings(raw, ignored), book_format.read_character(raw, ignored)
@@ -190,15 +232,38 @@ def _parse_row(book_format: LorebookFormat, row: JsonObject, key: str, ignored: 
         if not is_valid:
             unusable[field.path] = field.name
     for path, name in unusable.items():
-        ignored.add(path, _name_entry(entry, key))
+        ignored.add(path, _name_entry(entry, key), key)
         if name in _DEFAULTS:
             entry.setdefault(name, _DEFAULTS[name])
     return entry
 
 
-def _has_text(value: Any) -> bool:
+def _check_ranges(entry: JsonObject, key: str, ignored: IgnoredValues) -> None:
+    for name, most in _RANGES.items():
+        number = entry.get(name)
+        if isinstance(number, int | float) and (number < 0 or (most is not None and number > most)):
+            ignored.add_beyond(name, _name_entry(entry, key), key)
+
+
+def is_usable(row: JsonObject, field: FieldMapping) -> bool:
+    """Whether the value of a field in a row can be used; a missing one or null can."""
+    value, _ = get_at_path(row, field.path)
+    if value is None:
+        return True
+    checked, is_valid = convert_value(value, field.conversion.value_type)
+    if not is_valid:
+        return False
+    try:
+        field.conversion.read(checked)
+    except ValueError:
+        return False
+    return True
+
+
+def has_value(value: Any) -> bool:
+    """Whether a value of a file says anything: an empty text, list or object, null and false do not."""
     if isinstance(value, list):
-        return any(map(_has_text, value))
+        return any(map(has_value, value))
     return bool(value.get("text", value) if isinstance(value, Mapping) else value)
 
 
@@ -247,6 +312,13 @@ def get_at_path(row: JsonObject, path: str) -> tuple[Any, str]:
             return None, "" if value is None else ".".join(steps[:at])
         value = value.get(step)
     return value, ""
+
+
+def has_key_at_path(row: JsonObject, path: str) -> bool:
+    """Whether a row has the field at a dotted path, if only as null."""
+    holder, _, name = path.rpartition(".")
+    found = get_at_path(row, holder)[0] if holder else row
+    return isinstance(found, Mapping) and name in found
 
 
 def convert_value(value: Any, value_type: Any) -> tuple[Any, bool]:

@@ -11,21 +11,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.messages import message
 from fabula.formats.lore.field_maps import (
     LIST,
     FieldConversion,
+    IgnoredValues,
     JsonObject,
     LorebookFormat,
+    convert_fields,
     get_at_path,
+    has_value,
     make_regex_key,
     map_field,
     map_fields,
 )
 from fabula.lorebook.edits import RuleSet
-from fabula.lorebook.model import LorebookSettings, LoreEntry
+from fabula.lorebook.model import CardCharacter, LorebookSettings, LoreEntry
 
 
 def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
@@ -188,6 +192,50 @@ AGNAI = LorebookFormat(
 )
 
 
+def _read_agnai_character(raw: JsonObject, ignored: IgnoredValues) -> CardCharacter:
+    """The character of an Agnai file; its persona is a text, or lists of texts by attribute."""
+    persona, _ = get_at_path(raw, "persona.attributes")
+    attributes = persona if isinstance(persona, Mapping) else {}
+    lines = []
+    for name, values in attributes.items():
+        text = ", ".join(one for one in values if isinstance(one, str)) if isinstance(values, list) else values
+        if isinstance(text, str) and text:
+            lines.append(text if name == "text" else f"{name}: {text}")
+    fields = convert_fields(raw, _AgnaiCharacter, message("the character"), ignored)
+    return CardCharacter(
+        name=fields.name or "Character",
+        tags=fields.tags or (),
+        description="\n".join(lines),
+        scenario=fields.scenario or "",
+        creator_notes=fields.description or "",
+    )
+
+
+class _AgnaiCharacter(Struct, frozen=True):
+    name: str | None = None
+    description: str | None = None
+    scenario: str | None = None
+    tags: tuple[str, ...] | None = None
+
+
+AGNAI_CHARACTER = replace(
+    AGNAI,
+    name="agnai_character",
+    matches=lambda raw: raw.get("kind") == "character",
+    entries_path="characterBook.entries",
+    unused_texts=[
+        ("greeting", message("a greeting")),
+        ("alternateGreetings", message("other greetings")),
+        ("sampleChat", message("a sample of the conversation")),
+        ("systemPrompt", message("a system prompt")),
+        ("postHistoryInstructions", message("instructions after the history")),
+        ("insert", message("an inserted text")),
+    ],
+    source="character",
+    read_character=_read_agnai_character,
+)
+
+
 def _make_dungeon_format(name: str, entries_path: str, text_field: str) -> LorebookFormat:
     """A format of AI Dungeon: story cards have their text in `value`, and world info, as it was before, in `entry`."""
     return LorebookFormat(
@@ -200,6 +248,7 @@ def _make_dungeon_format(name: str, entries_path: str, text_field: str) -> Loreb
                 message("Cards for the creation of characters are read like other entries"),
                 lambda row: row.get("useForCharacterCreation") is True,
             ),
+            (message("A card without keys is never sent"), lambda row: not has_value(row.get("keys"))),
         ],
         unused_texts=[
             ("prompt", message("a prompt")),

@@ -12,7 +12,10 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 
 class LorebookInfo(Schema):
-    """A lorebook in a list; `entries` is how many it has, None where it cannot be read."""
+    """A lorebook in a list; `entries` is how many it has, None where it cannot be read.
+
+    `other_names` are the name and nickname of its card where the book is called otherwise.
+    """
 
     id: str
     name: str
@@ -20,6 +23,7 @@ class LorebookInfo(Schema):
     rules: str
     active: bool
     entries: int | None
+    other_names: tuple[str, ...]
 
 
 class LorebookPage(Schema):
@@ -43,7 +47,7 @@ class LoreVerdictInfo(Schema):
 
 def describe_lorebook(summary: LorebookSummary) -> LorebookInfo:
     """Describe a lorebook in a list."""
-    return describe(LorebookInfo, summary.book, entries=summary.entry_count)
+    return describe(LorebookInfo, summary.book, entries=summary.entry_count, other_names=summary.other_names)
 
 
 def describe_contents(book: Lorebook, contents: LorebookContents, language: str = ENGLISH) -> LorebookPage:
@@ -75,5 +79,5 @@ def describe_activation(activation: Activation, language: str = ENGLISH) -> list
 
 def describe_hidden(hidden: HiddenLoreEntry, language: str = ENGLISH) -> LoreVerdictInfo:
     """Describe an entry that a reader must not see."""
-    ref, why = hidden.ref, EXPLANATIONS[hidden.reason]
+    ref, why = hidden.ref, hidden.cause or EXPLANATIONS[hidden.reason]
     return describe(LoreVerdictInfo, hidden, language, book=ref.book, uid=ref.uid, active=False, why=why)

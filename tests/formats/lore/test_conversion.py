@@ -1,0 +1,144 @@
+"""Conversions of lorebooks: the same format stays equal, another one gets what it has a place for, losses are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from fabula.core.errors import Code, FabulaError
+from fabula.formats.lore.conversion import convert_to_version, convert_to_world_info
+from fabula.formats.lore.editing import parse_lorebook
+from fabula.lorebook.edits import Lorebook
+from tests.formats.lore.samples import EXTRAS, is_same_json
+
+WORLD_ROW: dict[str, Any] = {
+    "uid": 7,
+    "key": ["tower"],
+    "keysecondary": [],
+    "comment": "The tower",
+    "content": "It leans.",
+    "addMemo": True,
+    "vectorized": True,
+    "automationId": "bell",
+    "displayIndex": 3,
+    "scanDepth": None,
+    "position": 1,
+    "order": 20,
+    "disable": False,
+    "characterFilter": {"isExclude": False, "names": ["Mara"], "tags": [], "theirs": 1},
+    "extensions": {"other": {"a": 1}},
+    "mine": [1.0],
+}
+WORLD = {"entries": {"7": WORLD_ROW}, "originalData": {"x": 1}, "extensions": {"theirs": 2}, "colour": "red"}
+CARD_ROW: dict[str, Any] = {
+    "id": 7,
+    "keys": ["tower"],
+    "secondary_keys": [],
+    "name": "tower of bells",
+    "content": "It leans.",
+    "enabled": True,
+    "insertion_order": 20,
+    "priority": 4,
+    "use_regex": False,
+    "position": "after_char",
+    "extensions": {"risu_loreCache": None, "risu": {"mode": "child"}, "display_index": 3},
+}
+CARD_BOOK = {
+    "name": "Towers",
+    "scan_depth": 5,
+    "token_budget": 300,
+    "recursive_scanning": True,
+    "entries": [CARD_ROW],
+    "extensions": {"theirs": 2},
+}
+
+
+def make_lorebook(book_format: str, book: Any) -> Lorebook:
+    return Lorebook(id="b", name="Towers", format=book_format, book=book)
+
+
+def join(warnings: tuple[object, ...]) -> str:
+    return " ".join(map(str, warnings))
+
+
+@given(EXTRAS, EXTRAS)
+@settings(deadline=None)
+def test_a_book_converted_to_its_own_format_comes_out_equal(root: dict[str, Any], extra: dict[str, Any]) -> None:
+    world = make_lorebook("sillytavern", {**WORLD, **root, "entries": {"7": {**WORLD_ROW, **extra}}})
+    assert convert_to_world_info(world) == (world, ())
+    card_book = {**CARD_BOOK, **root, "entries": [{**CARD_ROW, **extra}]}
+    of_card = make_lorebook("character_book", card_book)
+    assert convert_to_version(of_card, 2) == (of_card, ())
+    of_version_3 = make_lorebook("lorebook_v3", {"spec": "lorebook_v3", "data": card_book})
+    assert convert_to_version(of_version_3, 3) == (of_version_3, ())
+
+
+def test_the_book_of_a_card_and_a_lorebook_v3_differ_in_their_root_alone() -> None:
+    of_version_3, losses = convert_to_version(make_lorebook("character_book", CARD_BOOK), 3)
+    assert losses == ()
+    assert is_same_json(of_version_3.book, {"spec": "lorebook_v3", "data": CARD_BOOK})
+    back, losses = convert_to_version(of_version_3, 2)
+    assert (is_same_json(back.book, CARD_BOOK), losses) == (True, ())
+    _, losses = convert_to_version(make_lorebook("lorebook_v3", {**of_version_3.book, "colour": "red"}), 2)
+    assert "colour: left out" in join(losses)
+
+
+def test_the_book_of_a_card_becomes_world_info_and_keeps_the_rest_in_its_original_data() -> None:
+    made, losses = convert_to_world_info(make_lorebook("character_book", CARD_BOOK))
+    row = made.book["entries"]["7"]
+    assert (row["uid"], row["position"], row["comment"], row["displayIndex"]) == (7, 1, "tower of bells", 3)
+    assert row["extensions"] == CARD_ROW["extensions"]
+    assert made.book["originalData"] == CARD_BOOK
+    assert all(name in join(losses) for name in ("priority", "scan_depth", "token_budget", "recursive_scanning"))
+    assert "use_regex" not in join(losses)
+
+
+def test_world_info_becomes_a_lorebook_v3_with_every_field() -> None:
+    made, losses = convert_to_version(make_lorebook("sillytavern", WORLD), 3)
+    (row,) = made.book["data"]["entries"]
+    assert (row["id"], row["use_regex"], row["position"], row["insertion_order"]) == (7, False, "after_char", 20)
+    extensions = row["extensions"]
+    assert extensions["other"] == {"a": 1}
+    assert (extensions["automation_id"], extensions["display_index"], extensions["vectorized"]) == ("bell", 3, True)
+    assert extensions["scan_depth"] is None
+    assert "scan_depth" in extensions
+    assert (extensions["addMemo"], extensions["mine"]) == (True, [1.0])
+    assert extensions["character_filter"] == WORLD_ROW["characterFilter"]
+    assert made.book["data"]["extensions"] == {"theirs": 2, "originalData": {"x": 1}, "colour": "red"}
+    assert all(name in join(losses) for name in ("addMemo", "mine", "originalData", "colour", "characterFilter"))
+    assert parse_lorebook(made).book.entries[0] == parse_lorebook(make_lorebook("sillytavern", WORLD)).book.entries[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [("key", "keys", "tower, spire"), ("order", "insertion_order", 10**20), ("content", "content", ["not", "text"])],
+)
+def test_a_value_that_cannot_be_used_goes_out_as_it_came_in_another_format(name: str, path: str, value: Any) -> None:
+    world = make_lorebook("sillytavern", {"entries": {"7": {**WORLD_ROW, name: value}}})
+    made, _ = convert_to_version(world, 2)
+    assert made.book["entries"][0][path] == value
+    back, _ = convert_to_world_info(made)
+    assert back.book["entries"]["7"][name] == value
+
+
+def test_what_another_program_has_beyond_world_info_is_kept_and_named() -> None:
+    row = {"key": "tower", "content": "x", "insertorder": 1, "mode": "folder", "bookVersion": 2}
+    made, losses = convert_to_world_info(make_lorebook("risu", {"type": "risu", "ver": 1, "data": [row]}))
+    assert made.book["entries"]["0"]["extensions"] == {"risu": {"mode": "folder", "bookVersion": 2}}
+    assert "mode, bookVersion: kept in `extensions.risu`" in join(losses)
+    assert "ver: left out" in join(losses)
+
+
+def test_a_card_as_world_info_names_what_is_left_out() -> None:
+    card = {"spec": "chara_card_v2", "data": {"name": "Mara", "description": "A keeper.", "character_book": CARD_BOOK}}
+    _, losses = convert_to_world_info(make_lorebook("card", card))
+    assert "name, description: left out" in join(losses)
+
+
+def test_a_version_that_no_card_has_is_a_mistake_of_the_command() -> None:
+    with pytest.raises(FabulaError, match="version 1, 2 or 3") as refusal:
+        convert_to_version(make_lorebook("sillytavern", WORLD), 4)
+    assert refusal.value.code is Code.REQUEST_INVALID
+    assert "Correct the book" not in str(refusal.value)
