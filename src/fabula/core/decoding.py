@@ -39,12 +39,15 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
     """What msgspec found wrong with values of a type, as a sentence without a full stop."""
     text = str(error)
     path = _FIELD.search(text)
-    name = re.sub(r"\[\.*\d*\]", "", path[1]).rpartition(".")[2] if path is not None else ""
-    field = message("`{name}`", name=name) if name else message("the value")
+    dotted = re.sub(r"\[\.*\d*\]", "", path[1]).strip(".") if path is not None else ""
+    name = dotted.rpartition(".")[2]
+    field = message("`{name}`", name=dotted) if dotted else message("the value")
     if found := _UNKNOWN_FIELD.search(text):
         near = get_close_matches(found[1], sorted(set(_field_names(_inspect(kind)))), n=1)
         if near:
             return message("there is no {name!r}; the nearest is {near!r}", name=found[1], near=near[0])
+        if dotted:
+            return message("there is no {name!r} in {field}", name=found[1], field=field)
         return message("there is no {name!r}", name=found[1])
     if found := _MISSING_FIELD.search(text):
         return message("`{name}` is missing", name=found[1])
