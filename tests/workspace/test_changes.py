@@ -191,6 +191,32 @@ def test_a_project_that_was_just_made_is_taken_back_and_made_again(
     assert titles(workspace) == after
 
 
+def test_a_project_that_an_undo_removed_is_not_made_again_after_a_new_change_elsewhere(workspace: Workspace) -> None:
+    workspace.create_project("Fresh")
+    workspace.undo()
+    workspace.project("Coast").constraints.add("No cats.")
+    with pytest.raises(FabulaError) as refused:
+        workspace.redo()
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert titles(workspace) == ["Coast"]
+    assert str(workspace.undo().step.label) == "new constraint: No cats."
+    workspace.restore_project("Fresh")  # it is still kept
+
+
+def test_what_was_undone_in_several_projects_is_made_again_in_turn(workspace: Workspace) -> None:
+    workspace.create_project("First")
+    workspace.project("Coast").constraints.add("No cats.")
+    workspace.create_project("Second")
+    after, rules = titles(workspace), len(workspace.project("Coast").constraints.list_constraints())
+    for _ in range(3):
+        workspace.undo()
+    assert titles(workspace) == ["Coast"]
+    for _ in range(3):
+        workspace.redo()
+    assert titles(workspace) == after
+    assert len(workspace.project("Coast").constraints.list_constraints()) == rules
+
+
 def test_a_load_that_replaced_a_project_is_taken_back(workspace: Workspace, tmp_path: Path) -> None:
     project = workspace.project("Coast")
     project.save(tmp_path / "coast.fabula")

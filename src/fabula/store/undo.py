@@ -34,6 +34,7 @@ from fabula.text.diff import find_edits
 
 MAX_STEPS = 100
 MAX_CHARACTERS = 50_000_000  # of all steps of a project
+_DONE, _UNDONE, _REDONE = 0, 1, 2  # in the column `undone`; what was made again is no new change
 _BATCH = 500  # rows read in one query
 _LISTED = 3  # things that a refusal names
 _UNCHECKED = {"version", "changed"}  # columns that other changes of a row touch too
@@ -76,6 +77,7 @@ class UndoStep(Struct, frozen=True, kw_only=True):
     label: Sentence
     made: str
     is_undone: bool
+    is_redone: bool = False
     creates_project: bool = False
     backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
     details: tuple[UndoDetail, ...] = ()  # what undoing it changed
@@ -89,6 +91,7 @@ class ChangeRecorder:
 
     def __init__(self) -> None:
         self.is_undone = False  # whether the change takes another one back, and can be made again
+        self.is_redone = False  # whether it makes another one again, and is no new change
         self._backup = ""
         self._before: dict[tuple[str, Key], Values | None] = {}
 
@@ -163,11 +166,13 @@ def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], l
     """Store what a transaction changed as a step that can be undone; nothing can be redone after that."""
     if row_changes := _list_changes(tx, recorders):
         table = _steps_table(tx)
-        tx.delete_rows(table, table.c.undone == 1)
+        tx.delete_rows(table, table.c.undone == _UNDONE)
         last = tx.max_value(table, "number")
         step = {"number": 1 if last is None else last + 1, "label": _encode(label), "made": current_timestamp()}
         is_undone = any(recorder.is_undone for recorder in recorders.values())
-        owner = {"person": tx.owner_id("user"), "undone": int(is_undone)}
+        is_redone = any(recorder.is_redone for recorder in recorders.values())
+        undone = _UNDONE if is_undone else _REDONE if is_redone else _DONE
+        owner = {"person": tx.owner_id("user"), "undone": undone}
         tx.insert(table, {**step, **owner, **_encode_rows(row_changes)})
         _remove_oldest(tx, table)
 
@@ -188,9 +193,9 @@ def _steps_table(reading: ReadTransaction) -> Table:
 def list_steps(reading: ReadTransaction) -> list[UndoStep]:
     """The changes that can be undone, then those that can be made again; the latest change first."""
     table = _steps_table(reading)
-    order = (table.c.undone, desc(table.c.number))
+    order = (desc(table.c.number),)
     rows = reading.rows(table, _is_own(reading, table), order=order, only=("number", "label", "made", "undone"))
-    return [_make_step(row) for row in rows]
+    return sorted(map(_make_step, rows), key=lambda step: step.is_undone)
 
 
 def find_undo(reading: ReadTransaction) -> UndoStep:
@@ -219,7 +224,8 @@ def redo(tx: WriteTransaction) -> UndoStep:
 def _find_row(reading: ReadTransaction, *, is_undone: bool) -> Row[Any]:
     table = _steps_table(reading)
     order = table.c.number if is_undone else desc(table.c.number)
-    rows = reading.rows(table, _is_own(reading, table), table.c.undone == int(is_undone), order=(order,), limit=1)
+    undone = (_UNDONE,) if is_undone else (_DONE, _REDONE)
+    rows = reading.rows(table, _is_own(reading, table), table.c.undone.in_(undone), order=(order,), limit=1)
     if rows:
         return rows[0]
     nothing = message("There is nothing to undo here. Nothing was changed.")
@@ -252,7 +258,7 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
     details = [detail for owner, one in transactions.items() for detail in _describe(one, kept[owner])]
     for owner, one in transactions.items():
         _restore(one, kept[owner])
-    values = {"undone": 1 - row.undone, "made": current_timestamp()}
+    values = {"undone": _REDONE if step.is_undone else _UNDONE, "made": current_timestamp()}
     values |= _encode_rows(_list_changes(tx, stop_recording(tx)))
     tx.update_rows(table, values, table.c.number == row.number)
     return replace(step, details=tuple(details[:_MAX_DETAILS]))
@@ -473,7 +479,8 @@ def _make_step(row: Row[Any]) -> UndoStep:
         number=row.number,
         label=_decode(row.label),
         made=row.made,
-        is_undone=bool(row.undone),
+        is_undone=row.undone == _UNDONE,
+        is_redone=row.undone == _REDONE,
         creates_project=own is not None and not own.backup,
         backup="" if own is None else own.backup,
     )
