@@ -318,3 +318,7 @@ def test_codex_show_is_in_one_language(room: Room, monkeypatch: pytest.MonkeyPat
     assert "（人物，" in said
     assert "知情者：Mara Venn、读者" in said.replace("，读者", "、读者")
     assert not {"character", "when_detected", "always", "reader"} & set(said.replace("（", " ").split())
+
+
+def test_a_rename_of_a_name_that_nobody_has_is_refused_with_the_nearest(room: Room) -> None:
+    assert "Did you mean Mara" in room.run("codex", "rename", "Coast", "Marra", "Eleanor", code=2)

@@ -309,3 +309,19 @@ def test_an_undo_says_what_was_there_before_and_after(workspace: Workspace) -> N
     workspace.project("Coast").constraints.add("No cats.")
     (detail,) = workspace.undo().step.details
     assert (detail.name, detail.after) == ("No cats.", None)
+
+
+def test_undoing_a_split_says_that_the_new_chapter_is_gone(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    first = project.chapters.list_chapters()[0]
+    project.chapters.split(f"{first.id}@40", "The second half")
+    step = workspace.undo().step
+    assert (step.details[0].name, step.details[0].after) == ("The second half", None)
+    assert not any((one.before or "").isdecimal() for one in step.details)
+
+
+def test_undoing_a_rename_counts_the_places_that_it_does_not_show(workspace: Workspace) -> None:
+    workspace.project("Coast").codex.rename("Mara", "Eleanor")
+    step = workspace.undo().step
+    assert len(step.details) == 3
+    assert step.more > 10

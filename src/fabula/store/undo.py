@@ -41,7 +41,7 @@ _UNCHECKED = {"version", "changed"}  # columns that other changes of a row touch
 _NAME_COLUMNS = ("title", "name", "text", "document_id", "entry_id", "id")
 _MAX_NAME = 40
 _SHOWN_AREAS = {"project", "manuscript", "codex", "constraints", "memory", "profile", "settings", "presets", "lorebook"}
-_HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at"}
+_HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at", "place"}
 _MAX_DETAILS = 3
 _CONTEXT = 15  # characters around a change that a detail shows
 _MAX_DETAIL = 60
@@ -80,7 +80,8 @@ class UndoStep(Struct, frozen=True, kw_only=True):
     is_redone: bool = False
     creates_project: bool = False
     backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
-    details: tuple[UndoDetail, ...] = ()  # what undoing it changed
+    details: tuple[UndoDetail, ...] = ()  # the first things that undoing it changed,
+    more: int = 0  # and how many more places
 
 
 class ChangeRecorder:
@@ -261,7 +262,9 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
     values = {"undone": _REDONE if step.is_undone else _UNDONE, "made": current_timestamp()}
     values |= _encode_rows(_list_changes(tx, stop_recording(tx)))
     tx.update_rows(table, values, table.c.number == row.number)
-    return replace(step, details=tuple(details[:_MAX_DETAILS]))
+    details.sort(key=lambda one: one[0].before is not None and one[0].after is not None)
+    shown = [detail for detail, _ in details[:_MAX_DETAILS]]
+    return replace(step, details=tuple(shown), more=sum(count for _, count in details) - len(shown))
 
 
 def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> tuple[list[RowChange], list[str]]:
@@ -298,24 +301,26 @@ def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
     )
 
 
-def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[UndoDetail]:
-    """What restoring the first of these changes in rows that people see does to them."""
+def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[tuple[UndoDetail, int]]:
+    """What restoring these changes in rows that people see does to each, and in how many places."""
     shown = [change for change in row_changes if change.name]
     for table, own in _group(shown):
         if table_info(table).area not in _SHOWN_AREAS:
             continue
-        current = _load_rows(reading, table, [change.key for change in own[:_MAX_DETAILS]])
-        for change in own[:_MAX_DETAILS]:
+        current = _load_rows(reading, table, [change.key for change in own])
+        for change in own:
             now = current.get(change.key)
             if change.old is None or now is None:
                 before, after = (change.name, None) if change.old is None else (None, change.name)
-                yield UndoDetail(name=change.name, before=before, after=after)
+                yield UndoDetail(name=change.name, before=before, after=after), 1
                 continue
             for column, value in change.old.items():
                 old, new = _show_value(value), _show_value(now._mapping[column])
                 if column not in _HIDDEN_COLUMNS and old is not None and new is not None and old != new:
-                    before, after = _excerpt(new, old)
-                    yield UndoDetail(name=change.name, before=before, after=after)
+                    edits = find_edits(new, old)
+                    before = _cut(new, edits[0].start, edits[0].old_end)
+                    after = _cut(old, edits[0].new_start, edits[0].new_end)
+                    yield UndoDetail(name=change.name, before=before, after=after), len(edits)
 
 
 def _show_value(value: Any) -> str | None:
@@ -323,12 +328,6 @@ def _show_value(value: Any) -> str | None:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
     return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
-
-
-def _excerpt(before: str, after: str) -> tuple[str, str]:
-    """The first place in which two texts differ, with a few characters around it."""
-    edit = find_edits(before, after)[0]
-    return _cut(before, edit.start, edit.old_end), _cut(after, edit.new_start, edit.new_end)
 
 
 def _cut(text: str, start: int, end: int) -> str:
