@@ -87,6 +87,21 @@ def test_a_translation_names_the_same_values(language: str) -> None:
     assert not different
 
 
+def test_that_nothing_was_changed_is_said_in_the_same_words_everywhere() -> None:
+    different = {
+        template: form
+        for template, translation in load_translations("zh").items()
+        for form in forms(translation)
+        if "Nothing was changed" in template and "未作任何更改" not in form
+    }
+    assert not different
+
+
+def test_chinese_has_quotation_marks_of_its_own() -> None:
+    quoted = [form for one in load_translations("zh").values() for form in forms(one) if "!r}" in form]
+    assert quoted == []
+
+
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_translations_are_kept_in_order_one_a_line(language: str) -> None:
     path = SOURCE / "core" / "translations" / f"{language}.json"

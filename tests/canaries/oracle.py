@@ -214,6 +214,8 @@ class PlantedStore(Struct, kw_only=True):
                 return self._may_hold_chapter(scene, one, eyes)
             case "message" | "recap" | "kept":
                 return self._may_hold_said(scene, one, eyes)
+            case "persona":
+                return scene.speaker in (one.heard or ()) and bool(scene.conversation)
             case "condition":
                 return one.conversation == scene.conversation and self._has_heard(scene, one, eyes)
         return True

@@ -371,7 +371,10 @@ class Planter:
         everybody = ["player:one", *(f"pawn:{one}" for one in PEOPLE)]
         for one in everybody:
             key = one.partition(":")[2]
-            save_participant(tx, Participant(id=one, name=key.title(), persona=self.word("never", book=book)))
+            save_participant(
+                tx,
+                Participant(id=one, name=key.title(), persona=self.word("persona", book=book, heard=frozenset({one}))),
+            )
             for table, name in ((fixed_prompts, "f"), (biographies, "b")):
                 word = self.word("kept", book=book, heard=frozenset({one}), sources=frozenset({"search"}))
                 text = f"The harbour and the Tidekeeper: {word}."

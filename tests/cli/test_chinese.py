@@ -110,3 +110,23 @@ def test_no_blank_stands_between_chinese_words_and_a_value(room: Room) -> None:
     assert "\n  12,987 字\n" in room.run("project", "info", "雾")
     room.run("chapter", "delete", "雾", "7")
     assert "已记住：短句" in room.run("memory", "remember", "雾", "短句")
+
+
+def test_refusals_are_whole_chinese_sentences(room: Room) -> None:
+    assert "没有叫“第九九回”的章节。" in room.run("chapter", "show", "Coast", "第九九回", code=2)
+    assert "现有：人物、地点、事件、物件、势力、设定、其他。" in room.run(
+        "codex", "add", "Coast", "X", "--type", "神仙", code=2
+    )
+    assert "请换些词语" in room.run("search", "Coast", "xyzzy", code=1)
+    room.run("save", "Coast", "coast.fabula")
+    listed = room.run("verify", "coast.fabula")
+    assert "设定集" in listed
+    assert "codex_entries" not in listed
+    (room.folder / "text.fabula").write_text("只是文字")
+    assert "它不是 ZIP 文件" in room.run("load", "text.fabula", code=2)
+
+
+def test_words_of_a_place_are_said_to_be_absent_or_to_stand_there_often(room: Room) -> None:
+    words = ("codex", "progress", "Coast", "Mara", "X", "--since")
+    assert "本章里没有“没有的字”" in room.run(*words, "1:没有的字", code=2)
+    assert re.search("“the”.*[0-9]+ ?次", room.run(*words, "1:the", code=2))

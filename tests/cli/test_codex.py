@@ -340,3 +340,7 @@ def test_known_to_takes_the_words_that_are_printed(room: Room, monkeypatch: pyte
     everybody = str(message("everybody").render(language))
     room.run("codex", "edit", "Coast", "Mara Venn", "--known-to", everybody)
     assert find_printed() == ""
+
+
+def test_a_rename_of_a_name_that_nobody_has_is_refused_with_the_nearest(room: Room) -> None:
+    assert "Did you mean Mara" in room.run("codex", "rename", "Coast", "Marra", "Eleanor", code=2)

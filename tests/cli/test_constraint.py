@@ -193,3 +193,10 @@ def test_a_file_that_cannot_be_read_says_so(room: Room) -> None:
     assert "FILE_NOT_FOUND" in room.run("constraint", "check", "Coast", "nowhere.md", code=2)
     (room.folder / "odd.md").write_bytes(b"\xff\xfe\x00")
     assert "UTF-8" in room.run("constraint", "check", "Coast", "odd.md", code=2)
+
+
+def test_the_same_rule_twice_is_refused_with_its_number(room: Room) -> None:
+    room.run("constraint", "add", "Coast", "No cats.")
+    said = room.run("constraint", "add", "Coast", "No  cats.", code=2)
+    assert re.search(r"Constraint \d+ says the same already: “No cats.”", said)
+    room.run("constraint", "add", "Coast", "No cats.", "--until", "3")

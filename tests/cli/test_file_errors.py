@@ -32,7 +32,7 @@ def test_a_missing_file_is_not_found_with_the_nearest_name(
     assert "FILE_NOT_FOUND: There is no file " in said
     assert "cost.fabula. Did you mean coast.fabula? Nothing was changed." in said
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
-    assert "是不是 coast.fabula？没有作任何更改。" in room.run(*words, code=2)
+    assert "是不是 coast.fabula？未作任何更改。" in room.run(*words, code=2)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

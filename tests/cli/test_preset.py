@@ -124,5 +124,5 @@ def test_a_file_that_is_no_preset_is_refused_in_one_line(desk: Desk, content: st
 
 def test_a_name_nobody_has_is_answered_with_those_there_are(desk: Desk) -> None:
     desk.run("preset", "set", "Coast", "Mine", "mine.json")
-    assert "The nearest are: Mine" in desk.run("preset", "show", "Coast", "Yours", code=2)
+    assert "There are: Mine" in desk.run("preset", "show", "Coast", "Yours", code=2)
     assert "FILE_NOT_FOUND" in desk.run("preset", "set", "Coast", "Mine", "nothing.json", code=2)

@@ -69,6 +69,30 @@ def test_what_a_character_does_not_know_says_until_when() -> None:
     assert "codex:entity:mara" in sources(ask(project, document_id="ch-5"))
 
 
+def test_why_names_nobody_who_does_not_know_a_secret_yet() -> None:
+    book = Manuscript(tuple(chapter(n, "Mara came.") for n in range(1, 6)))
+    secret = person("Mara", since=Position("ch-2"), known_to=frozenset({"bram"}))
+    codex = Codex(
+        PROJECT,
+        "en",
+        [secret, person("Bram"), person("Cole")],
+        book.timeline(),
+        knowledge={"codex:entity:mara": {"cole": Position("ch-4")}},
+    )
+    project = open_view(View(Project(id=PROJECT), book.timeline(), {Manuscript: book, Codex: codex}))
+    assert why(ask(project, document_id="ch-1"), "mara") == "it is revealed in chapter 2"
+    assert why(ask(project, document_id="ch-3"), "mara") == "the reader does not know this; known to Bram"
+    assert why(ask(project, document_id="ch-5"), "mara") == "the reader does not know this; known to Bram, Cole"
+
+
+def test_a_name_that_is_revealed_later_says_when() -> None:
+    later = Progression("", Position("ch-3"), aliases=("the Fox",))
+    project = story(*(chapter(n, "The Fox came.") for n in (1, 2, 3)), entries=[person("Mara", progressions=(later,))])
+    reason = why(ask(project, document_id="ch-1", additional_input="Let the Fox speak."), "mara")
+    assert reason.endswith("ox is one of its names is revealed in chapter 3")
+    assert why(ask(project, document_id="ch-3"), "mara").startswith("named ")
+
+
 def test_what_the_reader_does_not_know_says_who_does() -> None:
     entries = [person("Mara", known_to=frozenset({"bram"})), person("Bram")]
     result = ask(story(chapter(1, "Mara came."), entries=entries))

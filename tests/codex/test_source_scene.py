@@ -60,6 +60,10 @@ def test_a_few_people_count_and_those_mentioned_least_do_not() -> None:
     assert people(often + HE) == {"mara", "bram", "cole"}
 
 
+def test_the_second_of_a_scene_counts_however_often_the_first_is_named() -> None:
+    assert people("Mara spoke. " * 40 + "Bram spoke. Bram left. Cole came.\n\n" + HE) == {"mara", "bram"}
+
+
 def test_a_name_that_is_revealed_later_does_not_count_for_the_scene() -> None:
     later = Progression("He is the count.", Position("ch-1", 100_000), aliases=("Sinbad",))
     entries = [person("Edmond", progressions=(later,))]

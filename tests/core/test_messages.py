@@ -64,3 +64,9 @@ def test_an_error_keeps_its_message_for_whoever_shows_it() -> None:
 def test_messages_can_be_keys() -> None:
     chapters = {message("{n} chapters", n=n): n for n in (1, 2, 1)}
     assert list(chapters.values()) == [1, 2]
+
+
+def test_quotation_marks_inside_quotation_marks_are_single_ones() -> None:
+    assert message("Constraint {number} is gone: “{text}”", number=1, text="不得出现“忽然”").render() == (
+        "Constraint 1 is gone: “不得出现‘忽然’”"
+    )

@@ -53,7 +53,7 @@ needs_key = false
         ("places =", "ends too early"),
         ("places = 7", "`places` must be a table of names and values"),
         ("[places.x]\nadress = 'y'", "there is no 'adress'"),
-        ("[places.x]\nspeaks = 'french'", "`speaks` cannot be 'french'; write"),
+        ("[places.x]\nspeaks = 'french'", "`places.speaks` cannot be 'french'; write"),
         ("[places.x]\nkey = 'sk-secret'", "there is no 'key'"),
         ("background = 'nobody'", "no provider called 'nobody'"),
         ("# " + "x" * MAX_FILE_BYTES, "larger than"),

@@ -191,6 +191,32 @@ def test_a_project_that_was_just_made_is_taken_back_and_made_again(
     assert titles(workspace) == after
 
 
+def test_a_project_that_an_undo_removed_is_not_made_again_after_a_new_change_elsewhere(workspace: Workspace) -> None:
+    workspace.create_project("Fresh")
+    workspace.undo()
+    workspace.project("Coast").constraints.add("No cats.")
+    with pytest.raises(FabulaError) as refused:
+        workspace.redo()
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert titles(workspace) == ["Coast"]
+    assert str(workspace.undo().step.label) == "new constraint: No cats."
+    workspace.restore_project("Fresh")  # it is still kept
+
+
+def test_what_was_undone_in_several_projects_is_made_again_in_turn(workspace: Workspace) -> None:
+    workspace.create_project("First")
+    workspace.project("Coast").constraints.add("No cats.")
+    workspace.create_project("Second")
+    after, rules = titles(workspace), len(workspace.project("Coast").constraints.list_constraints())
+    for _ in range(3):
+        workspace.undo()
+    assert titles(workspace) == ["Coast"]
+    for _ in range(3):
+        workspace.redo()
+    assert titles(workspace) == after
+    assert len(workspace.project("Coast").constraints.list_constraints()) == rules
+
+
 def test_a_load_that_replaced_a_project_is_taken_back(workspace: Workspace, tmp_path: Path) -> None:
     project = workspace.project("Coast")
     project.save(tmp_path / "coast.fabula")
@@ -302,3 +328,19 @@ def test_deleting_a_series_leaves_its_id_in_no_book_and_undo_puts_it_back(worksp
     workspace.restore_project("The Coast")
     assert [book.title for book in workspace.list_books("The Coast")] == ["Two"]
     assert [book.title for book in workspace.list_books("Another")] == ["One"]
+
+
+def test_undoing_a_split_says_that_the_new_chapter_is_gone(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    first = project.chapters.list_chapters()[0]
+    project.chapters.split(f"{first.id}@40", "The second half")
+    step = workspace.undo().step
+    assert (step.details[0].name, step.details[0].after) == ("The second half", None)
+    assert not any((one.before or "").isdecimal() for one in step.details)
+
+
+def test_undoing_a_rename_counts_the_places_that_it_does_not_show(workspace: Workspace) -> None:
+    workspace.project("Coast").codex.rename("Mara", "Eleanor")
+    step = workspace.undo().step
+    assert len(step.details) == 3
+    assert step.more > 10

@@ -62,3 +62,13 @@ def test_a_place_that_is_not_there_is_refused_with_the_nearest(place: str, hint:
 def test_any_words_are_a_place_or_a_refusal(place: str, text: str) -> None:
     with suppress(FabulaError):
         assert isinstance(read_cursor(place, text), int)
+
+
+@pytest.mark.parametrize(
+    ("place", "says"), [("没有的话", "does not stand in this chapter"), ("他停下", "no place for the")]
+)
+def test_bare_words_are_said_to_be_absent_where_they_are(place: str, says: str) -> None:
+    with pytest.raises(FabulaError) as refused:
+        read_cursor(place, TEXT)
+    assert says in str(refused.value.message)
+    assert ("does not stand" in str(refused.value.message)) is (place == "没有的话")

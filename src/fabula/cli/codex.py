@@ -421,10 +421,14 @@ def _print_knowers(
 def _describe_relation(relation: Relation, names: Mapping[str, str], titles: Mapping[str, str]) -> Sentence:
     """Say what a relation is, from when until when it holds, and who knows it."""
     parts: list[Sentence | str] = [relation.kind or message("related")]
-    if relation.since is not None:
-        parts.append(message("from {place} on", place=_place(relation.since, titles)))
-    if relation.until is not None:
-        parts.append(message("before {place}", place=_place(relation.until, titles)))
+    since = None if relation.since is None else _place(relation.since, titles)
+    until = None if relation.until is None else _place(relation.until, titles)
+    if since is not None and until is not None:
+        parts.append(message("from {first} on, before {end}", first=since, end=until))
+    elif since is not None:
+        parts.append(message("from {place} on", place=since))
+    elif until is not None:
+        parts.append(message("before {place}", place=until))
     if relation.known_to is not None:
         who = [_WORDS.get(one, names.get(one, one)) for one in sorted(relation.known_to)]
         parts.append(message("known to {names}", names=join_names(who or [message("nobody")])))

@@ -398,9 +398,9 @@ def verify(path: Annotated[Path, Argument(help="A .fabula file.")], as_json: JSO
             version=about.version,
             time=format_time(about.created_at),
         )
-        counts = [(table, rows) for table, rows in report.row_counts.items() if rows]
+        counts = list(report.area_counts.items())
         columns: list[Column[tuple[str, int]]] = [
-            Column(message("table"), lambda one: one[0]),
+            Column(message("area"), lambda one: name_value(one[0])),
             Column(message("rows"), lambda one: f"{one[1]:,}", right=True),
         ]
         if counts:

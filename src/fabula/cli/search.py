@@ -99,16 +99,18 @@ def search(
     if as_json:
         print_json(report)
     else:
-        _show(report.passages)
+        _show(report.passages, has_limit=until is not None and not everything)
     if not found:
         raise typer.Exit(1)
 
 
-def _show(passages: Sequence[PassageInfo]) -> None:
+def _show(passages: Sequence[PassageInfo], *, has_limit: bool) -> None:
     from rich.text import Text
 
-    if not passages:
+    if not passages and has_limit:
         say("Nothing was found. Try other words, or --all to look beyond this place.")
+    elif not passages:
+        say("Nothing was found. Try other words.")
     for one in passages:
         place = one.title or translate("Conversation")
         where = one.chapter_name or (render(format_time(one.at)) if one.at else "")

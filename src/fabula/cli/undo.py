@@ -11,7 +11,7 @@ from fabula.cli.opening import find_project, open_workspace
 from fabula.cli.options import JSON, STORE
 from fabula.cli.output import current_language, format_time, print_json, print_line, say
 from fabula.cli.tables import Column, print_list
-from fabula.core.messages import message
+from fabula.core.messages import message, plural
 
 if TYPE_CHECKING:
     from fabula.workspace.changes import OwnedChange, ReversedChange
@@ -119,3 +119,5 @@ def _print_details(change: ReversedChange) -> None:
             print_line(message("  {name}: back", name=one.name))
         else:
             print_line(f"  {one.name}: {one.before} → {one.after}")
+    if change.step.more:
+        print_line(plural(change.step.more, "  and {count:,} more place", "  and {count:,} more places"))

@@ -116,6 +116,10 @@ _NAMES = (
     message("profile"),
     message("recaps"),
     message("runs"),
+    # areas of a save
+    message("revisions"),
+    message("renames"),
+    message("people"),
     # checks of the store
     message("engine"),
     message("tables"),

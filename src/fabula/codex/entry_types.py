@@ -26,7 +26,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "character": ("person", "people", "figure", "人物", "角色", "人"),
     "location": ("place", "setting", "地点", "地方", "场所"),
     "event": ("happening", "incident", "事件"),
-    "item": ("object", "thing", "artifact", "artefact", "prop", "物品", "道具", "东西"),
+    "item": ("object", "thing", "artifact", "artefact", "prop", "物品", "物件", "道具", "东西"),
     "faction": ("group", "organisation", "organization", "family", "团体", "组织", "势力", "家族"),
     "lore": ("world", "concept", "background", "设定", "世界观"),
     "other": ("misc", "其他", "其它"),
@@ -36,6 +36,12 @@ _LEVELS: Mapping[Level, tuple[str, ...]] = {
     Level.WHEN_DETECTED: ("when detected", "detected", "提到时"),
     Level.MANUAL: ("by hand", "手动"),
     Level.NEVER: ("从不",),
+}
+_LEVEL_NAMES: Mapping[Level, Sentence] = {
+    Level.ALWAYS: message("always"),
+    Level.WHEN_DETECTED: message("when_detected"),
+    Level.MANUAL: message("manual"),
+    Level.NEVER: message("never"),
 }
 ENTRY_TYPES = tuple(_NAMES)
 
@@ -53,6 +59,7 @@ def find_type(wanted: str, present: Iterable[str] = (), *, code: Code = Code.COD
         what=message("type"),
         id_of=str,
         names_of=lambda one: (one, *_SYNONYMS.get(one, ())),
+        label_of=name_type,
         number_of=lambda _: None,
         code=code,
     )
@@ -66,6 +73,7 @@ def find_level(wanted: str) -> Level:
         what=message("level"),
         id_of=str,
         names_of=lambda one: (one.value, *_LEVELS[one]),
+        label_of=_LEVEL_NAMES.__getitem__,
         number_of=lambda _: None,
         code=Code.CODEX_INVALID,
     )

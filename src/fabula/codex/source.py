@@ -19,6 +19,7 @@ from fabula.codex.model import Codex
 from fabula.codex.name_index import sort_key
 from fabula.context.gate import judge_fragment, judge_visibility
 from fabula.context.nearby import Nearby
+from fabula.context.reasons import explain_later_name
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -33,8 +34,7 @@ _STEPS = 4  # scores change in quarters of nearness, so that rendered fragments 
 _SCORES = tuple(score_in_range(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _RELATED_SCORE = DETECTED[0] - 0.1
 _SCENE_PEOPLE = 3  # characters that a scene is about at most,
-_SCENE_SHARE = 3  # each mentioned at least a third as often as the first of them,
-_SCENE_MENTIONS = 2  # and more than once
+_SCENE_MENTIONS = 2  # each mentioned at least twice
 _DETECTABLE = (Level.ALWAYS, Level.WHEN_DETECTED)
 _INCLUDED = message("you included it")
 _PINNED = message("pinned to this document or conversation")
@@ -99,13 +99,15 @@ class CodexSource:
         if codex is None:
             return
         scorer = _EntryScorer(codex, source_request, view, self._relation_depth)
-        scores, excluded = scorer.score_entries(), scorer.excluded
+        scores, excluded, later_names = scorer.score_entries(), scorer.excluded, scorer.explain_later_names()
         for entry in codex.entries:
             if entry.id in excluded and entry.level is not Level.NEVER:
                 layer = Layer.RULES if entry.level is Level.ALWAYS else Layer.RETRIEVED
                 yield Verdict(entry.source, entry.name, layer, Reason.PINNED_OUT, 0, 0.0, excluded[entry.id])
             elif entry.level is not Level.ALWAYS and entry.id not in scores:
-                yield Verdict(entry.source, entry.name, Layer.RETRIEVED, _OMITTED[entry.level], 0, 0.0)
+                reason = _OMITTED[entry.level]
+                cause = later_names.get(entry.id) if reason is Reason.NOT_DETECTED else None
+                yield Verdict(entry.source, entry.name, Layer.RETRIEVED, reason, 0, 0.0, cause=cause)
 
 
 class _EntryScorer:
@@ -186,6 +188,27 @@ class _EntryScorer:
                 reasons.setdefault(ident, _PREVIOUS)
         return reasons
 
+    def explain_later_names(self) -> dict[str, Sentence]:
+        """Of each entry that is named nearby by a name that is not known here, by id: when the name is revealed."""
+        if self._accepts is None:
+            return {}
+        accepts, vantage, codex = self._accepts, self._source_request.vantage, self._codex
+        surfaces: dict[str, str] = {}
+
+        def note_later_name(hit: NameMatch) -> bool:
+            if not accepts(hit):
+                surfaces.setdefault(hit.owner, hit.surface)
+            return False
+
+        for nearby in self._source_request.nearby:
+            nearby.find_nearest(codex.name_matcher.find, note_later_name)
+        return {
+            ident: explain_later_name(surface, progression.since, vantage.position, self._timeline)
+            for ident, surface in surfaces.items()
+            for progression in codex.by_id[ident].progressions
+            if _has_alias(progression, surface)
+        }
+
     def _find_related(self, frontier: list[Entry], known: Container[str]) -> dict[str, tuple[Entry, str]]:
         """The further `when_detected` entries to which entries are related, as many steps away as the project allows.
 
@@ -238,8 +261,7 @@ class _EntryScorer:
                 names = [hit.owner for _, hit in mentions if hit.owner in later and self._accepts(hit)]
                 counts = counts | {ident: names.count(ident) for ident in later}
         people = sorted(people, key=counts.__getitem__, reverse=True)[:_SCENE_PEOPLE]
-        least = max(counts[people[0]] / _SCENE_SHARE, _SCENE_MENTIONS) if people else 0
-        return {ident: counts[ident] for ident in people if counts[ident] >= least}
+        return {ident: counts[ident] for ident in people if counts[ident] >= _SCENE_MENTIONS}
 
     def _measure_nearness(self) -> Mapping[str, float]:
         """How near the nearest mention of each entry is, from 0 to 1."""

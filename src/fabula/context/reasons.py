@@ -6,7 +6,7 @@ A reason is put into words only when somebody reads the trace. So nothing here c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from fabula.context.trace import Reason
 from fabula.core.fragment import Visibility
@@ -51,7 +51,7 @@ def explain_room(reason: Reason, *, kinds: Iterable[str], needed: int, left: int
 
 
 def explain_gate(
-    visibilities: Iterable[Visibility],
+    visibilities: Sequence[Visibility],
     reason: Reason,
     vantage: Vantage,
     timeline: Timeline,
@@ -62,7 +62,11 @@ def explain_gate(
     for limits in visibilities:
         match reason:
             case Reason.NOT_KNOWN:
-                if sentence := _explain_ignorance(limits, vantage, timeline, name_of):
+                if limits.since is not None and not timeline.has_reached(limits.since, here):
+                    return _explain_revelation(limits.since, here, timeline)
+                if sentence := _explain_ignorance(
+                    limits, _list_later_knowers(visibilities, here, timeline), vantage, timeline, name_of
+                ):
                     return sentence
             case Reason.NO_LONGER if limits.until is not None and timeline.has_reached(limits.until, here):
                 return message("it held until {chapter}", chapter=name_chapter(timeline, limits.until))
@@ -74,6 +78,16 @@ def explain_gate(
                     chapter=name_chapter(timeline, limits.since),
                 )
     return None
+
+
+def explain_later_name(name: str, since: Position, here: Position | None, timeline: Timeline) -> Sentence:
+    """Say of a name that is used before it is known whose it is when it is revealed."""
+    if timeline.has_reached(since, here):
+        return message("that {name} is one of its names is not known here", name=name)
+    if here is not None and since.document == here.document:
+        return message("that {name} is one of its names is revealed later in this chapter", name=name)
+    chapter = name_chapter(timeline, since)
+    return message("that {name} is one of its names is revealed in {chapter}", name=name, chapter=chapter)
 
 
 def name_chapter(timeline: Timeline, position: Position) -> Sentence | str:
@@ -96,9 +110,16 @@ def _explain_revelation(since: Position, here: Position | None, timeline: Timeli
     return message("it is revealed in {chapter}", chapter=chapter)
 
 
+def _list_later_knowers(visibilities: Sequence[Visibility], here: Position | None, timeline: Timeline) -> set[str]:
+    """Those who learn something only after a position."""
+    learned = (one for limits in visibilities for one in limits.learned_at)
+    return {ident for ident, at in learned if not timeline.has_reached(at, here)}
+
+
 def _explain_ignorance(
-    limits: Visibility, vantage: Vantage, timeline: Timeline, name_of: Callable[[str], str]
+    limits: Visibility, later: Container[str], vantage: Vantage, timeline: Timeline, name_of: Callable[[str], str]
 ) -> Sentence | None:
+    """Say who does not know something until when, or who does; not those who learn it `later`."""
     character = vantage.character if vantage.perspective is Perspective.CHARACTER else None
     knower = character or Perspective.READER.value
     name = name_of(character) if character else message("the reader")
@@ -109,7 +130,7 @@ def _explain_ignorance(
         return message("{name} does not know this until {chapter}", name=name, chapter=name_chapter(timeline, learned))
     if limits.known_to is None or knower in limits.known_to:
         return None
-    others = [name_of(ident) for ident in sorted(limits.known_to)[:_MAX_NAMES]]
+    others = [name_of(ident) for ident in sorted(limits.known_to) if ident not in later][:_MAX_NAMES]
     if not others:
         return message("{name} does not know this, and nobody does", name=name)
     return message("{name} does not know this; known to {others}", name=name, others=join_names(others))

@@ -26,7 +26,9 @@ def find_identity(request: Request, view: View) -> str | None:
     """Return the persona that takes the place of the identity; None where it stays: among several, or without one."""
     speaker = _find_speaker(request, view)
     conversations = view.snapshot(Conversations)
-    if speaker is None or conversations is None or conversations.speaker_names.get(request.conversation_id):
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    participants = attendance.participants if attendance is not None else frozenset[str]()
+    if speaker is None or len(participants) != 2 or speaker.id not in participants:
         return None
     return fill_in_names(speaker, request, view) if speaker.persona.strip() else None
 

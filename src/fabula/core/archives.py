@@ -181,12 +181,21 @@ def open_zip(
             raise
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError):
         problem = message("it is not a whole ZIP file; fetch or save it again")
+        if not _begins_like_zip(path):
+            problem = message("it is not a ZIP file at all, and so neither a save nor an archive")
     except FileNotFoundError:
         assert isinstance(path, Path)
         raise missing_file(path) from None
     except OSError as error:
         problem = message("it could not be read ({error})", error=describe_os_error(error))
     raise _refuse(codes.unreadable, label, problem)
+
+
+def _begins_like_zip(path: Path | bytes) -> bool:
+    if isinstance(path, bytes):
+        return path.startswith(b"PK")
+    with open_regular_file(path) as stream:
+        return stream.read(2) == b"PK"
 
 
 def _refuse(code: Code, label: str, problem: Sentence) -> FabulaError:

@@ -7,6 +7,7 @@ English template to translation; a test finds every template in the code and fai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,9 @@ from msgspec import Struct
 
 ENGLISH = "en"
 _FOLDER = Path(__file__).with_name("translations")
+
+_QUOTED = re.compile(r"“\{(\w+)\}”")  # a value in quotes: the quotes inside it are single ones
+_INNER_QUOTES = str.maketrans("“”", "‘’")
 
 Translations = Mapping[str, str | Mapping[str, str]]
 
@@ -32,7 +36,11 @@ class Sentence(Struct, frozen=True):
         """Return the sentence in a language; messages among its values are put into that language too."""
         values = {name: show(value, language) for name, value in self.values.items()}
         is_one = bool(self.singular) and self.values["count"] == 1
-        return _translate(self, is_one, language).format_map(values)
+        template = _translate(self, is_one, language)
+        for name in _QUOTED.findall(template) if "“" in template else ():
+            if isinstance(value := values[name], str):
+                values[name] = value.translate(_INNER_QUOTES)
+        return template.format_map(values)
 
     def __str__(self) -> str:
         return self.render()

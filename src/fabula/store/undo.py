@@ -34,13 +34,14 @@ from fabula.text.diff import find_edits
 
 MAX_STEPS = 100
 MAX_CHARACTERS = 50_000_000  # of all steps of a project
+_DONE, _UNDONE, _REDONE = 0, 1, 2  # in the column `undone`; what was made again is no new change
 _BATCH = 500  # rows read in one query
 _LISTED = 3  # things that a refusal names
 _UNCHECKED = {"version", "changed"}  # columns that other changes of a row touch too
 _NAME_COLUMNS = ("title", "name", "text", "document_id", "entry_id", "id")
 _MAX_NAME = 40
 _SHOWN_AREAS = {"project", "manuscript", "codex", "constraints", "memory", "profile", "settings", "presets", "lorebook"}
-_HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at"}
+_HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at", "place"}
 _MAX_DETAILS = 3
 _CONTEXT = 15  # characters around a change that a detail shows
 _MAX_DETAIL = 60
@@ -76,9 +77,11 @@ class UndoStep(Struct, frozen=True, kw_only=True):
     label: Sentence
     made: str
     is_undone: bool
+    is_redone: bool = False
     creates_project: bool = False
     backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
-    details: tuple[UndoDetail, ...] = ()  # what undoing it changed
+    details: tuple[UndoDetail, ...] = ()  # the first things that undoing it changed,
+    more: int = 0  # and how many more places
 
 
 class ChangeRecorder:
@@ -89,6 +92,7 @@ class ChangeRecorder:
 
     def __init__(self) -> None:
         self.is_undone = False  # whether the change takes another one back, and can be made again
+        self.is_redone = False  # whether it makes another one again, and is no new change
         self._backup = ""
         self._before: dict[tuple[str, Key], Values | None] = {}
 
@@ -163,11 +167,13 @@ def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], l
     """Store what a transaction changed as a step that can be undone; nothing can be redone after that."""
     if row_changes := _list_changes(tx, recorders):
         table = _steps_table(tx)
-        tx.delete_rows(table, table.c.undone == 1)
+        tx.delete_rows(table, table.c.undone == _UNDONE)
         last = tx.max_value(table, "number")
         step = {"number": 1 if last is None else last + 1, "label": _encode(label), "made": current_timestamp()}
         is_undone = any(recorder.is_undone for recorder in recorders.values())
-        owner = {"person": tx.owner_id("user"), "undone": int(is_undone)}
+        is_redone = any(recorder.is_redone for recorder in recorders.values())
+        undone = _UNDONE if is_undone else _REDONE if is_redone else _DONE
+        owner = {"person": tx.owner_id("user"), "undone": undone}
         tx.insert(table, {**step, **owner, **_encode_rows(row_changes)})
         _remove_oldest(tx, table)
 
@@ -188,9 +194,9 @@ def _steps_table(reading: ReadTransaction) -> Table:
 def list_steps(reading: ReadTransaction) -> list[UndoStep]:
     """The changes that can be undone, then those that can be made again; the latest change first."""
     table = _steps_table(reading)
-    order = (table.c.undone, desc(table.c.number))
+    order = (desc(table.c.number),)
     rows = reading.rows(table, _is_own(reading, table), order=order, only=("number", "label", "made", "undone"))
-    return [_make_step(row) for row in rows]
+    return sorted(map(_make_step, rows), key=lambda step: step.is_undone)
 
 
 def find_undo(reading: ReadTransaction) -> UndoStep:
@@ -219,7 +225,8 @@ def redo(tx: WriteTransaction) -> UndoStep:
 def _find_row(reading: ReadTransaction, *, is_undone: bool) -> Row[Any]:
     table = _steps_table(reading)
     order = table.c.number if is_undone else desc(table.c.number)
-    rows = reading.rows(table, _is_own(reading, table), table.c.undone == int(is_undone), order=(order,), limit=1)
+    undone = (_UNDONE,) if is_undone else (_DONE, _REDONE)
+    rows = reading.rows(table, _is_own(reading, table), table.c.undone.in_(undone), order=(order,), limit=1)
     if rows:
         return rows[0]
     nothing = message("There is nothing to undo here. Nothing was changed.")
@@ -252,10 +259,12 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
     details = [detail for owner, one in transactions.items() for detail in _describe(one, kept[owner])]
     for owner, one in transactions.items():
         _restore(one, kept[owner])
-    values = {"undone": 1 - row.undone, "made": current_timestamp()}
+    values = {"undone": _REDONE if step.is_undone else _UNDONE, "made": current_timestamp()}
     values |= _encode_rows(_list_changes(tx, stop_recording(tx)))
     tx.update_rows(table, values, table.c.number == row.number)
-    return replace(step, details=tuple(details[:_MAX_DETAILS]))
+    details.sort(key=lambda one: one[0].before is not None and one[0].after is not None)
+    shown = [detail for detail, _ in details[:_MAX_DETAILS]]
+    return replace(step, details=tuple(shown), more=sum(count for _, count in details) - len(shown))
 
 
 def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> tuple[list[RowChange], list[str]]:
@@ -292,24 +301,26 @@ def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
     )
 
 
-def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[UndoDetail]:
-    """What restoring the first of these changes in rows that people see does to them."""
+def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[tuple[UndoDetail, int]]:
+    """What restoring these changes in rows that people see does to each, and in how many places."""
     shown = [change for change in row_changes if change.name]
     for table, own in _group(shown):
         if table_info(table).area not in _SHOWN_AREAS:
             continue
-        current = _load_rows(reading, table, [change.key for change in own[:_MAX_DETAILS]])
-        for change in own[:_MAX_DETAILS]:
+        current = _load_rows(reading, table, [change.key for change in own])
+        for change in own:
             now = current.get(change.key)
             if change.old is None or now is None:
                 before, after = (change.name, None) if change.old is None else (None, change.name)
-                yield UndoDetail(name=change.name, before=before, after=after)
+                yield UndoDetail(name=change.name, before=before, after=after), 1
                 continue
             for column, value in change.old.items():
                 old, new = _show_value(value), _show_value(now._mapping[column])
                 if column not in _HIDDEN_COLUMNS and old is not None and new is not None and old != new:
-                    before, after = _excerpt(new, old)
-                    yield UndoDetail(name=change.name, before=before, after=after)
+                    edits = find_edits(new, old)
+                    before = _cut(new, edits[0].start, edits[0].old_end)
+                    after = _cut(old, edits[0].new_start, edits[0].new_end)
+                    yield UndoDetail(name=change.name, before=before, after=after), len(edits)
 
 
 def _show_value(value: Any) -> str | None:
@@ -317,12 +328,6 @@ def _show_value(value: Any) -> str | None:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
     return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
-
-
-def _excerpt(before: str, after: str) -> tuple[str, str]:
-    """The first place in which two texts differ, with a few characters around it."""
-    edit = find_edits(before, after)[0]
-    return _cut(before, edit.start, edit.old_end), _cut(after, edit.new_start, edit.new_end)
 
 
 def _cut(text: str, start: int, end: int) -> str:
@@ -473,7 +478,8 @@ def _make_step(row: Row[Any]) -> UndoStep:
         number=row.number,
         label=_decode(row.label),
         made=row.made,
-        is_undone=bool(row.undone),
+        is_undone=row.undone == _UNDONE,
+        is_redone=row.undone == _REDONE,
         creates_project=own is not None and not own.backup,
         backup="" if own is None else own.backup,
     )

@@ -28,7 +28,8 @@ MIN_PART = 2  # characters of a part of a name
 MAX_DIGITS = 9  # of a number that a thing can have
 MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
 MAX_SCORED = 200  # names that a miss is compared with letter by letter
-CLOSE = 0.6  # how alike a name must be to be what a person meant
+CLOSE = 0.6  # how alike a name must be to be what a person meant,
+NEAR = 0.4  # and to be named as the nearest: one of two Chinese characters
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 
@@ -85,13 +86,15 @@ def find_by_name(
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
     number_of: Callable[[Thing], int | None] | None = None,
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
+    label_of: Callable[[Thing], Sentence | str] | None = None,
     code: Code = Code.STORE_NOT_FOUND,
     only_close: bool = False,
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
     `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
-    `only_close`, a miss names only things that are spelled almost like it.
+    `label_of`, all things are listed by these words where none is near. With `only_close`, a miss names only things
+    that are spelled almost like it.
     """
     known = list(things)
     found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
@@ -100,22 +103,32 @@ def find_by_name(
     shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
     if found:
         labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
-        counts = Counter(labels)
-        numbers = [None if number_of is None else number_of(thing) for thing in found[:LISTED]]
+        numbers = [None if number_of is None else number_of(thing) for thing in found]
+        label_counts, number_counts = Counter(labels), Counter(numbers)
         names = [
-            label if counts[label] == 1 else _add_remarks(label, number, id_of(thing), remark_of(thing))
-            for label, number, thing in zip(labels, numbers, found[:LISTED], strict=False)
+            _add_remarks(label, number if number_counts[number] == 1 else None, id_of(thing), remark_of(thing))
+            if label_counts[label] > 1 or (number is not None and number_counts[number] > 1)
+            else label
+            for label, number, thing in list(zip(labels, numbers, found, strict=True))[:LISTED]
         ]
         raise FabulaError(
             code,
             message(
-                "{name!r} may be more than one {what}: {names}. Say which one. Nothing was changed.",
+                "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the number or "
+                "id beside it. Nothing was changed.",
                 name=shown,
                 what=what,
                 names=join_names([*names, *(["…"] if len(found) > LISTED else [])]),
             ),
         )
-    hint = _suggest(wanted, [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known], only_close)
+    every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
+    hint = _suggest(wanted, every, only_close)
+    if hint is None:
+        hint = message("None has a name like it.")
+        if label_of is not None:
+            hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
+        elif len(known) <= NEAREST and not only_close:
+            hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
     raise FabulaError(
         code,
         message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
@@ -145,8 +158,8 @@ def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | 
     return message("{name} ({remark})", name=label, remark=remarks)
 
 
-def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> Sentence:
-    """Name up to three things whose names are spelled most like the wanted one."""
+def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> Sentence | None:
+    """Name up to three things whose names are spelled most like the wanted one; None where none is near."""
     if not names:
         return message("There are none yet.")
     from difflib import SequenceMatcher
@@ -169,13 +182,14 @@ def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> S
             MAX_SCORED, names, key=lambda one: max(len(wanted_pairs & _pairs(fold_name(name[:40]))) for name in one)
         )
     scored = [max(((score(name), name) for name in one), key=itemgetter(0)) for one in names]
-    nearest = sorted(scored, key=itemgetter(0), reverse=True)[:NEAREST]
-    close = [name for likeness, name in nearest if likeness >= CLOSE]
+    likeness_of = {name: likeness for likeness, name in sorted(scored, key=itemgetter(0), reverse=True)}
+    close = [name for name, likeness in likeness_of.items() if likeness >= CLOSE][:NEAREST]
     if close:
         return message("Did you mean {names}?", names=join_alternatives(close))
-    if only_close:
-        return message("None has a name like it.")
-    return message("The nearest are: {names}.", names=join_names([name for _, name in nearest]))
+    near = [name for name, likeness in likeness_of.items() if likeness >= NEAR][:NEAREST]
+    if only_close or not near:
+        return None
+    return message("The nearest are: {names}.", names=join_names(near))
 
 
 def _pairs(text: str) -> set[str]:

@@ -27,7 +27,7 @@ def check_cursor(cursor: object, length: int) -> int:
             Code.CURSOR_INVALID,
             message(
                 "The cursor is at {cursor!r}, but this document runs from 0 to {length}. "
-                "Send the text you are editing along, or ask again with a cursor inside it.",
+                "Ask again with a cursor inside it; a program may send text along that is not saved yet.",
                 cursor=cursor,
                 length=length,
             ),

@@ -56,7 +56,10 @@ class ChangeVerbs(ProjectVerbs):
 
 
 def list_changes(store: Store, project: ProjectSummary | None) -> list[OwnedChange]:
-    """List the changes of a project, or of the person and all projects, the latest first; deleted projects too."""
+    """List the changes of a project, or of the person and all projects, the latest first; deleted projects too.
+
+    A project that an undo removed can be made again only while nothing else was changed since.
+    """
     found: list[OwnedChange] = []
     for one in list_projects(store) if project is None else [project]:
         with store.read(project=one.id, user=LOCAL_USER) as reading:
@@ -66,7 +69,12 @@ def list_changes(store: Store, project: ProjectSummary | None) -> list[OwnedChan
         return found
     with store.read(user=LOCAL_USER) as reading:
         found += [OwnedChange(step=step) for step in undo.list_steps(reading)]
-    for deleted in list_deleted(store):
+    new = [one.step.made for one in found if not one.step.is_undone and not one.step.is_redone]
+    all_deleted = list_deleted(store)
+    latest = max([*new, *(one.deleted_at for one in all_deleted if not one.by_undo)], default="")
+    for deleted in all_deleted:
+        if deleted.by_undo and deleted.deleted_at < latest:
+            continue
         label = message("{title} deleted", title=deleted.title)
         step = UndoStep(number=0, label=label, made=deleted.deleted_at, is_undone=deleted.by_undo)
         found.append(OwnedChange(step=step, project_id=deleted.id, title=deleted.title))
@@ -127,6 +135,7 @@ def _reverse(
             is_trusted=True,
             undo_label=step.label,
             is_undo=is_undo,
+            is_redo=not is_undo,
         )
         return replace(step, is_undone=is_undo), "replaced"
     with store.write(project=owner, user=user) as tx:

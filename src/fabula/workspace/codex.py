@@ -252,11 +252,15 @@ class CodexVerbs(ProjectVerbs):
     ) -> list[RenamePlace]:
         """List every place that a rename would change, in the book and in the codex of its series (man-4).
 
-        `also` names what else is renamed: `NAME=BECOMES`, or a name that `offer_renames` lists.
+        `also` names what else is renamed: `NAME=BECOMES`, or a name that `offer_renames` lists. A name that occurs
+        nowhere and is no entry's is refused.
         """
         with self._read() as reading:
             further = _read_further(reading, old, new, also)
-            return preview_rename(reading, old, new, history=history, also=further)
+            places = preview_rename(reading, old, new, history=history, also=further)
+            if not places:  # a slip of the pen: refused with the nearest name
+                find_entry(read_all_entries(reading), old)
+            return places
 
     def offer_renames(
         self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()

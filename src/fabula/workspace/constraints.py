@@ -106,9 +106,25 @@ class ConstraintVerbs(ProjectVerbs):
                         error=explain_decode_error(error, Constraint),
                     ),
                 ) from error
+            self._check_is_new(made)
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
         return self._explain(stored)
+
+    def _check_is_new(self, made: Constraint) -> None:
+        """Refuse a rule that the project has already, in the same words for the same part of the story."""
+        text = " ".join(made.text.split())
+        for one in self.list_constraints():
+            rule = one.constraint
+            if " ".join(rule.text.split()) == text and (rule.since, rule.until) == (made.since, made.until):
+                raise FabulaError(
+                    Code.CONSTRAINT_VALIDATION_ERROR,
+                    message(
+                        "Constraint {number} says the same already: “{text}” Nothing was changed.",
+                        number=one.number,
+                        text=rule.text,
+                    ),
+                )
 
     def edit(
         self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]

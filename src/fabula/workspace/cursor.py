@@ -30,19 +30,20 @@ def read_cursor(place: str, text: str) -> int:
         return int(place)
     matched = _PLACE.fullmatch(place)
     if matched is None:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "{place!r} is no place for the cursor. Write a number of characters, or: after 'words of the chapter', "
-                "or: before 'words of the chapter'.",
-                place=place,
-            ),
+        form = message(
+            "{place!r} is no place for the cursor. Write a number of characters, or: after 'words of the chapter', "
+            "or: before 'words of the chapter'.",
+            place=place,
         )
+        words = _unquote(place)
+        if not re.search(_make_pattern(words), text, re.IGNORECASE):
+            form = message("{form} {problem}", form=form, problem=explain_words(words, 0, text))
+        raise FabulaError(Code.REQUEST_INVALID, form)
     is_after = (matched["side"] or "").lower() == "after" or matched["where"] in ("后", "後")
     words = _unquote(matched["words"] or matched["chinese"])
     found = [one.span(1) for one in re.finditer(f"(?=({_make_pattern(words)}))", text, re.IGNORECASE)]
     if len(found) != 1:
-        raise FabulaError(Code.REQUEST_INVALID, _explain(words, len(found), text))
+        raise FabulaError(Code.REQUEST_INVALID, explain_words(words, len(found), text))
     return found[0][1 if is_after else 0]
 
 
@@ -58,7 +59,8 @@ def _make_pattern(words: str) -> str:
     return r"\s+".join(parts)
 
 
-def _explain(words: str, count: int, text: str) -> Sentence:
+def explain_words(words: str, count: int, text: str) -> Sentence:
+    """Say that words stand in a chapter several times, or not at all, and what is nearest to them."""
     if count:
         return message(
             "“{words}” stands in this chapter {count} times. Add more words of the sentence.", words=words, count=count

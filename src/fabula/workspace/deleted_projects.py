@@ -104,7 +104,7 @@ def restore_project(store: Store, name: str) -> DeletedProject:
         code=Code.PROJECT_NOT_FOUND,
     )
     label = message("{title} brought back", title=found.title)
-    load_save(store, found.path, project_id=found.id, is_trusted=True, undo_label=label)
+    load_save(store, found.path, project_id=found.id, is_trusted=True, undo_label=label, is_redo=True)
     with store.write(project=found.id) as tx:
         set_series_of_books(tx, read_order(tx), found.id)
     found.path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import MAX_DIGITS
+from fabula.workspace.cursor import explain_words
 from fabula.workspace.names import find_document, find_named, match_named, name_documents
 
 START, END = "start", "end"  # take a limit in the story away
@@ -36,6 +37,9 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
         return Position(row.id, int(rest))
     if mark in (":", "：") and row.text.count(rest) == 1:
         return Position(row.id, row.text.index(rest) + len(rest))
+    if mark in (":", "："):
+        problem = explain_words(rest, row.text.count(rest), row.text)
+        raise FabulaError(Code.TREE_INVALID, message("{problem} Nothing was changed.", problem=problem))
     raise FabulaError(
         Code.TREE_INVALID,
         message(

@@ -107,7 +107,7 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
     if path.exists() and not overwrite:
         sentence = message(
-            "There is already a file at {path}. It was not changed. Name another file, or allow overwriting.", path=path
+            "There is already a file at {path}. It was not changed. Name another file, or add --overwrite.", path=path
         )
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
     temporary: Path | None = None

@@ -42,6 +42,16 @@ class SaveReport(Struct, frozen=True, kw_only=True):
         return self.error is None
 
     @property
+    def area_counts(self) -> dict[str, int]:
+        """How many rows there are of what a person knows by one name: the manuscript, the codex and others."""
+        areas = {one.name: table_info(one.table).area for one in (*table_formats(), *series_formats())}
+        counts: dict[str, int] = {}
+        for name, rows in self.row_counts.items():
+            if rows:
+                counts[areas[name]] = counts.get(areas[name], 0) + rows
+        return counts
+
+    @property
     def code(self) -> Code | None:
         """The code of the error, for programs."""
         return None if self.error is None else self.error.code

@@ -85,6 +85,7 @@ def load_save(
     share_entries: bool = True,
     undo_label: Sentence | None = None,
     is_undo: bool = False,
+    is_redo: bool = False,
     is_trusted: bool = False,
     checksum: str = "",
     progress: Progress | None = None,
@@ -93,7 +94,8 @@ def load_save(
 
     `user` gets the profile, memory and settings in the save where they have none yet; None for nobody.
     The book joins the series with the id `join_series`, which gets the shared entries it lacks if `share_entries`.
-    The load can be undone under `undo_label`; one that takes back another load (`is_undo`) can be made again.
+    The load can be undone under `undo_label`; one that takes back another load (`is_undo`) can be made again,
+    and one that makes another again (`is_redo`) is no new change.
     A trusted save was made by this program of its own store. `checksum` is that of the save which was looked at before.
     """
     with SaveReader(path, is_trusted=is_trusted) as first:
@@ -116,6 +118,8 @@ def load_save(
         ):
             if second.manifest != manifest:
                 raise save_damaged(second.label, message("it changed while it was being read"))
+            if tx.recorder is not None:
+                tx.recorder.is_redone = is_redo
             replaced = tx.row(projects)
             in_series = replaced is not None and tx.series() is not None
             if replaced is not None:

@@ -32,10 +32,14 @@ class ChangeDetail(Schema):
 
 
 class ReversedChangeInfo(ChangeInfo):
-    """A change that was taken back or made again; the outcome says what became of the project as a whole."""
+    """A change that was taken back or made again; the outcome says what became of the project as a whole.
+
+    `more` counts the places beyond those in `details`.
+    """
 
     outcome: str
     details: tuple[ChangeDetail, ...]
+    more: int
 
 
 class DeletedProjectInfo(Schema):
