@@ -351,8 +351,8 @@ def _squeezed(path: Path) -> None:
 
 # Files that are broken from outside.
 BROKEN: dict[str, tuple[Callable[[Path], object], Code, tuple[str, ...]]] = {
-    "an empty file": (lambda path: path.write_bytes(b""), DAMAGED, ("not a whole ZIP",)),
-    "no zip": (lambda path: path.write_text("Dear reader, " * 1000), DAMAGED, ("not a whole ZIP",)),
+    "an empty file": (lambda path: path.write_bytes(b""), DAMAGED, ("not a ZIP file",)),
+    "no zip": (lambda path: path.write_text("Dear reader, " * 1000), DAMAGED, ("not a ZIP file",)),
     "half a file": (lambda path: path.write_bytes(GOLDEN.read_bytes()[:5000]), DAMAGED, ("not a whole ZIP",)),
     "all but the end": (lambda path: path.write_bytes(GOLDEN.read_bytes()[:-30]), DAMAGED, ("not a whole ZIP",)),
     "no beginning": (lambda path: path.write_bytes(GOLDEN.read_bytes()[3000:]), DAMAGED, ()),
