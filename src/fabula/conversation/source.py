@@ -28,7 +28,7 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
     if conversations is None or not request.conversation_id:
         return ()
     messages = conversations.fragments.get(request.conversation_id, ())
-    if messages and is_recorded(request, conversations.messages[request.conversation_id]):
+    if messages and is_recorded(request, conversations.messages.get(request.conversation_id, ())):
         messages = messages[:-1]
     tokens, first = 0, len(messages)
     while first > 0 and tokens <= source_request.available_tokens:
