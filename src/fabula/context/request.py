@@ -67,7 +67,6 @@ class Request(Struct, frozen=True, kw_only=True):
     speaker_name: str = ""
     identity: str | None = None  # in place of the project's identity prompt: the persona of who speaks
     character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
-    input_message_id: str = ""  # the recorded message that the input is; it stands in the prompt once
     reader_language: Language | None = None  # in which a model explains itself; None: that of the project
     input_name: str = ""  # who says the input, where lines of the conversation carry names
     include: tuple[str, ...] = ()

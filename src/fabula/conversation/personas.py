@@ -30,7 +30,7 @@ def find_identity(request: Request, view: View) -> str | None:
     participants = attendance.participants if attendance is not None else frozenset[str]()
     if speaker is None or len(participants) != 2 or speaker.id not in participants:
         return None
-    return fill_in_names(speaker, request, view) if speaker.persona.strip() else None
+    return _fill_in_names(speaker, request, view) if speaker.persona.strip() else None
 
 
 def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
@@ -57,7 +57,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
         yield Fragment(
             source=f"persona:{speaker.id}",
             layer=Layer.SETTINGS,
-            text=fill_in_names(speaker, request, view),
+            text=_fill_in_names(speaker, request, view),
             project_id=request.project_id,
             title=speaker.name,
             score=1.0,
@@ -67,7 +67,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
         )
 
 
-def fill_in_names(speaker: Participant, request: Request, view: View) -> str:
+def _fill_in_names(speaker: Participant, request: Request, view: View) -> str:
     """Return the persona of a speaker with the names of both sides in place of the macros."""
     user = _find_player(request, view)
 

@@ -44,7 +44,7 @@ def is_recorded(request: Request, path: Iterable[Message]) -> bool:
     text = normalise(request.additional_input).strip()
     if newest is None or not text:
         return False
-    return newest.id == request.input_message_id or (newest.role == "user" and newest.content.strip() == text)
+    return newest.role == "user" and newest.content.strip() == text
 
 
 def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
