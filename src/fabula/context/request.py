@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, ValidationError, convert, field
+from msgspec.structs import fields
 
 from fabula.context.nearby import Nearby
 from fabula.context.recipes.preset import Preset
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import Language
 from fabula.text.tokens.tokenizer import Tokenizer
@@ -79,6 +84,23 @@ class Request(Struct, frozen=True, kw_only=True):
     session: Mapping[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
     principal: Principal = Principal()
+
+
+def check_types(request: Request) -> None:
+    """Refuse a request with a value that its field cannot have, as a program without type checks may make one."""
+    for name, kind in _list_fields():
+        try:
+            convert(getattr(request, name), kind)
+        except ValidationError as error:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("The request has a wrong value for {name!r}: {reason}", name=name, reason=error),
+            ) from None
+
+
+@cache
+def _list_fields() -> list[tuple[str, Any]]:
+    return [(known.name, known.type) for known in fields(Request)]
 
 
 class HistoryWindow(Struct, frozen=True):

@@ -34,6 +34,7 @@ _OVERLOADED = Code.LLM_GONE, message("{provider} is overloaded. Try again in a w
 _TROUBLE = Code.LLM_GONE, message("{provider} is having trouble (HTTP {status}). Try again in a while.")
 _BROKE_OFF = Code.LLM_GONE, message("{provider} broke off with an error. The text so far is kept. Try again.")
 _FAILED = Code.LLM_GONE, message("{provider} failed ({kind}). The text so far is kept.")
+_DISCONNECTED = Code.LLM_GONE, message("{provider} broke off the connection. The text so far is kept. Try again.")
 _UNREACHABLE = (
     Code.LLM_GONE,
     message("{provider} cannot be reached. The text so far is kept. Check the address and that the server runs."),
@@ -99,6 +100,8 @@ def translate_error(error: BaseException, provider: str) -> FabulaError:
         return make_error(TIMED_OUT, provider)
     if "ProxyError" in kinds:
         return make_error(_PROXY_FAILED, provider)
+    if kinds & {"ReadError", "RemoteProtocolError", "ConnectionResetError", "IncompleteReadError"}:
+        return make_error(_DISCONNECTED, provider)
     if kinds & {"APIConnectionError", "TransportError", "ConnectionError", "OSError"}:
         return make_error(_UNREACHABLE, provider)
     is_report = "APIError" in kinds and getattr(error, "body", None)  # the stream itself reported an error

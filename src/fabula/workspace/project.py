@@ -18,7 +18,7 @@ from fabula.codex import Codex
 from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Attachment, Principal, Request
+from fabula.context.request import Attachment, Principal, Request, check_types
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
@@ -191,6 +191,7 @@ class ProjectHandle:
             principal=self.principal,
             **{**given, **lists},
         )
+        check_types(request)
         return self._resolve_names(request, view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
@@ -288,6 +289,10 @@ class ProjectHandle:
     ) -> tuple[View, ContinuityKeys, Result]:
         check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
+        if not _has_known_ids(request, view):
+            check_types(request)
+            request = self._resolve_names(request, view)
+            view = self.view_with(request.conversation_id)
         request = replace(_resolve(request, view), principal=self.principal)
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage)
@@ -403,6 +408,20 @@ def _read_perspective(perspective: str | None) -> Perspective | None:
             Code.REQUEST_INVALID,
             message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
         ) from None
+
+
+def _has_known_ids(request: Request, view: View) -> bool:
+    """Return whether the document, the conversation and the people of a request are in a view by these ids."""
+    manuscript, codex = view.snapshot(Manuscript) or Manuscript(), view.snapshot(Codex)
+    conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
+    entries = codex.by_id if codex is not None else {}
+    participants = people.by_id if people is not None else {}
+    stored = conversations.messages if conversations is not None else {}
+    return (
+        (not request.document_id or request.document_id in manuscript.by_id)
+        and (not request.conversation_id or request.conversation_id in stored)
+        and all(not one or one in entries or one in participants for one in (request.character, request.speaker_id))
+    )
 
 
 def _branch(request: Request, view: View) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import traceback
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from fabula.core.errors import Code
 from fabula.llm.provider_config import ProviderConfig, find_api_key
 from tests.llm.calls import QUICK_POLICY, collect_events, config_for, expect_error, join_text, openai_config
-from tests.llm.server import ModelServer, anthropic_answer, error_answer, openai_answer, run_server
+from tests.llm.server import Exchange, ModelServer, anthropic_answer, error_answer, openai_answer, run_server
 from tests.net.proxy import run_proxy
 
 STYLES = ["openai", "anthropic"]
@@ -191,3 +192,15 @@ def test_a_provider_may_use_no_proxy_or_its_own(server: ModelServer, monkeypatch
         assert expect_error(replace(own, proxy="none"))[0].code is Code.LLM_GONE
         assert expect_error(replace(own, proxy="http://me:word@127.0.0.1:1"))[0].code is Code.LLM_ADDRESS_REFUSED
         assert expect_error(replace(own, proxy="nowhere"))[0].code is Code.LLM_ADDRESS_REFUSED
+
+
+def test_a_connection_that_breaks_in_mid_answer_is_not_called_unreachable(server: ModelServer) -> None:
+    async def break_off(exchange: Exchange) -> None:
+        await exchange.send_head(Transfer_Encoding="chunked")
+        event = f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': 'Half a'}}]})}\n\n".encode()
+        await exchange.send(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+
+    server.script = break_off
+    error, text = expect_error(openai_config(server))
+    assert (error.code, text) == (Code.LLM_GONE, "Half a")
+    assert "broke off the connection" in str(error)
