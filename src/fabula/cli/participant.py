@@ -150,12 +150,11 @@ def import_card(
         print_json(describe_participant(imported.participant, card=imported.card))
         return
     say("{name} can take part in conversations now.", name=imported.participant.name)
-    greetings = len(imported.card.list_greetings(in_group=False))
-    parts = [
-        plural(greetings, "{count} greeting", "{count} greetings"),
-        plural(imported.entry_count, "{count} lorebook entry", "{count} lorebook entries"),
-    ]
-    say("The card has {parts}.", parts=join_names(parts))
+    say(
+        "The card has {greetings} and {entries}.",
+        greetings=plural(len(imported.card.list_greetings(in_group=False)), "{count} greeting", "{count} greetings"),
+        entries=plural(imported.entry_count, "{count} lorebook entry", "{count} lorebook entries"),
+    )
     print_warnings(imported.warnings)
 
 
@@ -175,7 +174,7 @@ def edit_card(
         list[str] | None, Option("--greeting", help="Another beginning; may be given several times.")
     ] = None,
     examples: Annotated[
-        str | None, Option("--examples", help="Example dialogues, each behind a line with <START>.")
+        str | None, Option("--examples", help="Example dialogues, in the way cards write them.")
     ] = None,
     system_prompt: Annotated[
         str | None, Option("--system-prompt", help="What their prompts begin with, in place of the identity.")

@@ -203,11 +203,11 @@ def _find_speaker(request: Request, view: View) -> Participant | None:
 
 
 def _is_between_two(request: Request, view: View, speaker: str) -> bool:
-    """Return whether a speaker talks with one other alone; a text that is written has several voices."""
+    """Return whether a speaker takes part with at most one other; a text that is written has several voices."""
     conversations = view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
     participants = attendance.participants if attendance is not None else frozenset[str]()
-    return len(participants | {speaker}) <= 2 and request.recipe not in ("", NOVEL.name)
+    return speaker in participants and len(participants) <= 2 and request.recipe not in ("", NOVEL.name)
 
 
 PERSONA_SOURCE = FunctionSource(name="personas", function=offer_personas, blocking=False)
