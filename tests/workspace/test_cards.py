@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.lore.files import read_card
+from fabula.formats.lore.cards import parse_card
+from fabula.formats.lore.files import read_card, write_card
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
+from tests.formats.lore.samples import make_png
 
 DATA: dict[str, Any] = {
     "name": "Mara Venn",
@@ -94,6 +97,17 @@ def test_an_imported_card_makes_a_participant_who_can_speak(pier: ProjectHandle,
     assert card is not None
     assert (card.talkativeness, card.depth, card.creator_notes) == (0.8, 2, "Made by nobody.")
     assert len(pier.lorebooks.list_lorebooks()) == 1  # the one home of the card
+
+
+def test_a_card_in_a_picture_goes_in_and_out(pier: ProjectHandle, tmp_path: Path) -> None:
+    picture = tmp_path / "mara.png"
+    picture.write_bytes(make_png())
+    write_card(replace(parse_card(CARD, "Mara"), image=picture.read_bytes()), tmp_path / "card.png")
+    imported = pier.participants.import_card(tmp_path / "card.png")
+    assert (imported.participant.name, imported.entry_count) == ("Mara Venn", 1)
+    pier.participants.edit_card("Mara", personality="Loud.")
+    pier.participants.export_card("Mara", tmp_path / "out.png", into=picture)
+    assert read_card(tmp_path / "out.png").raw == {**CARD, "data": {**DATA, "personality": "Loud."}}
 
 
 def test_import_and_edits_of_a_card_can_be_undone(pier: ProjectHandle, tmp_path: Path) -> None:
