@@ -21,7 +21,7 @@ from fabula.lorebook.fabula_rules import FABULA
 from fabula.lorebook.keys import KeyIndex
 from fabula.lorebook.model import Activation, CardCharacter, ScanContext, ScanMessage, TimedEffects
 from fabula.lorebook.parsing import parse_book, parse_settings
-from fabula.lorebook.scan_order import fill_in_names
+from fabula.text.macros import fill_in_names
 
 
 class CaseTokenizer:
@@ -60,7 +60,7 @@ def scan_turns(case: Mapping[str, Any], times: list[float]) -> Iterator[Activati
     scene = ScanContext(max_context=case["max_context"], user=case["user"], character=CardCharacter(name=case["char"]))
     tokenizer, timed = CaseTokenizer(case["tokenizer"]), TimedEffects()
     history: list[ScanMessage] = []
-    index = KeyIndex([book], settings, lambda text: fill_in_names(text, scene))
+    index = KeyIndex([book], settings, lambda text: fill_in_names(text, scene.user, scene.character.name))
     for messages in (case["messages"], *case["more"]):
         history += [ScanMessage(one["name"], one["mes"]) for one in messages]
         start = time.perf_counter()

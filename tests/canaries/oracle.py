@@ -216,6 +216,8 @@ class PlantedStore(Struct, kw_only=True):
                 return self._may_hold_said(scene, one, eyes)
             case "persona":
                 return scene.speaker in (one.heard or ()) and bool(scene.conversation)
+            case "card":  # what a card tells everybody
+                return bool(scene.conversation)
             case "condition":
                 return one.conversation == scene.conversation and self._has_heard(scene, one, eyes)
         return True

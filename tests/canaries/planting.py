@@ -366,14 +366,35 @@ class Planter:
         rules: RuleSet = self.random.choice(["exact", "fabula"])
         save_lorebook(tx, Lorebook(id="lore", name="Lore", book={"entries": entries}, rules=rules))
 
+    def _plant_card(self, tx: WriteTransaction, book: str, key: str, own: frozenset[str]) -> str:
+        """A card with words that everybody in a conversation may know, that its owner alone does, and nobody."""
+        public, private, notes = (
+            [self.word(kind, book=book, heard=own) for _ in range(3)] for kind in ("card", "persona", "never")
+        )
+        data = {
+            "name": key.title(),
+            **dict(zip(("description", "personality", "scenario"), public, strict=True)),
+            **dict(zip(("mes_example", "system_prompt", "post_history_instructions"), private, strict=True)),
+            "creator_notes": " ".join(notes),
+            "extensions": {"depth_prompt": {"prompt": self.word("persona", book=book, heard=own), "depth": 2}},
+        }
+        card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
+        return save_lorebook(tx, Lorebook(id=f"card-{key}", name=key.title(), book=card, format="card", active=False))
+
     def _plant_conversations(self, tx: WriteTransaction, story: Story) -> None:
         book, random = story.id, self.random
         everybody = ["player:one", *(f"pawn:{one}" for one in PEOPLE)]
         for one in everybody:
             key = one.partition(":")[2]
+            own = frozenset({one})
             save_participant(
                 tx,
-                Participant(id=one, name=key.title(), persona=self.word("persona", book=book, heard=frozenset({one}))),
+                Participant(
+                    id=one,
+                    name=key.title(),
+                    persona=self.word("persona", book=book, heard=own),
+                    card=self._plant_card(tx, book, key, own),
+                ),
             )
             for table, name in ((fixed_prompts, "f"), (biographies, "b")):
                 word = self.word("kept", book=book, heard=frozenset({one}), sources=frozenset({"search"}))

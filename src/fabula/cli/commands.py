@@ -115,6 +115,7 @@ _TYPES = {
     "int": "NUMBER",
     "int range": "NUMBER",
     "float": "NUMBER",
+    "float range": "NUMBER",
     "path": "FILE",
     "list[Path]": "FILE",
 }

@@ -63,6 +63,9 @@ def start(
     project: PROJECT,
     participants: WITH = None,
     title: Annotated[str, Option("--title", help="What the conversation is called.")] = "",
+    greeting: Annotated[
+        str, Option("--greeting", help="Who speaks first, with the greeting of their character card.")
+    ] = "",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -73,7 +76,7 @@ def start(
     from fabula.workspace.schemas.conversations import describe_conversation
 
     with open_project(project, store) as opened:
-        started = opened.conversations.start(participants or (), title=title)
+        started = opened.conversations.start(participants or (), title=title, greeting=greeting)
         details = opened.conversations.get(started.id)
     name = started.title or started.id
     report(describe_conversation(details), message("The conversation {name} has begun.", name=name), as_json)

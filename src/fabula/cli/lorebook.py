@@ -63,6 +63,12 @@ def import_book(
     print_warnings(contents.warnings)
     if path.suffix.lower() in (".png", ".charx"):
         say("- The picture or the assets are not stored. To export into them again: --into {file}", file=path.name)
+    if contents.card_character is not None:
+        say(
+            "- To let the character take part in conversations: fabula participant import {project} {file}",
+            project=quote_name(project),
+            file=quote_name(str(path)),
+        )
 
 
 @commands.command("list")

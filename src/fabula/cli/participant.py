@@ -1,24 +1,28 @@
-"""`fabula participant`: who takes part in conversations; list, show, add, edit (cnv-4)."""
+"""`fabula participant`: who takes part in conversations, with their character cards (cnv-4, inj-3)."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
-from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, report, say, shorten
+from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, print_warnings, render, report, say, shorten
 from fabula.cli.tables import Column, print_list
-from fabula.core.messages import join_names, message
+from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
+    from fabula.conversation.cards import CardTexts
     from fabula.conversation.participants import Participant
 
 PARTICIPANT = Annotated[str, Argument(help="A participant, by name, alias or id.")]
 ALIASES = Annotated[list[str] | None, Option("--alias", help="Another name or nickname; may be given several times.")]
 PERSONA = Annotated[str | None, Option("--persona", help="Who they are and how they speak, for their own prompt.")]
+
+CARD = Annotated[str | None, Option("--card", help="The lorebook of the project that their character card came with.")]
 
 commands = CommandGroup("participant", help="Who takes part in conversations.")
 
@@ -54,8 +58,9 @@ def show(project: PROJECT, name: PARTICIPANT, store: STORE = None, as_json: JSON
     with open_project(project, store) as opened:
         found, entry = opened.participants.get(name), opened.participants.find_entry(name)
         entry_name = opened.codex.find(entry).name if entry is not None else ""
+        card = opened.participants.read_card(name)
     if as_json:
-        print_json(describe_participant(found, entry))
+        print_json(describe_participant(found, entry, card))
         return
     print_line(found.name or found.id)
     if found.aliases:
@@ -66,6 +71,8 @@ def show(project: PROJECT, name: PARTICIPANT, store: STORE = None, as_json: JSON
         say("Gone; earlier messages keep the name.")
     if found.persona:
         print_line(f"\n{found.persona}")
+    if card is not None:
+        _print_card(card)
 
 
 @commands.command()
@@ -80,6 +87,7 @@ def add(
     ] = None,
     alias: ALIASES = None,
     persona: PERSONA = None,
+    card: CARD = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -90,7 +98,9 @@ def add(
     from fabula.workspace.schemas.conversations import describe_participant
 
     with open_project(project, store) as opened:
-        added = opened.participants.add(name, namespace=kind, key=key, aliases=alias or (), persona=persona or "")
+        added = opened.participants.add(
+            name, namespace=kind, key=key, aliases=alias or (), persona=persona or "", card=card or ""
+        )
     report(describe_participant(added), message("{name} can take part in conversations now.", name=added.name), as_json)
 
 
@@ -101,6 +111,7 @@ def edit(
     new_name: Annotated[str | None, Option("--name", help="The new name.")] = None,
     alias: ALIASES = None,
     persona: PERSONA = None,
+    card: CARD = None,
     gone: Annotated[bool | None, Option("--gone/--back", help="They take part no more, or again.")] = None,
     store: STORE = None,
     as_json: JSON = False,
@@ -112,5 +123,152 @@ def edit(
     from fabula.workspace.schemas.conversations import describe_participant
 
     with open_project(project, store) as opened:
-        changed = opened.participants.edit(name, new_name=new_name, aliases=alias, persona=persona, is_gone=gone)
+        changed = opened.participants.edit(
+            name, new_name=new_name, aliases=alias, persona=persona, card=card, is_gone=gone
+        )
     report(describe_participant(changed), message("{name} is changed.", name=changed.name or changed.id), as_json)
+
+
+@commands.command("import")
+def import_card(
+    project: PROJECT,
+    path: Annotated[Path, Argument(help="A character card: JSON, PNG or CHARX.")],
+    kind: Annotated[str, Option("--kind", help="What they are: persona, pawn, agent, or another word.")] = "persona",
+    replace: Annotated[bool, Option("--replace", help="In place of the card of the same name.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Import a character card, and let its character take part in conversations.
+
+    Example: fabula participant import "The Lantern Coast" mara.png
+    """
+    from fabula.workspace.schemas.conversations import describe_participant
+
+    with open_project(project, store) as opened:
+        imported = opened.participants.import_card(path, namespace=kind, replace_existing=replace)
+    if as_json:
+        print_json(describe_participant(imported.participant, card=imported.card))
+        return
+    say("{name} can take part in conversations now.", name=imported.participant.name)
+    say(
+        "The card has {greetings} and {entries}.",
+        greetings=plural(len(imported.card.list_greetings(in_group=False)), "{count} greeting", "{count} greetings"),
+        entries=plural(imported.entry_count, "{count} lorebook entry", "{count} lorebook entries"),
+    )
+    print_warnings(imported.warnings)
+
+
+@commands.command("card")
+def edit_card(
+    project: PROJECT,
+    name: PARTICIPANT,
+    description: Annotated[
+        str | None, Option("--description", help="Who they are; everybody present knows it.")
+    ] = None,
+    personality: Annotated[
+        str | None, Option("--personality", help="What they are like; everybody present knows it.")
+    ] = None,
+    scenario: Annotated[str | None, Option("--scenario", help="Where and why the conversation takes place.")] = None,
+    first_message: Annotated[str | None, Option("--first-message", help="How they begin a conversation.")] = None,
+    greeting: Annotated[
+        list[str] | None, Option("--greeting", help="Another beginning; may be given several times.")
+    ] = None,
+    examples: Annotated[
+        str | None, Option("--examples", help="Example dialogues, in the way cards write them.")
+    ] = None,
+    system_prompt: Annotated[
+        str | None, Option("--system-prompt", help="What their prompts begin with, in place of the identity.")
+    ] = None,
+    post_history: Annotated[str | None, Option("--post-history", help="What stands behind the conversation.")] = None,
+    depth_prompt: Annotated[
+        str | None, Option("--depth-prompt", help="What stands inside the conversation, at a depth.")
+    ] = None,
+    depth: Annotated[
+        int | None, Option("--depth", min=0, help="How many messages follow what stands at a depth.")
+    ] = None,
+    nickname: Annotated[str | None, Option("--nickname", help="What texts call them in place of the name.")] = None,
+    notes: Annotated[str | None, Option("--notes", help="Notes for people; they reach no model.")] = None,
+    talkative: Annotated[
+        float | None, Option("--talkative", min=0, max=1, help="How often they speak unasked, from 0 to 1.")
+    ] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Change the character card of a participant, or show it; an empty text takes a part away.
+
+    Example: fabula participant card "The Lantern Coast" Mara --scenario "A night on the pier."
+    """
+    from fabula.workspace.schemas.conversations import describe_card
+
+    changes = (description, personality, scenario, first_message, greeting, examples, system_prompt, post_history)
+    others = (depth_prompt, depth, nickname, notes, talkative)
+    with open_project(project, store) as opened:
+        if all(value is None for value in (*changes, *others)):
+            card = opened.participants.read_card(name)
+            if card is None:
+                say("{name} has no character card yet.", name=name)
+                return
+        else:
+            card = opened.participants.edit_card(
+                name,
+                description=description,
+                personality=personality,
+                scenario=scenario,
+                first_message=first_message,
+                alternate_greetings=greeting,
+                examples=examples,
+                system_prompt=system_prompt,
+                post_history=post_history,
+                depth_prompt=depth_prompt,
+                depth=depth,
+                nickname=nickname,
+                creator_notes=notes,
+                talkativeness=talkative,
+            )
+    if as_json:
+        print_json(describe_card(card))
+        return
+    _print_card(card)
+
+
+@commands.command()
+def export(
+    project: PROJECT,
+    name: PARTICIPANT,
+    path: Annotated[Path, Argument(help="The file to write: .json, .png or .charx.")],
+    into: Annotated[
+        Path | None, Option("--into", help="A picture (PNG) or archive; a copy of it gets the card.")
+    ] = None,
+    version: Annotated[int | None, Option("--version", help="As a card of version 1, 2 or 3.")] = None,
+    overwrite: OVERWRITE = False,
+    store: STORE = None,
+) -> None:
+    """Write the character card of a participant to a file, with its lorebook.
+
+    Example: fabula participant export "The Lantern Coast" Mara mara.json
+    """
+    with open_project(project, store) as opened:
+        lost = opened.participants.export_card(name, path, into=into, version=version, overwrite=overwrite)
+    say("{title} is in {path}.", title=name, path=path)
+    print_warnings(lost)
+
+
+def _print_card(card: CardTexts) -> None:
+    """Print the parts of a card that have a text, each under its name."""
+    parts = (
+        (message("nickname"), card.nickname),
+        (message("description"), card.description),
+        (message("personality"), card.personality),
+        (message("scenario"), card.scenario),
+        (message("first message"), card.first_message),
+        *((message("other greeting"), text) for text in card.alternate_greetings),
+        *((message("greeting in a group"), text) for text in card.group_greetings),
+        (message("example dialogues"), card.examples),
+        (message("system prompt"), card.system_prompt),
+        (message("behind the conversation"), card.post_history),
+        (message("at depth {depth}", depth=card.depth), card.depth_prompt),
+        (message("notes of the creator, for people only"), card.creator_notes),
+    )
+    for title, text in parts:
+        if text.strip():
+            print_line(f"\n{render(title)}:\n{text.strip()}")

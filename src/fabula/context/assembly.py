@@ -44,6 +44,7 @@ from fabula.context.order import (
     select_previously_included,
 )
 from fabula.context.place import PlacedPrompt, place, trace_preset
+from fabula.context.preset_macros import expand_preset
 from fabula.context.reasons import explain_gate
 from fabula.context.recipes import CompletePreset, Recipe
 from fabula.context.recipes.conditions import ConditionContext, ConditionResult, evaluate_conditions
@@ -54,15 +55,17 @@ from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Vantage
 from fabula.core.view import View
+from fabula.text.macros import MacroExpander
 from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
 
 log = logging.getLogger("fabula.context")
 
 _CONDITION_STATE = "preset:timed"  # the key in the source state for messages that are active or resting
+_VARIABLE_STATE = "macros"  # and for the variables of macros
 _UNLIMITED = 1 << 40
 _MAX_FITS = 6  # fits tried where token counts do not add up
 
@@ -121,6 +124,10 @@ class Assembly(Struct, kw_only=True):
         prepared = self.prepare(measure, profile)
         first, source_request = self.gather(prepared)
         source_request, selected, more = self.select(prepared, first, source_request)
+        unknown = source_request.macros.unknown
+        if unknown:
+            names = join_names([f"{{{{{name}}}}}" for name in unknown])
+            more.append(measure.phrases.format_warning(Code.MACRO_UNKNOWN, names=names))
         return self.finish(prepared, source_request, selected, (*warnings, *more))
 
     def prepare(self, measure: Measure, profile: BudgetProfile) -> _Prepared:
@@ -138,11 +145,15 @@ class Assembly(Struct, kw_only=True):
             tokenizer=measure.tokenizer,
             token_shares=budget.shares,
             available_tokens=budget.layer_tokens,
+            macros=MacroExpander(request.macros, self._load_variables()),
         )
         if conditional:
             context = self._condition_context(source_request, measure)
             conditions = evaluate_conditions(conditional, context)
             preset = self.preset.without_nodes(conditions.unmet)
+        expanded, own = expand_preset(preset, identity, source_request.macros)
+        if conditional or expanded is not preset:
+            preset, identity = expanded, own
             budget = compute_budget(measure, recipe, preset, identity, profile, request.reply_tokens)
         # A share is at least its minimum, which in a small window may be more than there is.
         available = min(budget.shares[Layer.IMMEDIATE], budget.layer_tokens) // 2
@@ -249,7 +260,10 @@ class Assembly(Struct, kw_only=True):
             return explain_offered(sources, source_request, self.view)
 
         def more_verdicts() -> list[Verdict]:
-            return [*trace_preset(self.preset, unmet, without_anchor, measure), *omitted]
+            expanded = dict(zip(prepared.preset.names, prepared.preset.nodes, strict=True))
+            nodes = [expanded.get(*named) for named in zip(self.preset.names, self.preset.nodes, strict=True)]
+            preset = replace(self.preset, nodes=tuple(nodes))
+            return [*trace_preset(preset, unmet, without_anchor, measure), *omitted]
 
         return Result(
             rendered=rendered,
@@ -266,6 +280,14 @@ class Assembly(Struct, kw_only=True):
             model=measure.model,
             exact=measure.tokenizer.exact,
         )
+
+    def _load_variables(self) -> dict[str, str]:
+        """The variables of macros after the last request of this place."""
+        state = self.before.source_state.get(_VARIABLE_STATE) if self.same_place else None
+        try:
+            return msgspec.json.decode(state, type=dict[str, str]) if state else {}
+        except msgspec.DecodeError:
+            return {}
 
     def _ask(self, group: SourceGroup, source_request: SourceRequest, measure: Measure) -> GatheredFragments:
         return self.gatherer.gather(group, source_request, self.view, measure.phrases)
@@ -382,6 +404,8 @@ class Assembly(Struct, kw_only=True):
         state = collect_source_state(self.sources.others.stateful, source_request, self.view)
         if prepared.conditions is not None and prepared.conditions.active_since:
             state[_CONDITION_STATE] = msgspec.json.encode(prepared.conditions.active_since)
+        if source_request.macros.variables:
+            state[_VARIABLE_STATE] = msgspec.json.encode(source_request.macros.variables)
         return Continuity(
             prefix_hash=rendered.prefix_hash,
             document=self.place,

@@ -115,7 +115,7 @@ class Measure:
             return MeasuredFragment(fragment, "", 0, section)
         if mark:
             text = mark + text.replace(BLOCK_SEPARATOR, BLOCK_SEPARATOR + mark)
-        if section in ("constraints", "settings"):
+        if section == "constraints" or (section == "settings" and fragment.placement is None):
             text = " ".join(text.split("\n"))
         per_message = self.model.tokens_per_message
         if section == "constraints":

@@ -71,6 +71,9 @@ WARNINGS = {
         "{name} asks for the anchor {anchor!r}, which this preset does not have, and stands where it is listed. "
         "Add the anchor, or name another."
     ),
+    Code.MACRO_UNKNOWN: message(
+        "{names} means nothing here and stands in the prompt as it is written. Take it out of the text, or leave it."
+    ),
     Code.ATTACHMENT_DROPPED: message("{name} was left out: {why}."),
 }
 _USUAL_SOURCES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from fabula.core.fragment import Layer
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import Language
+from fabula.text.macros import MacroExpander, MacroValues
 from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import TextWindow
 
@@ -83,6 +85,8 @@ class Request(Struct, frozen=True, kw_only=True):
     late_joiners: bool | None = None
     session: Mapping[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
+    now: datetime | None = None  # which dates and times in macros come from
+    macros: MacroValues = MacroValues()
     principal: Principal = Principal()
 
 
@@ -127,6 +131,7 @@ class SourceRequest(Struct, frozen=True, kw_only=True):
     previously_included: tuple[str, ...] = ()  # sources of the last prompt; offer them again if they still hold
     reselect: bool = True  # the retrieved layer is selected anew in this request
     source_state: Mapping[str, bytes] = {}  # by source: the state it saved in the last request of this place
+    macros: MacroExpander = field(default_factory=MacroExpander)
     warnings: list[str] = []  # a source may add warnings, each `CODE: sentence`
 
     def earliest_shown_position(self) -> Position | None:

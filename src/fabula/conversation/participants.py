@@ -32,6 +32,7 @@ class Participant(Struct, frozen=True, kw_only=True):
     name: str = ""
     aliases: tuple[str, ...] = ()
     persona: str = ""
+    card: str = ""  # the id of the lorebook that the character's card is kept with
     is_gone: bool = field(default=False, name="gone")
     revision: int = 1
     version: int = 1
@@ -79,13 +80,16 @@ def conv_key(ids: Iterable[str]) -> str:
     return "|".join(sorted({base_id(participant) for participant in ids}))
 
 
-def save_participant(tx: WriteTransaction, participant: Participant, *, expected: int | None = None) -> Participant:
-    """Save a new or changed participant. A changed persona text gets a new revision."""
+def save_participant(
+    tx: WriteTransaction, participant: Participant, *, expected: int | None = None, is_revised: bool = False
+) -> Participant:
+    """Save a new or changed participant. Another persona or card, or one that `is_revised`, is a new revision."""
     ident, at = base_id(participant.id), current_timestamp()
     values: dict[str, Any] = {
         "name": participant.name.strip(),
         "aliases": list(dict.fromkeys(alias.strip() for alias in participant.aliases if alias.strip())),
         "persona": participant.persona,
+        "card": participant.card,
         "gone": int(participant.is_gone),
         "changed": at,
     }
@@ -99,7 +103,7 @@ def save_participant(tx: WriteTransaction, participant: Participant, *, expected
         tx.insert(participants, {"id": ident, "made": at, **values})
     else:
         values["name"] = values["name"] or row.name
-        if row.persona != participant.persona:
+        if is_revised or (row.persona, row.card) != (participant.persona, participant.card):
             values["revision"] = row.revision + 1
         tx.update_row(participants, {"id": ident}, values, expected=expected)
     return get_participant(tx, ident)

@@ -1,8 +1,9 @@
-"""Personas in prompts: who speaks, and who else takes part (ctx-3, cht-2).
+"""Personas and cards in prompts: who speaks, and who else takes part (ctx-3, inj-3, cht-2).
 
-In a conversation of two the speaker's persona takes the place of the identity prompt. Among several the identity stays
-the same for all, then come the names of everybody who takes part, which is the same text for each speaker; the
-speaker's own persona stands at the end, before the newest message.
+In a conversation of two the speaker's persona, or the system prompt of their card, takes the place of the identity
+prompt. Among several the identity stays the same for all. Behind it come the names of everybody who takes part and the
+public parts of their cards, which are the same text for each speaker. The speaker's own part stands at the end, before
+the newest message.
 """
 
 from __future__ import annotations
@@ -10,72 +11,190 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
+from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
+from fabula.context.phrases import IDENTITY
+from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
-from fabula.conversation.model import Conversations
+from fabula.conversation.cards import CardOwner, Cards, CardTexts, make_part, offer_own_parts, offer_public_parts
+from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participants import Participant, Participants, strip_revision
+from fabula.conversation.presence import Attendance
 from fabula.core.fragment import Fragment, Layer, Placement
+from fabula.core.ids import parse_timestamp
 from fabula.core.messages import join_names, message
+from fabula.core.story import READER_ONLY, Vantage
 from fabula.core.view import View
+from fabula.text.macros import MacroValues, is_changing
 
 PERSONA_DEPTH = 1  # the newest message follows
-_MACRO = re.compile(r"\{\{(user|char)\}\}|<(USER|BOT)>", re.IGNORECASE)
+_ORIGINAL = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
+_NO_CARD = CardTexts()
 
 
 def find_identity(request: Request, view: View) -> str | None:
-    """Return the persona that takes the place of the identity; None where it stays: among several, or without one."""
+    """Return what takes the place of the identity; None where it stays: among several, or without persona and card.
+
+    It has macros, which the engine expands. A text that changes with each request stands elsewhere.
+    """
     speaker = _find_speaker(request, view)
-    conversations = view.snapshot(Conversations)
-    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    participants = attendance.participants if attendance is not None else frozenset[str]()
-    if speaker is None or len(participants) != 2 or speaker.id not in participants:
+    if speaker is None or not _is_between_two(request, view, speaker.id):
         return None
-    return _fill_in_names(speaker, request, view) if speaker.persona.strip() else None
+    texts = _list_own_texts(speaker, view, is_between_two=True)
+    if not texts and not find_card(view, speaker.id).is_described:
+        return None
+    return "\n\n".join(text for text in texts.values() if not is_changing(text))
 
 
 def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the names of everybody who takes part, and the persona of the speaker, where several speak."""
+    """Offer who takes part, the public parts of their cards, and what the speaker alone is told."""
     request, conversations = source_request.request, view.snapshot(Conversations)
-    if conversations is None or not conversations.speaker_names.get(request.conversation_id):
+    if conversations is None or not request.conversation_id:
         return
-    people = view.snapshot(Participants) or Participants()
-    attendance = conversations.attendances.get(request.conversation_id)
-    present = sorted(people.name_of(one) for one in attendance.present) if attendance is not None else []
-    if present:
+    people, macros = view.snapshot(Participants) or Participants(), source_request.macros
+    attendance = conversations.attendances.get(request.conversation_id) or Attendance()
+    project_id, language = request.project_id, source_request.language
+    present = sorted((find_name(view, one), one) for one in attendance.present)
+    if present and conversations.speaker_names.get(request.conversation_id):
+        names = join_names([people.name_of(one) for _, one in present])
         yield Fragment(
             source="participants",
             layer=Layer.SETTINGS,
-            text=message("[Taking part in this conversation: {names}]", names=join_names(present)).render(
-                source_request.language
-            ),
-            project_id=request.project_id,
+            text=message("[Taking part in this conversation: {names}]", names=names).render(language),
+            project_id=project_id,
             score=1.0,
             explanation=message("everybody who takes part"),
         )
     speaker = _find_speaker(request, view)
-    if speaker is not None and speaker.persona.strip():
-        yield Fragment(
-            source=f"persona:{speaker.id}",
-            layer=Layer.SETTINGS,
-            text=_fill_in_names(speaker, request, view),
-            project_id=request.project_id,
-            title=speaker.name,
-            score=1.0,
-            placement=Placement(depth=PERSONA_DEPTH),
-            known_to=frozenset({speaker.id}),
-            explanation=message("the persona of who speaks next"),
+    heard = attendance.present | READER_ONLY
+    shown = present if speaker is None or speaker.id in attendance.present else [*present, (speaker.name, speaker.id)]
+    owners = [CardOwner(one, name, find_card(view, one), heard | {one}) for name, one in shown]
+    described = [owner for owner in owners if owner.card.is_described]
+    for owner in described:
+        yield from offer_public_parts(owner, project_id, language, macros, is_named=len(described) > 1)
+    if speaker is None:
+        return
+    owner = next(one for one in owners if one.id == speaker.id)
+    is_between_two = _is_between_two(request, view, speaker.id)
+    for source, raw in _list_own_texts(speaker, view, is_between_two=is_between_two).items():
+        text = macros.expand(raw, char=owner.name, find_text=owner.card.find_text).strip()
+        if text and (not is_between_two or is_changing(raw)):
+            yield make_part(
+                source,
+                text,
+                project_id,
+                owner.name,
+                Placement(depth=PERSONA_DEPTH),
+                frozenset({speaker.id}),
+                message("the persona of who speaks next"),
+            )
+    end = None if is_between_two else PERSONA_DEPTH
+    yield from offer_own_parts(owner, project_id, language, macros, end_depth=end)
+
+
+def _list_own_texts(speaker: Participant, view: View, *, is_between_two: bool) -> dict[str, str]:
+    """Return what a speaker is told of themselves, by source: the system prompt of the card, and the persona.
+
+    The identity, which `{{original}}` means, stands in front of all speakers where there are several.
+    """
+    own = view.project.identity
+    identity = IDENTITY.render(view.project.language) if own is None else own
+    prompt = _ORIGINAL.sub(lambda _: identity if is_between_two else "", find_card(view, speaker.id).system_prompt)
+    texts = {f"card:{speaker.id}#system": prompt.strip(), f"persona:{speaker.id}": speaker.persona.strip()}
+    return {source: text for source, text in texts.items() if text}
+
+
+def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroValues:
+    """Return what macros stand for in a request: names, its moment, its seeds, and messages that the speaker heard."""
+    conversations = view.snapshot(Conversations) if request.conversation_id else None
+    place = request.conversation_id or request.document_id
+    values = MacroValues(
+        char=request.speaker_name,
+        now=request.now,
+        language=view.project.language,
+        place_seed=f"{view.project.id}\x1f{place}",
+        request_seed=f"{view.project.id}\x1f{place}\x1f{request.cursor}\x1f{request.additional_input}",
+    )
+    if conversations is None:
+        return values
+    attendance = conversations.attendances.get(request.conversation_id) or Attendance()
+    state = conversations.states.get(request.conversation_id)
+    path = conversations.messages.get(request.conversation_id, ())
+    fragments = conversations.fragments.get(request.conversation_id, ())
+    speaker = strip_revision(request.speaker_id)
+    card = find_card(view, speaker)
+    player = find_player(request, view)
+
+    def find_last(*roles: str) -> Message | None:
+        pairs = zip((one for one in reversed(path) if one.final), reversed(fragments), strict=False)
+        return next(
+            (
+                one
+                for one, fragment in pairs
+                if one.role in roles and judge_visibility(fragment, vantage, view.timeline) is None
+            ),
+            None,
         )
 
+    def find_text(name: str) -> str | None:
+        match name:
+            case "lastmessage":
+                found = find_last("user", "assistant", "system")
+            case "lastusermessage":
+                found = find_last("user")
+            case "lastcharmessage":
+                found = find_last("assistant")
+            case "input":
+                return request.additional_input
+            case "model":
+                return request.model
+            case "persona":
+                return find_card(view, player).description or None if player else None
+            case _:
+                return card.find_text(name)
+        return found.content if found is not None else ""
 
-def _fill_in_names(speaker: Participant, request: Request, view: View) -> str:
-    """Return the persona of a speaker with the names of both sides in place of the macros."""
-    user = _find_player(request, view)
+    newest = find_last("user", "assistant", "system")
+    return replace(
+        values,
+        user=find_name(view, player) if player else "",
+        char=card.nickname.strip() or request.speaker_name,
+        group=tuple(sorted(find_name(view, one) for one in attendance.present if one != player)),
+        last_at=parse_timestamp(newest.timestamp) if newest is not None else None,
+        request_seed=f"{values.request_seed}\x1f{state.message_count if state is not None else len(path)}",
+        find_text=find_text,
+    )
 
-    def replace(found: re.Match[str]) -> str:
-        is_user = (found[1] or found[2]).lower() == "user"
-        return (user or found[0]) if is_user else speaker.name or found[0]
 
-    return _MACRO.sub(replace, speaker.persona.strip())
+def find_card(view: View, participant_id: str) -> CardTexts:
+    """Return the card of a participant; an empty one where there is none."""
+    cards = view.snapshot(Cards)
+    return _NO_CARD if cards is None else cards.by_participant.get(strip_revision(participant_id), _NO_CARD)
+
+
+def find_name(view: View, participant_id: str) -> str:
+    """Return what a participant is called in texts: the nickname of the card, else the name."""
+    people = view.snapshot(Participants) or Participants()
+    return find_card(view, participant_id).nickname.strip() or people.name_of(participant_id)
+
+
+def find_user_name(request: Request, view: View) -> str:
+    """Return the name that stands before the input; empty where lines carry none."""
+    conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
+    if conversations is None or people is None or not conversations.speaker_names.get(request.conversation_id):
+        return ""
+    player = find_player(request, view)
+    return people.name_of(player) if player else ""
+
+
+def find_player(request: Request, view: View) -> str:
+    """Return the id of the player in a conversation; empty where there is none."""
+    conversations = view.snapshot(Conversations)
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    participants = attendance.participants if attendance is not None else frozenset[str]()
+    return next((one for one in sorted(participants) if one.startswith("player:")), "")
 
 
 def _find_speaker(request: Request, view: View) -> Participant | None:
@@ -83,21 +202,12 @@ def _find_speaker(request: Request, view: View) -> Participant | None:
     return None if people is None else people.by_id.get(strip_revision(request.speaker_id))
 
 
-def find_user_name(request: Request, view: View) -> str:
-    """Return the name that stands before the input; empty where lines carry none."""
+def _is_between_two(request: Request, view: View, speaker: str) -> bool:
+    """Return whether a speaker takes part with at most one other; a text that is written has several voices."""
     conversations = view.snapshot(Conversations)
-    if conversations is None or not conversations.speaker_names.get(request.conversation_id):
-        return ""
-    return _find_player(request, view)
-
-
-def _find_player(request: Request, view: View) -> str:
-    """Return the name of the player in a conversation; empty where there is none."""
-    conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    if attendance is None or people is None:
-        return ""
-    return next((people.name_of(one) for one in sorted(attendance.participants) if one.startswith("player:")), "")
+    participants = attendance.participants if attendance is not None else frozenset[str]()
+    return speaker in participants and len(participants) <= 2 and request.recipe not in ("", NOVEL.name)
 
 
 PERSONA_SOURCE = FunctionSource(name="personas", function=offer_personas, blocking=False)

@@ -39,6 +39,7 @@ participants = project_table(
     integer_column("gone"),
     *timestamp_columns(),
     version_column(),
+    text_column("card"),  # the id of the lorebook that the character's card is kept with
 )
 
 conversations = project_table(

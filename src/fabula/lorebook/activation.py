@@ -33,9 +33,10 @@ from fabula.lorebook.model import (
 )
 from fabula.lorebook.placement import place_texts
 from fabula.lorebook.rules import ActivationRules, EntryCandidate, GroupContest, RandomSource
-from fabula.lorebook.scan_order import ScanEntry, fill_in_names, list_entries
+from fabula.lorebook.scan_order import ScanEntry, list_entries
 from fabula.lorebook.sillytavern_rules import EXACT
 from fabula.lorebook.timed_effects import RunningEffects, find_running_effects, start_effects
+from fabula.text.macros import fill_in_names
 from fabula.text.tokens.tokenizer import Tokenizer
 
 MAX_CHECKS, MIN_PASS_LIMIT = 200_000, 50  # entries times passes; passes that are always allowed
@@ -62,7 +63,7 @@ def activate(
 
     `index` holds the keys of these books, and may hold more, for callers that scan the same books again.
     """
-    index = index or KeyIndex(books, settings, lambda text: fill_in_names(text, context))
+    index = index or KeyIndex(books, settings, lambda text: fill_in_names(text, context.user, context.character.name))
     entries = list_entries(books, settings, context)
     running = find_running_effects(entries, NO_EFFECTS if context.dry_run else timed_effects, len(messages))
     scan = _Scan(books, entries, messages, settings, context, running, rules, tokenizer, random_source, index)

@@ -7,7 +7,6 @@ order of the file. Decorators at the beginning of a text are removed and names a
 
 from __future__ import annotations
 
-import re
 from bisect import insort_right
 from collections.abc import Sequence
 from functools import cmp_to_key
@@ -19,9 +18,9 @@ from msgspec import Struct
 from fabula.core.messages import message
 from fabula.lorebook.model import BookSource, EntryRef, LorebookSettings, LoreEntry, ParsedLorebook, ScanContext
 from fabula.lorebook.parsing import invalid_lorebook
+from fabula.text.macros import fill_in_names
 
 INSERTION_SORT_LIMIT = 64  # JavaScript sorts shorter lists by insertion
-_MACRO = re.compile(r"\{\{(user|char)\}\}", re.IGNORECASE)
 
 
 class ScanEntry(Struct, frozen=True):
@@ -89,14 +88,6 @@ def _insertion_sort(entries: Sequence[ScanEntry]) -> list[ScanEntry]:
     return result
 
 
-def fill_in_names(text: str, context: ScanContext) -> str:
-    """Replace {{user}} and {{char}} by their names."""
-    if "{{" not in text:
-        return text
-    names = {"user": context.user, "char": context.character.name}
-    return _MACRO.sub(lambda found: names[found[1].lower()] or found[0], text)
-
-
 def prepare_entry(ref: EntryRef, entry: LoreEntry, context: ScanContext) -> ScanEntry:
     """Prepare an entry for a scan: separate the decorators from the text and fill in names."""
     decorators: set[str] = set()
@@ -106,4 +97,4 @@ def prepare_entry(ref: EntryRef, entry: LoreEntry, context: ScanContext) -> Scan
         end = len(text) if end < 0 else end
         decorators.add(text[at:end].strip())
         at = end + 1
-    return ScanEntry(ref, entry, fill_in_names(text[at:], context), frozenset(decorators))
+    return ScanEntry(ref, entry, fill_in_names(text[at:], context.user, context.character.name), frozenset(decorators))

@@ -42,9 +42,10 @@ from fabula.lorebook.model import (
 )
 from fabula.lorebook.parsing import parse_timed_effects
 from fabula.lorebook.rules import make_seeded_random
-from fabula.lorebook.scan_order import ScanEntry, fill_in_names, prepare_entry, sort_by_order
+from fabula.lorebook.scan_order import ScanEntry, prepare_entry, sort_by_order
 from fabula.lorebook.sillytavern_rules import EXACT
 from fabula.store.transaction import ReadTransaction
+from fabula.text.macros import fill_in_names, has_macros
 from fabula.text.tokens.tokenizer import Tokenizer
 
 RULES = {rules.name: rules for rules in (EXACT, FABULA)}
@@ -146,13 +147,14 @@ class Lorebooks:
         names = (context.user, context.character.name) if self._names_in_keys else ("", "")
         known = self._indexes.get(number)
         if known is None or known[0] != names:
-            known = self._indexes[number] = names, KeyIndex(books, settings, lambda text: fill_in_names(text, context))
+            index = KeyIndex(books, settings, lambda text: fill_in_names(text, context.user, context.character.name))
+            known = self._indexes[number] = names, index
         return known[1]
 
     @cached_property
     def _names_in_keys(self) -> bool:
         keys = (key for entry in self.entries.values() for key in (*(entry.key or ()), *(entry.keysecondary or ())))
-        return any("{{" in key for key in keys)
+        return any(has_macros(key) for key in keys)
 
     def _scan_groups(self, request: ScanRequest, tokenizer: Tokenizer) -> list[Activation]:
         effects = decode_timed_effects(request.timed_effects)

@@ -30,6 +30,7 @@ from fabula.lorebook.placement import EntryPlacement, list_anchors, place_entry
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.sillytavern_rules import EXACT
 from fabula.lorebook.snapshot import Lorebooks, ScanRequest, encode_timed_effects, make_source
+from fabula.text.macros import is_changing
 
 MESSAGE_CHARS = 8000  # before the cursor, read as one message
 _ALWAYS_VISIBLE = Visibility("")
@@ -73,12 +74,14 @@ class LorebookSource:
             for entry in books.prepare_in_order((*activation.active, *retained), request.context):
                 placement = place_entry(entry.fields, anchors)
                 if isinstance(placement, EntryPlacement):
+                    if placement.placement is not None and placement.placement.anchor and is_changing(entry.text):
+                        placement = EntryPlacement()  # anchors may be part of the stable prefix
                     score, reason = _score(verdicts[entry.ref])
                     visibility = books.visibility.get(entry.ref, _ALWAYS_VISIBLE)
                     fragment = Fragment(
                         source=make_source(entry.ref),
                         layer=Layer.RETRIEVED,
-                        text=entry.text,
+                        text=source_request.macros.expand(entry.text, char=request.context.character.name),
                         project_id=books.project_id,
                         title=verdicts[entry.ref].title,
                         score=score,
@@ -142,7 +145,9 @@ class LorebookSource:
             ScanContext(
                 max_context=source_request.available_tokens,
                 user=excerpt.user_name,
-                character=books.find_card_character(get_character_name(request.character or request.speaker_id)),
+                character=books.find_card_character(
+                    request.macros.char or get_character_name(request.character or request.speaker_id)
+                ),
                 forced=_find_forced(books, request.include),
             ),
             seed=(request.project_id, request.conversation_id if is_chat else request.document_id),

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
 from fabula.conversation import edits, history
+from fabula.conversation.cards import CardTexts
 from fabula.conversation.edits import ConversationRecord
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind
-from fabula.conversation.participants import Participants, get_participant, load_participants
+from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
+from fabula.conversation.personas import find_name
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.messages import message, plural
+from fabula.core.view import View
 from fabula.settings.values import read_values
-from fabula.store.transaction import ReadTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.macros import MacroExpander, MacroValues
+from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
@@ -37,12 +43,24 @@ class ConversationDetails(Struct, frozen=True):
 class ConversationVerbs(ProjectVerbs):
     """The conversations of an open project."""
 
-    def start(self, participants: Sequence[str] = (), *, title: str = "", mode: str = "") -> ConversationRecord:
-        """Start a conversation with these participants, by id, name or alias."""
+    def start(
+        self, participants: Sequence[str] = (), *, title: str = "", mode: str = "", greeting: str = ""
+    ) -> ConversationRecord:
+        """Start a conversation with these participants, by id, name or alias.
+
+        `greeting` names the participant who speaks first, with the first message of their card. The card's other
+        greetings are its alternatives, which `list_siblings` lists and `select` chooses.
+        """
         view = self._view
         with self._write() as tx:
             ids = [find_participant(view, tx, name) for name in participants]
-            return edits.get_conversation(tx, edits.start_conversation(tx, participants=ids, title=title, mode=mode))
+            host = find_participant(view, tx, greeting) if greeting else ""
+            if host and host not in ids:
+                ids.append(host)
+            ident = edits.start_conversation(tx, participants=ids, title=title, mode=mode)
+            if host:
+                _greet(tx, view, ident, get_participant(tx, host), ids)
+            return edits.get_conversation(tx, ident)
 
     def list_all(
         self, participants: Sequence[str] = (), *, match: ParticipantMatch = "subset", limit: int | None = None
@@ -165,6 +183,40 @@ class ConversationVerbs(ProjectVerbs):
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
             return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+
+
+def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Participant, ids: Sequence[str]) -> None:
+    """Record the greetings of a participant as alternatives of the first message, the usual one active."""
+    people = [base_id(one) for one in ids]
+    card = read_card(tx, host) or CardTexts()
+    greetings = card.list_greetings(in_group=len(people) > 2)
+    if not greetings:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("{name} has no greeting. Nothing was changed.", name=host.name or host.id),
+        )
+    player = next((one for one in people if one.startswith(f"{PLAYER}:")), "")
+    values = MacroValues(
+        user=find_name(view, player) if player else "",
+        char=card.nickname.strip() or host.name,
+        group=tuple(sorted(find_name(view, one) for one in people if one != player)),
+        now=datetime.now().astimezone(),
+        language=view.project.language,
+        place_seed=conversation_id,
+        request_seed=conversation_id,
+        find_text=card.find_text,
+    )
+    recorded = [
+        edits.add_message(
+            tx,
+            conversation_id,
+            Message(id="", role="assistant", speaker=host.speaker, content=MacroExpander(values).expand(text).strip()),
+            as_first=True,
+        )
+        for text in greetings
+    ]
+    if len(recorded) > 1:
+        edits.select_branch(tx, conversation_id, recorded[0].id)
 
 
 def _find_message(reading: ReadTransaction, conversation: str, name: str) -> str:

@@ -90,7 +90,7 @@ class LorebookVerbs(ProjectVerbs):
     def read(self, book: str) -> tuple[Lorebook, LorebookContents]:
         """Return a book as it is stored, and what it means."""
         with self._read() as reading:
-            found = _find(reading, book)
+            found = find_lorebook(reading, book)
         return found, editing.parse_lorebook(found)
 
     def name_limits(self, contents: LorebookContents) -> dict[str, Sentence | str]:
@@ -116,37 +116,9 @@ class LorebookVerbs(ProjectVerbs):
         """
         book = read_bounded(read_lorebook, path)
         with self._write() as tx:
-            others = edits.list_lorebooks(tx)
-            same = next((other for other in others if _has_same_contents(other, book)), None)
-            named = [other for other in others if other.name.casefold() == book.name.casefold()]
-            if replace_existing:
-                target = same or _choose_only(named, book.name)
-                kept = target.rules if target.format == book.format else book.rules
-                book = replace(book, id=target.id, active=target.active, rules=rules or kept)
-                stored = _save(tx, target, book)
-                return stored, editing.parse_lorebook(stored)
-            if same is not None:
-                raise FabulaError(
-                    Code.STORE_DUPLICATE,
-                    message(
-                        "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. "
-                        "To put the file in its place: --replace",
-                        file=path.name,
-                        name=same.name,
-                        number=_number_books(tx)[same.id],
-                    ),
-                )
-            stored = edits.get_lorebook(tx, edits.save_lorebook(tx, replace(book, rules=rules) if rules else book))
-            numbers = _number_books(tx)
+            stored, warnings = store_imported(tx, book, path, rules=rules, replace_existing=replace_existing)
         contents = editing.parse_lorebook(stored)
-        if named:
-            notice = message(
-                "Another lorebook with other contents is called {name} too: number {number}.",
-                name=named[0].name,
-                number=numbers[named[0].id],
-            )
-            contents = replace(contents, warnings=(*contents.warnings, notice))
-        return stored, contents
+        return stored, replace(contents, warnings=(*contents.warnings, *warnings))
 
     def export_file(
         self,
@@ -168,7 +140,7 @@ class LorebookVerbs(ProjectVerbs):
                 message("A book is written as world info or as a version of card, not both. Nothing was written."),
             )
         with self._read() as reading:
-            found = _find(reading, book)
+            found = find_lorebook(reading, book)
         warnings: tuple[Sentence, ...] = ()
         if as_world_info:
             found, warnings = conversion.convert_to_world_info(found)
@@ -188,7 +160,7 @@ class LorebookVerbs(ProjectVerbs):
         timeline = self._view.timeline
         with self._read() as reading:
             in_use = [one for one in edits.list_lorebooks(reading) if one.active]
-            books = in_use if book is None else [_find(reading, book)]
+            books = in_use if book is None else [find_lorebook(reading, book)]
             position = None if place is None else read_place(reading, place)
         for one in books:
             editing.parse_lorebook(one)  # refuses a book that cannot be read, with the reason
@@ -225,20 +197,20 @@ class LorebookVerbs(ProjectVerbs):
     def add_entry(self, book: str, fields: Mapping[str, Any]) -> tuple[Lorebook, int]:
         """Add an entry, with fields by their names in world info; return the book and the entry's number."""
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             changed, uid = editing.add_entry(found, **fields)
             return _save(tx, found, changed), uid
 
     def edit_entry(self, book: str, uid: int, fields: Mapping[str, Any]) -> Lorebook:
         """Change some fields of an entry; all others stay as they came."""
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             return _save(tx, found, editing.patch_entry(found, uid, **fields))
 
     def remove_entry(self, book: str, uid: int) -> Lorebook:
         """Remove an entry."""
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             return _save(tx, found, editing.remove_entry(found, uid))
 
     def limit_entry(
@@ -256,7 +228,7 @@ class LorebookVerbs(ProjectVerbs):
         """
         view = self._view
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             entry = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
             story = (entry.story if entry is not None else None) or StoryLimits()
             if since is not None:
@@ -270,13 +242,13 @@ class LorebookVerbs(ProjectVerbs):
     def use(self, book: str, *, active: bool = True, rules: str = "") -> Lorebook:
         """Use a book or use it no longer, by the rules it has or by others."""
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             return _save(tx, found, replace(found, active=active, rules=rules or found.rules))
 
     def remove(self, book: str) -> Lorebook:
         """Remove a book; return what it was."""
         with self._write(label_removal(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             edits.remove_lorebook(tx, found.id, expected=found.version)
         return found
 
@@ -288,7 +260,7 @@ class LorebookVerbs(ProjectVerbs):
         Return the book, its entries, and what of the book codex entries cannot express.
         """
         with self._write(label_change(message("lorebook"), book)) as tx:
-            found = _find(tx, book)
+            found = find_lorebook(tx, book)
             entries = convert_to_codex(found)
             codex_edits.put_all(tx, entries)
             if not keep_active:
@@ -300,7 +272,45 @@ class LorebookVerbs(ProjectVerbs):
             return edits.get_lorebook(tx, edits.save_lorebook(tx, book))  # which refuses rules that it does not know
 
 
-def _find(reading: ReadTransaction, name: str) -> Lorebook:
+def store_imported(
+    tx: WriteTransaction, book: Lorebook, path: Path, *, rules: str = "", replace_existing: bool = False
+) -> tuple[Lorebook, tuple[Sentence, ...]]:
+    """Store a book that was read from a file; return it, and warnings. The rules are those of `import_file`."""
+    same = find_same_lorebook(tx, book)
+    named = [other for other in edits.list_lorebooks(tx) if other.name.casefold() == book.name.casefold()]
+    if replace_existing:
+        target = same or _choose_only(named, book.name)
+        kept = target.rules if target.format == book.format else book.rules
+        return _save(tx, target, replace(book, id=target.id, active=target.active, rules=rules or kept)), ()
+    if same is not None:
+        raise FabulaError(
+            Code.STORE_DUPLICATE,
+            message(
+                "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. "
+                "To put the file in its place: --replace",
+                file=path.name,
+                name=same.name,
+                number=_number_books(tx)[same.id],
+            ),
+        )
+    stored = edits.get_lorebook(tx, edits.save_lorebook(tx, replace(book, rules=rules) if rules else book))
+    if not named:
+        return stored, ()
+    notice = message(
+        "Another lorebook with other contents is called {name} too: number {number}.",
+        name=named[0].name,
+        number=_number_books(tx)[named[0].id],
+    )
+    return stored, (notice,)
+
+
+def find_same_lorebook(reading: ReadTransaction, book: Lorebook) -> Lorebook | None:
+    """Return the stored book with the same contents, if there is one."""
+    return next((other for other in edits.list_lorebooks(reading) if _has_same_contents(other, book)), None)
+
+
+def find_lorebook(reading: ReadTransaction, name: str) -> Lorebook:
+    """Return a book by its id, number or name, a card also by the name of its character."""
     numbers = _number_books(reading)
     return find_by_name(
         edits.list_lorebooks(reading),

@@ -1,12 +1,15 @@
-"""What a person can do with participants: add, change and list them, and let them go (cnv-4)."""
+"""What a person can do with participants: add, change and list them, give them cards, and let them go (cnv-4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypedDict, Unpack
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.conversation.cards import CardTexts
 from fabula.conversation.participants import (
     Participant,
     base_id,
@@ -15,8 +18,16 @@ from fabula.conversation.participants import (
     save_participant,
 )
 from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import Role
 from fabula.core.ids import new_id
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
+from fabula.formats.bounded_import import read_bounded
+from fabula.formats.lore.cards import parse_card
+from fabula.formats.lore.editing import parse_lorebook
+from fabula.formats.lore.files import read_lorebook
+from fabula.store.transaction import WriteTransaction
+from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
+from fabula.workspace.lorebooks import find_lorebook, find_same_lorebook, store_imported
 from fabula.workspace.names import find_character_ids, find_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, select_given
 
@@ -30,7 +41,37 @@ class ParticipantFields(TypedDict, total=False):
     new_name: str | None
     aliases: Sequence[str] | None
     persona: str | None
+    card: str | None
     is_gone: bool | None
+
+
+class CardChange(TypedDict, total=False):
+    """What can be changed of a character card."""
+
+    nickname: str | None
+    description: str | None
+    personality: str | None
+    scenario: str | None
+    first_message: str | None
+    alternate_greetings: Sequence[str] | None
+    group_greetings: Sequence[str] | None
+    examples: str | None
+    system_prompt: str | None
+    post_history: str | None
+    depth_prompt: str | None
+    depth: int | None
+    depth_role: Role | None
+    creator_notes: str | None
+    talkativeness: float | None
+
+
+class ImportedCard(Struct, frozen=True):
+    """A participant whose card was imported, the card, how many entries its lorebook has, and warnings."""
+
+    participant: Participant
+    card: CardTexts
+    entry_count: int
+    warnings: tuple[Sentence, ...]
 
 
 class ParticipantVerbs(ProjectVerbs):
@@ -59,10 +100,11 @@ class ParticipantVerbs(ProjectVerbs):
         key: str | None = None,
         aliases: Sequence[str] = (),
         persona: str = "",
+        card: str = "",
     ) -> Participant:
         """Add a participant; the id is made of the namespace and the key, which is the name unless another is given.
 
-        A player's or an agent's key is made anew.
+        A player's or an agent's key is made anew. `card` names a lorebook that came with a character card.
         """
         if not name.strip():
             raise FabulaError(Code.REQUEST_INVALID, message("A participant needs a name. Nothing was changed."))
@@ -74,7 +116,8 @@ class ParticipantVerbs(ProjectVerbs):
                     Code.STORE_DUPLICATE,
                     message("There is a participant {name!r} already. Nothing was changed.", name=name),
                 )
-            new = Participant(id=ident, name=name, aliases=tuple(aliases), persona=persona)
+            book = check_card_book(find_lorebook(tx, card)) if card else ""
+            new = Participant(id=ident, name=name, aliases=tuple(aliases), persona=persona, card=book)
             return save_participant(tx, new)
 
     def ensure_player(self, name: str = "") -> Participant:
@@ -94,4 +137,77 @@ class ParticipantVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("participant"), name)) as tx:
             known = get_participant(tx, find_participant(view, tx, name))
+            if values.get("card"):
+                values["card"] = check_card_book(find_lorebook(tx, values["card"]))
             return save_participant(tx, replace(known, **values), expected=expected_version)
+
+    def import_card(self, path: Path, *, namespace: str = "persona", replace_existing: bool = False) -> ImportedCard:
+        """Import a character card (JSON, PNG or CHARX) with the lorebook it has, and let its character take part.
+
+        A participant of the same name who has no card yet gets it. With `replace_existing` the file takes the place of
+        the card of the same name.
+        """
+        book = read_bounded(read_lorebook, path)
+        check_card_book(book)
+        fields = parse_card(book.book, book.name).fields
+        name = " ".join((fields.name or fields.nickname or book.name).split())
+        key = " ".join(name.translate({ord("|"): " ", ord("#"): " "}).split())[:200] or new_id()
+        with self._write(label_addition(message("participant"), name)) as tx:
+            same = None if replace_existing else find_same_lorebook(tx, book)
+            warnings: tuple[Sentence, ...] = ()
+            if same is None:
+                same, warnings = store_imported(tx, book, path, replace_existing=replace_existing)
+            aliases = (fields.nickname,) if fields.nickname and fields.nickname != name else ()
+            stored = _give_card(tx, Participant(id=base_id(f"{namespace}:{key}"), name=name, aliases=aliases), same.id)
+            card = read_card(tx, stored) or CardTexts()
+        contents = parse_lorebook(same)
+        return ImportedCard(stored, card, len(contents.book.entries), (*contents.warnings, *warnings))
+
+    def read_card(self, name: str) -> CardTexts | None:
+        """Return the character card of a participant; None where there is none."""
+        view = self._view
+        with self._read() as reading:
+            return read_card(reading, get_participant(reading, find_participant(view, reading, name)))
+
+    def edit_card(self, name: str, **fields: Unpack[CardChange]) -> CardTexts:
+        """Change the character card of a participant, or begin one; everything else in the card stays as it came."""
+        changes = select_given(fields, CardChange)
+        view = self._view
+        with self._write(label_change(message("participant"), name)) as tx:
+            known = get_participant(tx, find_participant(view, tx, name))
+            stored = save_participant(tx, replace(known, card=write_card(tx, known, changes)), is_revised=True)
+            return read_card(tx, stored) or CardTexts()
+
+    def export_card(
+        self,
+        name: str,
+        path: Path,
+        *,
+        into: Path | None = None,
+        version: int | None = None,
+        overwrite: bool = False,
+    ) -> tuple[Sentence, ...]:
+        """Write the character card of a participant, with its lorebook, to a file; return what is lost."""
+        view = self._view
+        with self._read() as reading:
+            known = get_participant(reading, find_participant(view, reading, name))
+            book = require_card_book(reading, known)
+        export = self._project.lorebooks.export_file
+        return export(book.id, path, into=into, version=version, overwrite=overwrite)[1]
+
+
+def _give_card(tx: WriteTransaction, new: Participant, book_id: str) -> Participant:
+    """Save a participant with a card; one who has another card is refused."""
+    known = next((one for one in list_participants(tx) if one.id == new.id or one.card == book_id), None)
+    if known is None:
+        return save_participant(tx, replace(new, card=book_id))
+    if known.card and known.card != book_id:
+        raise FabulaError(
+            Code.STORE_DUPLICATE,
+            message(
+                "{name} takes part already and has another card. Nothing was imported. "
+                "To put the file in its place: --replace",
+                name=known.name,
+            ),
+        )
+    return save_participant(tx, replace(known, card=book_id), is_revised=True)

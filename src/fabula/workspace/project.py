@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -24,7 +25,7 @@ from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
-from fabula.conversation.personas import find_identity, find_user_name
+from fabula.conversation.personas import find_identity, find_user_name, make_macro_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -114,6 +115,7 @@ class RequestFields(TypedDict, total=False):
     late_joiners: bool | None
     session: Mapping[str, str]
     attachments: Sequence[Attachment]
+    now: datetime | None
 
 
 class ProjectHandle:
@@ -296,6 +298,7 @@ class ProjectHandle:
         request = replace(_resolve(request, view), principal=self.principal)
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage)
+        request = replace(request, macros=make_macro_values(request, view, vantage))
         keys = continuity_keys(request, vantage, _branch(request, view))
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys)
@@ -457,7 +460,7 @@ def _resolve(request: Request, view: View) -> Request:
     mode = request.mode or (mark.mode if mark is not None else "")
     identity = request.identity
     if identity is None and recipe != NOVEL.name:
-        identity = find_identity(request, view)
+        identity = find_identity(replace(request, recipe=recipe), view)
     told = view.timeline.entry(request.document_id)
     knower = request.character or request.speaker_id or (told.pov if told is not None else None)
     request = replace(
@@ -469,6 +472,7 @@ def _resolve(request: Request, view: View) -> Request:
         character_ids=find_character_ids(view, knower) if knower else (),
         speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
+        now=request.now or datetime.now().astimezone(),
     )
     return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
 

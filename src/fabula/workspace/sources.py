@@ -13,6 +13,7 @@ from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
 from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations
+from fabula.conversation.participants import Participants
 from fabula.conversation.personas import PERSONA_SOURCE
 from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
 from fabula.conversation.source import CONVERSATION_SOURCE, TURN_SOURCE, is_recorded
@@ -20,7 +21,7 @@ from fabula.core.fragment import Fragment
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.lorebook.model import ScanMessage
-from fabula.lorebook.source import ConversationExcerpt, LorebookSource, get_character_name
+from fabula.lorebook.source import ConversationExcerpt, LorebookSource
 from fabula.manuscript.source import EDITOR_SOURCE, PROJECT_SOURCE
 from fabula.manuscript.synopses.source import SynopsesSource
 from fabula.memory.episodes import EpisodeSource
@@ -71,9 +72,10 @@ def _read_conversation(source_request: SourceRequest, view: View, limit: int) ->
         final = [message for message, known_to in heard if known_to is None or not known_to.isdisjoint(knowers)]
     latest = final[len(final) - limit :] if limit < len(final) else final
     earlier = (path[0].number or 0) + len(final) - len(latest) if path else 0
+    name_of = (view.snapshot(Participants) or Participants()).name_of
     user = next((message.speaker for message in reversed(final) if message.role == "user"), "")
     return ConversationExcerpt(
-        tuple([ScanMessage(get_character_name(message.speaker), message.content) for message in latest]),
+        tuple([ScanMessage(name_of(message.speaker), message.content) for message in latest]),
         earlier,
-        get_character_name(user),
+        request.macros.user or name_of(user),
     )

@@ -33,6 +33,7 @@ from fabula.context.recipes.preset import Preset, UserProfile
 from fabula.conversation import edits as conversation_service
 from fabula.conversation import recent as recent_conversations
 from fabula.conversation import snapshot as conversation_rows
+from fabula.conversation.cards import Cards
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants, load_participants
 from fabula.core.errors import Code, FabulaError
@@ -62,6 +63,7 @@ from fabula.skills.project_skills import FolderSkills, load_project_skills, save
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
+from fabula.workspace.cards import load_cards
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 MAX_CHARACTERS = 200_000_000  # of all cached texts; with everything computed from them, about 4 bytes each
@@ -403,6 +405,8 @@ def _load_view(
         )
     if "people" in changes:
         snapshots[Participants] = load_participants(reading)
+    if "people" in changes or "lorebook" in changes:
+        snapshots[Cards] = load_cards(reading, snapshots.get(Participants), old.snapshot(Cards))
     if "conversation" in changes or "people" in changes or other_conversations:
         snapshots[Conversations] = conversation_rows.load_conversations(
             reading,

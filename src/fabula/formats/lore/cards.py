@@ -76,6 +76,7 @@ class CardFields(Struct, frozen=True, kw_only=True):
     system_prompt: str | None = None
     post_history_instructions: str | None = None
     alternate_greetings: tuple[str, ...] | None = None
+    group_only_greetings: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     creator: str | None = None
     character_version: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fabula.conversation.cards import CardTexts
 from fabula.conversation.history import FoundMessage, HistoryPage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
@@ -11,8 +12,29 @@ from fabula.workspace.conversations import ConversationDetails
 from fabula.workspace.schemas.schema import Schema, describe
 
 
+class CardInfo(Schema):
+    """The texts of a character card; the notes of its creator reach no prompt."""
+
+    name: str
+    nickname: str
+    description: str
+    personality: str
+    scenario: str
+    first_message: str
+    alternate_greetings: tuple[str, ...]
+    group_greetings: tuple[str, ...]
+    examples: str
+    system_prompt: str
+    post_history: str
+    depth_prompt: str
+    depth: int
+    depth_role: str
+    creator_notes: str
+    talkativeness: float
+
+
 class ParticipantInfo(Schema):
-    """A participant; `entry` is the codex entry that they are, if there is one."""
+    """A participant; `entry` is the codex entry that they are, and `card` their character card, if there are any."""
 
     id: str
     name: str
@@ -22,6 +44,7 @@ class ParticipantInfo(Schema):
     revision: int
     version: int
     entry: str | None
+    card: CardInfo | None
 
 
 class PresenceInfo(Schema):
@@ -82,9 +105,17 @@ class FoundMessageInfo(Schema):
     message: MessageInfo
 
 
-def describe_participant(participant: Participant, entry: str | None = None) -> ParticipantInfo:
+def describe_card(card: CardTexts) -> CardInfo:
+    """Describe a character card."""
+    return describe(CardInfo, card)
+
+
+def describe_participant(
+    participant: Participant, entry: str | None = None, card: CardTexts | None = None
+) -> ParticipantInfo:
     """Describe a participant."""
-    return describe(ParticipantInfo, participant, entry=entry)
+    described = None if card is None else describe_card(card)
+    return describe(ParticipantInfo, participant, entry=entry, card=described)
 
 
 def describe_conversation(details: ConversationDetails) -> ConversationInfo:

@@ -1,0 +1,195 @@
+"""Character cards as conversations use them: what is told of a character, to whom, and how they greet (inj-3, ctx-3).
+
+The card itself, with every field of its file, is kept with its lorebook. A participant names it, and the view holds
+its texts by participant. The public parts (description, personality, scenario) are known to everybody who is present;
+the examples, the system prompt, the depth prompt and the instructions behind the history to the character alone. The
+notes of the creator are for people and reach no prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+
+from fabula.context.preset_macros import CHANGING_DEPTH
+from fabula.core.fragment import Fragment, Layer, Placement, Role
+from fabula.core.messages import Sentence, message
+from fabula.text.macros import MacroExpander, is_changing
+
+DEFAULT_DEPTH = 4  # of a depth prompt
+DEFAULT_TALKATIVENESS = 0.5
+CHARACTER_ANCHOR, HISTORY_ANCHOR = "character", "chat_history"
+EXAMPLES_FIRST = 200  # the order of examples where other texts stand at the same place
+EXAMPLE_SCORE = 0.1  # below every other fragment that was retrieved: examples are given up first
+_START = re.compile(r"^[ \t]*<START>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_CACHED_FRAGMENTS = 1024
+
+
+class CardTexts(Struct, frozen=True, kw_only=True):
+    """What a character card says."""
+
+    name: str = ""
+    nickname: str = ""
+    description: str = ""
+    personality: str = ""
+    scenario: str = ""
+    first_message: str = ""
+    alternate_greetings: tuple[str, ...] = ()
+    group_greetings: tuple[str, ...] = ()
+    examples: str = ""
+    system_prompt: str = ""
+    post_history: str = ""
+    depth_prompt: str = ""
+    depth: int = DEFAULT_DEPTH
+    depth_role: Role = "system"
+    creator_notes: str = ""
+    talkativeness: float = DEFAULT_TALKATIVENESS  # how often they speak unasked, from 0 to 1
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the card says anything that everybody may know of the character."""
+        return any(text.strip() for text in (self.description, self.personality, self.scenario))
+
+    def list_greetings(self, *, in_group: bool) -> list[str]:
+        """List the messages that can begin a conversation, the usual one first."""
+        texts = (*(self.group_greetings if in_group else ()), self.first_message, *self.alternate_greetings)
+        return list(dict.fromkeys(text for text in texts if text.strip()))
+
+    def find_text(self, name: str) -> str | None:
+        """Return the public part that a macro names; None for every other macro."""
+        public = {"description": self.description, "personality": self.personality, "scenario": self.scenario}
+        return public.get(name)
+
+
+class Cards(Struct, frozen=True):
+    """A snapshot of the cards of participants, by the participant's id."""
+
+    by_participant: Mapping[str, CardTexts] = {}
+
+
+class CardOwner(Struct, frozen=True):
+    """Whose card it is: the participant's id and name, the card, and who may know its public parts."""
+
+    id: str
+    name: str
+    card: CardTexts
+    listeners: frozenset[str]
+
+
+def offer_public_parts(
+    owner: CardOwner, project_id: str, language: str, macros: MacroExpander, *, is_named: bool
+) -> Iterable[Fragment]:
+    """Offer what everybody present may know of a character, at the anchor `character`.
+
+    The texts are the same whoever speaks. A text that changes with each request stands before the newest message.
+    """
+    card, name = owner.card, owner.name
+    description, personality, scenario = (
+        macros.expand(raw.strip(), char=name, find_text=card.find_text).strip()
+        for raw in (card.description, card.personality, card.scenario)
+    )
+    texts = (
+        (f"[{name}]\n{description}" if is_named else description) if description else "",
+        message("[{name}'s personality: {text}]", name=name, text=personality).render(language) if personality else "",
+        message("[Circumstances of the conversation: {text}]", text=scenario).render(language) if scenario else "",
+    )
+    for part, text in zip(("description", "personality", "scenario"), texts, strict=True):
+        if text:
+            yield make_part(
+                f"card:{owner.id}#{part}",
+                text,
+                project_id,
+                name,
+                place_stably(getattr(card, part), Placement(anchor=CHARACTER_ANCHOR)),
+                owner.listeners,
+                message("the card of somebody who takes part"),
+            )
+
+
+def offer_own_parts(
+    owner: CardOwner, project_id: str, language: str, macros: MacroExpander, *, end_depth: int | None
+) -> Iterable[Fragment]:
+    """Offer what only the character who speaks is told: examples, depth prompt, instructions behind the history.
+
+    Where `end_depth` is given, among several, none of it stands further from the end than that.
+    """
+    card, name, own = owner.card, owner.name, frozenset({owner.id})
+    heading = message("[An example of how {name} speaks]", name=name).render(language)
+    examples = split_examples(card.examples)
+    for number, raw in enumerate(examples):
+        text = macros.expand(raw, char=name, find_text=card.find_text).strip()
+        order = EXAMPLES_FIRST - number
+        if end_depth is None:
+            placement = place_stably(raw, Placement(anchor=HISTORY_ANCHOR, side="before", order=order))
+        else:
+            placement = Placement(depth=end_depth, order=order)
+        yield make_part(
+            f"card:{owner.id}#example-{number + 1}",
+            f"{heading}\n{text}",
+            project_id,
+            name,
+            placement,
+            own,
+            message("an example dialogue of the card of who speaks next"),
+            layer=Layer.RETRIEVED,
+            score=EXAMPLE_SCORE * (1 - number / len(examples)),
+        )
+    depth = card.depth if end_depth is None else min(card.depth, end_depth)
+    texts: tuple[tuple[str, str, int, Role, Sentence], ...] = (
+        (
+            "depth",
+            card.depth_prompt,
+            depth,
+            card.depth_role,
+            message("the depth prompt of the card of who speaks next"),
+        ),
+        ("post-history", card.post_history, 0, "system", message("the card's instructions behind the history")),
+    )
+    for part, raw, at, role, explanation in texts:
+        text = macros.expand(raw.strip(), char=name, original="", find_text=card.find_text).strip()
+        if text:
+            yield make_part(
+                f"card:{owner.id}#{part}", text, project_id, name, Placement(depth=at), own, explanation, role=role
+            )
+
+
+def split_examples(text: str) -> list[str]:
+    """Split example dialogues at the lines `<START>`."""
+    return [block for piece in _START.split(text) if (block := piece.strip())]
+
+
+def place_stably(raw: str, placement: Placement) -> Placement:
+    """Return the place of a text, or one before the newest message where its macros change with each request."""
+    return Placement(depth=CHANGING_DEPTH) if is_changing(raw) else placement
+
+
+@lru_cache(maxsize=_CACHED_FRAGMENTS)
+def make_part(
+    source: str,
+    text: str,
+    project_id: str,
+    title: str,
+    placement: Placement,
+    known_to: frozenset[str],
+    explanation: Sentence,
+    *,
+    role: Role | None = None,
+    layer: Layer = Layer.SETTINGS,
+    score: float = 1.0,
+) -> Fragment:
+    """Make the fragment of a part of a card; cached, because most requests need the same ones."""
+    return Fragment(
+        source=source,
+        layer=layer,
+        text=text,
+        project_id=project_id,
+        title=title,
+        score=score,
+        role=role,
+        placement=placement,
+        known_to=known_to,
+        explanation=explanation,
+    )
