@@ -16,7 +16,9 @@ from fabula.conversation.recaps.editing import list_recaps
 from fabula.core.errors import Code
 from fabula.core.ids import current_timestamp
 from fabula.jobs import guards, leases, maintenance
-from fabula.jobs.model import JobKind, JobState, Lease
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job, JobKind, JobOutcome, JobState, Lease
+from fabula.jobs.worker import Worker
 from fabula.llm.runs import GenerationRun, list_runs, record_run
 from fabula.manuscript import documents, projects, revisions
 from fabula.store.backup import MAX_BACKUPS, back_up, back_up_daily, list_backups
@@ -34,9 +36,10 @@ from tests.conversation.recap_fixtures import (
     name_rounds,
     refresh,
 )
-from tests.jobs.fake_jobs import KIND, PROJECT, create_project, enqueue_job, load_job, make_kind
+from tests.jobs.fake_jobs import KIND, PROJECT, create_project, enqueue_job, load_job, make_kind, wait_until
 
 MINUTE = 1 / 1440  # of a day
+LEASE = 3.0  # seconds
 
 
 def keep_backups(folder: Path, days: Sequence[float]) -> None:
@@ -111,6 +114,32 @@ def run_jobs(folder: Path, days: Sequence[float]) -> None:
         with store.write(project=PROJECT) as tx:
             leases.finish_job(tx, taken)
         assert load_job(store, key).state is JobState.DONE
+    store.close()
+
+
+def pay_once(folder: Path, days: Sequence[float]) -> None:
+    """A model is asked once, though the clock jumps past the end of the lease while a second worker looks on."""
+    paid: list[str] = []
+
+    def handler(job: Job, token: CancellationToken) -> JobOutcome:
+        token.confirm_lease()
+        paid.append(job.key)
+        for day in days:
+            set_clock(day)
+            token.wait(LEASE / 2)
+        return JobOutcome(cost_micros=10)
+
+    kinds = {KIND: make_kind(handler, timeout=60.0)}
+    store, other = Store.open(folder), Store.open(folder)
+    create_project(store)
+    enqueue_job(store)
+    with (
+        Worker(store, kinds, threads=1, lease_seconds=LEASE, poll_seconds=0.05),
+        Worker(other, kinds, threads=1, lease_seconds=LEASE, poll_seconds=0.05),
+    ):
+        wait_until(lambda: load_job(store).state is JobState.DONE, seconds=60)
+    assert (paid, load_job(store).tries, load_job(store).cost_micros) == (["note:1"], 1, 10)
+    other.close()
     store.close()
 
 
@@ -211,6 +240,7 @@ SCENARIOS: dict[str, Callable[[Path, Sequence[float]], None]] = {
     "backups": keep_backups,
     "revisions": keep_revisions,
     "leases": run_jobs,
+    "payments": pay_once,
     "budgets": keep_budget,
     "order": order_work,
     "recaps": keep_recaps,

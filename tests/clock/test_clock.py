@@ -23,7 +23,7 @@ CLOCKS = ["patched", *(["libfaketime"] if FOUND else [])]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-@pytest.mark.parametrize("scenario", ["backups", "revisions", "leases", "recaps", "budgets", "order"])
+@pytest.mark.parametrize("scenario", ["backups", "revisions", "leases", "payments", "recaps", "budgets", "order"])
 def test_a_wrong_clock_costs_nothing(scenario: str, clock: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TRUE_TIME": str(time.time())}
     if clock == "libfaketime":

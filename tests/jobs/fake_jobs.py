@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from fabula.core.errors import Code
-from fabula.jobs import leases
+from fabula.jobs import leases, maintenance
 from fabula.jobs import queue as service
 from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.lease_watch import LeaseWatch
 from fabula.jobs.model import Job, JobHandler, JobKind, JobOutcome, JobState, JobSummary, Lease
 from fabula.jobs.tables import jobs
 from fabula.manuscript import documents, projects
@@ -49,6 +50,11 @@ def take_job(store: Store, kind: JobKind, *, seconds: float = 30.0, name: str = 
     lease = leases.take_job(store, {name: kind}, seconds=seconds)
     assert lease is not None
     return lease
+
+
+def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
+    """Requeue jobs with an expired lease, by somebody who has watched them long enough."""
+    return maintenance.requeue_expired(store, kinds, LeaseWatch(0.0), seconds=seconds)
 
 
 def add_document_handler(job: Job, _: CancellationToken) -> JobOutcome:

@@ -20,6 +20,7 @@ from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 from tests.jobs.fake_jobs import (
     KIND,
+    LONG_AGO,
     PROJECT,
     add_document_handler,
     create_project,
@@ -27,6 +28,8 @@ from tests.jobs.fake_jobs import (
     list_documents,
     load_job,
     make_kind,
+    set_row,
+    take_job,
     wait_until,
 )
 
@@ -232,6 +235,41 @@ def test_a_lease_is_renewed_as_long_as_its_job_runs(store: Store, address: str) 
             wait_until(lambda: load_job(store).state is JobState.DONE)
     other.close()
     assert (list_documents(store), load_job(store).tries) == (["note:1"], 1)
+
+
+def test_a_holder_that_lost_its_job_pays_for_nothing_more(store: Store) -> None:
+    """A program that stood still goes on after another one has taken its job: it asks before it pays."""
+    create_project(store)
+    paid: list[str] = []
+    caught: list[Code] = []
+
+    def handler(job: Job, stop: CancellationToken) -> JobOutcome:
+        stop.confirm_lease()
+        paid.append("first")
+        stop.add_cost(7)
+        set_row(store, holder="another:1:worker")
+        try:
+            stop.confirm_lease()
+        except FabulaError as error:
+            caught.append(error.code)
+            raise
+        paid.append("second")
+        return JobOutcome()
+
+    enqueue_job(store)
+    with Worker(store, {KIND: make_kind(handler)}, poll_seconds=SOON):
+        wait_until(lambda: caught)
+        wait_until(lambda: _read_cost(store) == 7)
+    assert (paid, caught) == (["first"], [Code.JOB_LEASE_LOST])
+
+
+def test_a_drained_worker_waits_until_it_knows_that_a_holder_is_dead(store: Store) -> None:
+    create_project(store)
+    enqueue_job(store)
+    take_job(store, make_kind())
+    set_row(store, leased_until=LONG_AGO, holder="elsewhere:1:x")
+    _drain(store, make_kind(), lease_seconds=0.5)
+    assert list_documents(store) == ["note:1"]
 
 
 def test_a_running_job_is_told_that_it_was_cancelled(store: Store) -> None:

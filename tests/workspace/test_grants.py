@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from fabula.codex import edits as codex
 from fabula.context.request import Grants, Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
+from fabula.llm.providers.attachments import IMAGE_TOKENS, PAGE_TOKENS
 from fabula.manuscript import documents, projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
@@ -116,12 +119,42 @@ def test_a_request_object_cannot_bring_another_principal(coast: Workspace) -> No
 
 
 @pytest.mark.parametrize("reference", ["/etc/hostname", "file:///etc/hostname", "..", "C:\\key.png", "upload-2"])
-def test_an_attachment_refers_to_an_upload_and_never_to_a_path(coast: Workspace, reference: str) -> None:
+def test_an_attachment_refers_to_an_upload_and_never_to_a_path(
+    coast: Workspace, reference: str, tmp_path: Path
+) -> None:
     project = coast.project(P)
+    upload = tmp_path / "1.png"
+    upload.write_bytes(PNG)
     attached = {"id": "a", "kind": "image", "reference": reference}
     data = json.dumps({"projectId": P, "documentId": "ch-2", "attachments": [attached]}).encode()
     with pytest.raises(FabulaError) as refused:
         project.read_request(data, {"upload-1": "/uploads/1.png"})
     assert refused.value.code is Code.NOT_ALLOWED
-    read = project.read_request(data, {reference: "/uploads/1.png"})
-    assert read.attachments[0].reference == "/uploads/1.png"
+    read = project.read_request(data, {reference: str(upload)})
+    assert read.attachments[0].reference == str(upload)
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+PDF = b"%PDF-1.4\n" + b"<< /Type /Page >>\n" * 300
+
+
+def read_tokens(coast: Workspace, content: bytes, tokens: int) -> int:
+    reference = "data:application/octet-stream;base64," + base64.b64encode(content).decode()
+    attached = {"id": "a", "kind": "file", "reference": reference, "tokens": tokens}
+    data = json.dumps({"projectId": P, "documentId": "ch-2", "attachments": [attached]}).encode()
+    return coast.project(P).read_request(data).attachments[0].tokens
+
+
+def test_an_attachment_of_a_request_costs_no_less_than_its_content(coast: Workspace) -> None:
+    assert read_tokens(coast, PNG, 0) == IMAGE_TOKENS
+    assert read_tokens(coast, PNG, 9_000) == 9_000
+    assert read_tokens(coast, PDF, 1) == 300 * PAGE_TOKENS
+    assert read_tokens(coast, "字".encode() * 50, 0) == 150
+
+
+def test_an_attachment_of_a_request_that_cannot_be_read_is_refused(coast: Workspace) -> None:
+    attached = {"id": "a", "kind": "image", "reference": "data:image/png;base64,%%%", "tokens": 0}
+    data = json.dumps({"projectId": P, "documentId": "ch-2", "attachments": [attached]}).encode()
+    with pytest.raises(FabulaError) as refused:
+        coast.project(P).read_request(data)
+    assert refused.value.code is Code.LLM_ATTACHMENT_INVALID

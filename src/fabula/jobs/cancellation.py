@@ -1,13 +1,15 @@
 """Cancellation tokens: how a running job learns that it should end, and reports what it has cost.
 
 A thread cannot be ended from outside, so a handler checks its token between steps, or passes `wait` to whatever waits
-for it. A handler reports costs as they arise: they are counted however the job ends.
+for it. A handler reports costs as they arise: they are counted however the job ends. Before each thing that costs money
+it confirms its lease, so that two workers never pay for one job after a program stood still or a clock jumped.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -23,7 +25,9 @@ _SENTENCES = {
 class CancellationToken:
     """The token that a handler gets with its job."""
 
-    def __init__(self, seconds: float = float("inf")) -> None:
+    def __init__(self, seconds: float = float("inf"), *, renew_lease: Callable[[], bool] = lambda: True) -> None:
+        """`renew_lease` returns False where another worker has the job."""
+        self._renew_lease = renew_lease
         self._deadline = time.monotonic() + seconds
         self._event = threading.Event()
         self._lock = threading.Lock()
@@ -49,6 +53,13 @@ class CancellationToken:
         if self.is_cancelled:
             reason = self.reason or Code.JOB_STOPPED
             raise FabulaError(reason, _SENTENCES[reason])
+
+    def confirm_lease(self) -> None:
+        """Renew the lease before something that costs money; raise if the job should end or another worker has it."""
+        self.raise_if_cancelled()
+        if not self._renew_lease():
+            self.cancel(Code.JOB_LEASE_LOST)
+            self.raise_if_cancelled()
 
     def cancel(self, reason: Code) -> None:
         """Tell the job to end; the first reason counts."""

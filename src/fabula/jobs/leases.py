@@ -4,25 +4,24 @@ Taking a job does not take the lock of its project: on SQLite it holds the write
 locks one row that nobody else has locked (`FOR UPDATE SKIP LOCKED`). Every other change of a running job holds the
 project's lock, except for renewing the lease. Whoever ends a job shows the holder's name under which it was taken.
 After the lease has expired and another worker has taken the job, that name no longer matches, and the transaction
-fails with everything in it. So a job can be started more than once, but its result is stored once.
+fails with everything in it. So a job can be started more than once, but its result is stored once. The name is also
+checked before a model is asked: a holder that has lost its job pays for nothing.
 
 On PostgreSQL, times are those of the server.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message, show
 from fabula.jobs import guards
+from fabula.jobs.lease_watch import make_holder
 from fabula.jobs.model import JobKind, JobState, Lease
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds
@@ -74,7 +73,7 @@ def _take_of_kind(store: Store, name: str, kind: JobKind, seconds: float, budget
             failed = {"state": JobState.FAILED.value, "why": Code.JOB_INVALID.value, "note": note, "ended": now}
             tx.update_rows(jobs, failed, jobs.c.key == row.key)
             return Code.JOB_INVALID
-        holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{new_id()}"
+        holder = make_holder()
         values = {
             "state": JobState.RUNNING.value,
             "holder": holder,

@@ -1,6 +1,6 @@
 """Maintenance of the queue, which every worker does from time to time for the jobs of all projects.
 
-It requeues jobs whose lease has expired, releases jobs that wait for the budget where there is budget again, corrects
+It requeues jobs whose holder is gone, releases jobs that wait for the budget where there is budget again, corrects
 times that were written before a clock was set back, and deletes jobs that finished long ago.
 """
 
@@ -13,6 +13,7 @@ from sqlalchemy import and_, or_
 
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import guards, leases
+from fabula.jobs.lease_watch import LeaseWatch
 from fabula.jobs.model import FINISHED_STATES, JobKind, JobState, Lease
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds
@@ -25,8 +26,11 @@ _CLOCK_TOLERANCE = 60.0  # seconds; a time further ahead was written before the 
 _LONGEST_WAIT = 86_400.0  # seconds that a job waits for its next try, or for its circuit breaker
 
 
-def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
-    """Requeue jobs whose lease has expired; those without a try left have failed. Return how many there were."""
+def requeue_expired(store: Store, kinds: Mapping[str, JobKind], watch: LeaseWatch, *, seconds: float) -> int:
+    """Requeue jobs whose lease has expired and whose holder is gone; those without a try left have failed.
+
+    Return how many there were.
+    """
     with store.all_projects(jobs) as all_jobs:
         now = all_jobs.current_time()
         expired = or_(jobs.c.leased_until <= now, jobs.c.leased_until.is_(None))
@@ -35,7 +39,7 @@ def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: floa
             jobs.c.state == JobState.RUNNING.value, known, expired, limit=_BATCH, only=COLUMNS_WITHOUT_WORK
         )
     count = 0
-    for row in rows:
+    for row in watch.find_lost(rows):
         try:
             with store.write(project=row.project_id) as tx:
                 leases.return_job(
@@ -45,6 +49,7 @@ def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: floa
         except FabulaError as error:
             if error.code is not Code.JOB_LEASE_LOST:  # another worker was faster, or the project is gone
                 raise
+        watch.forget(row)
     return count
 
 

@@ -21,6 +21,7 @@ from fabula.core.messages import message
 from fabula.jobs import execution, leases, maintenance
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.execution import JobFailure, JobRun
+from fabula.jobs.lease_watch import LeaseWatch
 from fabula.jobs.model import JobKind, Lease
 from fabula.jobs.tables import jobs
 from fabula.store.store import Store
@@ -51,6 +52,7 @@ class Worker:
         self._kinds = dict(kinds)
         self._threads = threads
         self._lease_seconds = lease_seconds
+        self._watch = LeaseWatch(lease_seconds)
         self._poll_seconds = poll_seconds
         self._max_abandoned = max_abandoned
         self._condition = threading.Condition()
@@ -61,6 +63,7 @@ class Worker:
         self._abandoned = 0  # threads
         self._stopping = False
         self._draining = False
+        self._awaits_leases = False  # drains, and has time to learn whether the holders of expired leases live
         self._finished = 0  # jobs
 
     def __enter__(self) -> Worker:
@@ -104,12 +107,12 @@ class Worker:
         atexit.unregister(self.stop)
 
     def drain(self, *, seconds: float | None = None, progress: Callable[[int], None] | None = None) -> None:
-        """Run the jobs that are due, and those that become due meanwhile; return when none is left.
+        """Run the jobs that are due, become due meanwhile, or lose a dead holder; return when none is left.
 
         After `seconds`, the running ones return to the queue. `progress` is told how many have ended.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
-        self._draining = True
+        self._draining, self._awaits_leases = True, seconds is None
         try:
             self._maintain()
             self.start()
@@ -169,7 +172,7 @@ class Worker:
         if lease is not None:
             return self._run_job(lease)
         with self._condition:
-            if self._draining:
+            if self._draining and not (self._awaits_leases and self._watch.is_waiting):
                 return False
             self._condition.wait_for(lambda: self._stopping or self._notifications != seen, timeout=self._poll_seconds)
         return True
@@ -177,7 +180,8 @@ class Worker:
     def _run_job(self, lease: Lease) -> bool:
         """Run a job to its end; return False where its thread was abandoned meanwhile."""
         kind = self._kinds[lease.kind]
-        run = JobRun(lease=lease, kind=kind, token=CancellationToken(kind.timeout), thread=threading.get_ident())
+        token = CancellationToken(kind.timeout, renew_lease=lambda: self._renew(run))
+        run = JobRun(lease=lease, kind=kind, token=token, thread=threading.get_ident())
         with self._condition:
             self._runs[lease.holder] = run
             if self._stopping:
@@ -221,7 +225,7 @@ class Worker:
                 self._maintain()
                 next_maintenance = time.monotonic() + MAINTENANCE_SECONDS
             if time.monotonic() >= next_requeue:
-                _log_errors(lambda: maintenance.requeue_expired(self._store, self._kinds, seconds=self._lease_seconds))
+                _log_errors(self._requeue_expired)
                 next_requeue = time.monotonic() + self._lease_seconds / 3
             with self._condition:
                 self._wait(seen, tick)
@@ -244,13 +248,18 @@ class Worker:
             run.token.cancel(Code.JOB_TIMEOUT)
             _log_errors(lambda: execution.record_failure(self._store, run, _TIMEOUT))
         elif not run.is_abandoned and time.monotonic() - run.renewed_at >= self._lease_seconds / 3:
-            cost = run.token.cost_micros
-            renewed = _log_errors(lambda: leases.renew_lease(self._store, run.lease, cost=cost))
+            renewed = _log_errors(lambda: self._renew(run))
             run.renewed_at = time.monotonic()
-            if renewed:
-                run.booked_cost = cost
-            elif renewed is False and not run.has_returned:
+            if renewed is False and not run.has_returned:
                 run.token.cancel(Code.JOB_LEASE_LOST)
+
+    def _renew(self, run: JobRun) -> bool:
+        """Renew the lease of a job; return False where another worker has the job."""
+        cost = run.token.cost_micros
+        renewed = leases.renew_lease(self._store, run.lease, cost=cost)
+        if renewed:
+            run.booked_cost = cost
+        return renewed
 
     def _cancel_runs(self, runs: list[JobRun]) -> None:
         cancelled = _log_errors(lambda: leases.find_cancelled(self._store, [run.lease for run in runs])) or []
@@ -258,10 +267,13 @@ class Worker:
             if run.lease.holder in cancelled:
                 run.token.cancel(Code.JOB_CANCELLED)
 
+    def _requeue_expired(self) -> None:
+        maintenance.requeue_expired(self._store, self._kinds, self._watch, seconds=self._lease_seconds)
+
     def _maintain(self) -> None:
         """One round of maintenance."""
         _log_errors(lambda: maintenance.fix_future_times(self._store, seconds=self._lease_seconds))
-        _log_errors(lambda: maintenance.requeue_expired(self._store, self._kinds, seconds=self._lease_seconds))
+        _log_errors(self._requeue_expired)
         _log_errors(lambda: maintenance.release_within_budget(self._store))
         _log_errors(lambda: maintenance.prune_finished(self._store))
 

@@ -48,14 +48,13 @@ def add_book(store: Store, book_id: str, series_id: str) -> None:
     with store.read(project=series_id) as reading:
         series = reading.row(rows)
         if series is None or not is_series(reading):
-            raise FabulaError(
-                Code.PROJECT_INVALID,
-                message(
-                    "There is no series {series!r} in this store. Create one first. Nothing was changed.",
-                    series=series_id,
-                ),
-            )
+            raise _no_such_series(series_id)
     with store.write(project=book_id, undo_label=message("joined the series {series}", series=series.title)) as tx:
+        previous = tx.of_project().series()
+        for one in sorted({series_id, *([previous.owner_id("project")] if previous is not None else ())}):
+            tx.open_series(one)  # both are locked in the order that everybody keeps
+        if not is_series(tx.open_series(series_id)):
+            raise _no_such_series(series_id)
         if is_series(tx):
             raise FabulaError(
                 Code.PROJECT_INVALID,
@@ -65,6 +64,15 @@ def add_book(store: Store, book_id: str, series_id: str) -> None:
             remove_from_order(tx, book_id)
             tx.update_row(rows, {}, {"series_id": series_id, "changed": current_timestamp()})
         put_last(tx, book_id)
+
+
+def _no_such_series(series_id: str) -> FabulaError:
+    return FabulaError(
+        Code.PROJECT_INVALID,
+        message(
+            "There is no series {series!r} in this store. Create one first. Nothing was changed.", series=series_id
+        ),
+    )
 
 
 def remove_book(store: Store, book_id: str) -> None:

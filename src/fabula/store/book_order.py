@@ -25,7 +25,10 @@ def list_member_ids(store: Store, series_id: str) -> list[str]:
 
 
 def set_series_of_books(tx: WriteTransaction, book_ids: Sequence[str], series_id: str | None) -> None:
-    """Let books belong to the transaction's series, which comes back, or to none; books of other series stay there."""
+    """Let books belong to the transaction's series, which comes back, or to none; books of other series stay there.
+
+    The transaction has locked the books before the series.
+    """
     for book_id in sorted(book_ids):
         book = tx.open_series(book_id)
         row = book.row(projects)

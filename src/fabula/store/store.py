@@ -39,7 +39,8 @@ class Store:
     """An open store. Threads can share it."""
 
     def __init__(self, engine: Engine, version_reader: VersionReader, *, folder: Path, file: Path | None) -> None:
-        self.engine = engine
+        self._engine = engine
+        self._is_closed = False
         self.folder = folder  # of backups and other files on this machine
         self.file = file
         self.last_change = LastChangeFile(file) if file is not None else None
@@ -80,19 +81,32 @@ class Store:
             raise
         return store
 
+    @property
+    def engine(self) -> Engine:
+        """The engine of the open store; refused once the store was closed."""
+        self.require_open()
+        return self._engine
+
+    def require_open(self) -> None:
+        """Refuse to use a store that was closed: SQLAlchemy would connect anew."""
+        if self._is_closed:
+            raise FabulaError(Code.STORE_CLOSED, message("The store was closed. Open it again. Nothing was changed."))
+
     def before_close(self, action: Callable[[], None]) -> None:
         """Call an action when the store is about to be closed, to write what is still queued."""
         self._before_close.append(action)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; whatever uses the store after that is refused."""
         while self._before_close:
             self._before_close.pop()()
+        self._is_closed = True
         self._version_reader.close()
-        self.engine.dispose()
+        self._engine.dispose()
 
     def versions(self, *, project: str, user: str = LOCAL_USER, others: Sequence[str] = ()) -> tuple[int, ...]:
         """The versions of a project, a user and other projects: the only query of a warm request."""
+        self.require_open()
         owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
         return tuple(self._version_reader.read(owners))
 
@@ -123,15 +137,21 @@ class Store:
 
     @contextmanager
     def write(
-        self, *, project: str | None = None, user: str | None = None, undo_label: Sentence | None = None
+        self,
+        *,
+        project: str | None = None,
+        user: str | None = None,
+        undo_label: Sentence | None = None,
+        books: Sequence[str] = (),
     ) -> Iterator[WriteTransaction]:
         """A change: when the block ends without an error, it is on disk, with the new version and the change feed.
 
-        With `undo_label`, which says what was done, the change can be undone.
+        With `undo_label`, which says what was done, the change can be undone. A change of a series that changes rows of
+        its books too names these `books`, which are locked before it.
         """
         self.hooks.prepare_write()
         owners = _owners(project, user)
-        with translate_errors(), self._transaction({"writing": True}, owners, lock=True) as connection:
+        with translate_errors(), self._transaction({"writing": True}, owners, lock=books) as connection:
             tx = WriteTransaction(connection, owners)
             tx.undo_label = undo_label
             tx.recorder = ChangeRecorder() if undo_label is not None else None
@@ -160,9 +180,12 @@ class Store:
 
     @contextmanager
     def _transaction(
-        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool = False
+        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: Sequence[str] | None = None
     ) -> Iterator[Connection]:
-        """A connection with a transaction begun; it is committed where the block raises nothing."""
+        """A connection with a transaction begun; it is committed where the block raises nothing.
+
+        Unless `lock` is None, the owners are locked, and these books before them.
+        """
         connection = self._begin(options, owners, lock=lock)
         try:
             yield connection
@@ -171,15 +194,17 @@ class Store:
         finally:
             connection.close()  # rolls back whatever was not committed
 
-    def _begin(self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: bool) -> Connection:
+    def _begin(
+        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: Sequence[str] | None
+    ) -> Connection:
         """Begin a transaction; once more where the connection was lost since it was last used."""
         for last in (False, True):
             connection = self.engine.connect()
             try:
                 connection = connection.execution_options(**options)
                 connection.begin()
-                if lock:
-                    WriteTransaction(connection, owners).lock_owners()
+                if lock is not None:
+                    WriteTransaction(connection, owners).lock_owners(books=lock)
                 else:  # the snapshot is taken at the first query
                     connection.execute(select(owner_versions.c.version).limit(1))
             except BaseException as error:

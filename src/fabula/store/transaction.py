@@ -191,10 +191,7 @@ class WriteTransaction(ReadTransaction):
         self.series_transactions: dict[str, WriteTransaction] = {}  # by series: committed with this one
 
     def series(self) -> WriteTransaction | None:
-        """The series of the transaction's project, changed in the same commit; None where it belongs to none.
-
-        A book is locked before its series, so that two writers never wait for each other.
-        """
+        """The series of the transaction's project, changed in the same commit; None where it belongs to none."""
         series_id = self._series_id()
         return None if series_id is None else self.open_series(series_id)
 
@@ -211,10 +208,18 @@ class WriteTransaction(ReadTransaction):
             tx.recorder = None if self.recorder is None else type(self.recorder)()
         return tx
 
-    def lock_owners(self) -> None:
-        """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps."""
-        for kind in self._owners:
-            owner = self._owner(kind)
+    def lock_owners(self, *, books: Sequence[str] = ()) -> None:
+        """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps.
+
+        Everybody locks in one order, so that no two writers wait for each other: the person, then `books` by their ids,
+        then the project. The series of a book come last, by their ids.
+        """
+        names = [f"project:{book}" for book in sorted(books)]
+        if self.has_owner("user"):
+            names.insert(0, self._owner("user"))
+        if self.has_owner("project"):
+            names.append(self._owner("project"))
+        for owner in names:
             query = select(owner_versions.c.version).where(owner_versions.c.owner == owner).with_for_update()
             if self._connection.execute(query).first() is None:
                 self._connection.execute(_insert_version(self._connection, owner))

@@ -248,7 +248,7 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
         if change.owner or change.table != projects.name or change.key or change.old is not None:
             by_owner.setdefault(change.owner, []).append(change)
     tx.recorder = ChangeRecorder()
-    transactions = {owner: tx.open_series(owner) if owner else tx for owner in by_owner}
+    transactions = {owner: tx.open_series(owner) if owner else tx for owner in sorted(by_owner)}
     kept: dict[str, list[RowChange]] = {}
     changed: list[str] = []
     for owner, one in transactions.items():

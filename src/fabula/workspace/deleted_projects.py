@@ -59,7 +59,12 @@ def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> D
         path.parent.mkdir(parents=True, exist_ok=True)
     members = list_member_ids(store, project_id)
     try:
-        with store.write(project=project_id, user=LOCAL_USER if by_undo else None) as tx:
+        with store.write(project=project_id, user=LOCAL_USER if by_undo else None, books=members) as tx:
+            if list_member_ids(store, project_id) != members:
+                raise FabulaError(
+                    Code.STORE_CONFLICT,
+                    message("Another book joined or left the series in the meantime. Try again. Nothing was changed."),
+                )
             manifest = save_transaction(tx.of_project(), path)
             if by_undo:
                 undo.undo(tx)
@@ -105,8 +110,10 @@ def restore_project(store: Store, name: str) -> DeletedProject:
     )
     label = message("{title} brought back", title=found.title)
     load_save(store, found.path, project_id=found.id, is_trusted=True, undo_label=label, is_redo=True)
-    with store.write(project=found.id) as tx:
-        set_series_of_books(tx, read_order(tx), found.id)
+    with store.read(project=found.id) as reading:
+        books = read_order(reading)
+    with store.write(project=found.id, books=books) as tx:
+        set_series_of_books(tx, books, found.id)
     found.path.unlink(missing_ok=True)
     return found
 

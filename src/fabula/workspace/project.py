@@ -346,9 +346,10 @@ class ProjectHandle:
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""
         check_unlimited(self.principal)
+        project_id = self.id
         if self.store is None:
             return EMPTY_WORKING_MEMORY
-        with self.store.read(project=self.id) as reading:
+        with self.store.read(project=project_id) as reading:
             return load_working_memory(reading, now)
 
     def export(self, path: Path, *, overwrite: bool = False) -> None:
@@ -397,9 +398,14 @@ class ProjectHandle:
         return SaveResult(target, manifest.rows, title, shared)
 
     def close(self) -> None:
-        """End background work that belongs to this handle alone; what was made is kept."""
+        """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
+        self._load_view = _refuse_closed
         if self._owns_embedding:
             self._embedding.close()
+
+
+def _refuse_closed(_: str) -> View:
+    raise FabulaError(Code.STORE_CLOSED, message("The project was closed. Open it again. Nothing was changed."))
 
 
 def _read_perspective(perspective: str | None) -> Perspective | None:

@@ -34,6 +34,7 @@ def require_store(project: ProjectHandle) -> Store:
                 "Copy it into the store first: fabula new TITLE --from PATH. Nothing was changed."
             ),
         )
+    project.store.require_open()
     return project.store
 
 

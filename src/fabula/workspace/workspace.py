@@ -58,7 +58,7 @@ class Workspace:
     ) -> None:
         """Take over an open store. `meaning` compares passages by meaning, whatever the settings say."""
         store.hooks.on_first_write(self._connect_triggers)
-        self.store = store
+        self._store = store
         self._queued_jobs: set[tuple[str, str]] = set()  # by this process: project and key
         self._settings = settings
         self._meaning = meaning
@@ -74,6 +74,12 @@ class Workspace:
         if worker:
             workspace.start_worker()
         return workspace
+
+    @property
+    def store(self) -> Store:
+        """The open store; refused once the workspace was closed."""
+        self._store.require_open()
+        return self._store
 
     # What only some commands need is imported and made when it is first used, so that a small command starts at once.
     @cached_property
@@ -294,8 +300,9 @@ class Workspace:
         from fabula.jobs.worker import Worker
         from fabula.workspace.handlers.job_kinds import job_kinds
 
+        store = self.store
         if self._worker is None:
-            self._worker = Worker(self.store, job_kinds(self.views), threads=threads)
+            self._worker = Worker(store, job_kinds(self.views), threads=threads)
             self._worker.start()
         return self._worker
 
@@ -354,6 +361,7 @@ class Workspace:
 
         Jobs that ask a model are not short.
         """
+        self._store.require_open()
         if not self._queued_jobs:
             return 0
         from fabula.workspace.jobs import run_short_jobs
@@ -376,10 +384,12 @@ class Workspace:
         """Run a verb beside the event loop: `await workspace.call(project.assemble, request)`."""
         import asyncio
 
+        self._store.require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
 
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""
+        self._store.require_open()
         self._continuity.flush()
 
     def close(self) -> None:
@@ -394,7 +404,7 @@ class Workspace:
             self._continuity.close()
         if "_embedding" in in_use:
             self._embedding.close()
-        self.store.close()
+        self._store.close()
 
     def __enter__(self) -> Workspace:
         return self

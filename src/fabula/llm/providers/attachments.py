@@ -72,12 +72,23 @@ def make_attachment(path: Path) -> Attachment:
     """Make the attachment of a request from a file: images and PDF are sent, text is quoted."""
     content = _read_file(path)
     media_type = _detect_media_type(content)
-    if media_type == "application/pdf":
-        tokens = PAGE_TOKENS * max(len(_PAGE.findall(content)), 1)
-        return Attachment(id=path.name, kind="file", name=path.name, reference=str(path), tokens=tokens)
     if media_type:
-        return Attachment(id=path.name, kind="image", name=path.name, reference=str(path), tokens=IMAGE_TOKENS)
+        kind = "file" if media_type == "application/pdf" else "image"
+        tokens = _count_tokens(content, media_type)
+        return Attachment(id=path.name, kind=kind, name=path.name, reference=str(path), tokens=tokens)
     return Attachment(id=path.name, kind="file", name=path.name, text=_decode_text(content))
+
+
+def count_attachment_tokens(reference: str) -> int:
+    """What an attachment costs by its content, whatever its sender says: a path, a `file:` URL or a `data:` URL."""
+    content = _decode_data(reference) if reference.startswith("data:") else _read_file(_parse_path(reference))
+    return _count_tokens(content, _detect_media_type(content))
+
+
+def _count_tokens(content: bytes, media_type: str) -> int:
+    if media_type == "application/pdf":
+        return PAGE_TOKENS * max(len(_PAGE.findall(content)), 1)
+    return IMAGE_TOKENS if media_type else len(content)  # no vocabulary makes more tokens of a text than it has bytes
 
 
 def _detect_media_type(content: bytes) -> str:

@@ -121,7 +121,7 @@ def load_save(
             if tx.recorder is not None:
                 tx.recorder.is_redone = is_redo
             replaced = tx.row(projects)
-            in_series = replaced is not None and tx.series() is not None
+            in_series = replaced is not None and tx.of_project().series() is not None
             if replaced is not None:
                 backup = _back_up_project(tx, store, target, replace)
                 if tx.recorder is not None:

@@ -77,8 +77,8 @@ class BackgroundModel:
             skill_id=skill_id, additional_input=text, document_id=document_id, conversation_id=conversation_id
         )
         try:
-            self._token.raise_if_cancelled()
             self._check_budget()
+            self._token.confirm_lease()
             return asyncio.run(self._complete(size_request(request, self._choice), timeout))
         except FabulaError as error:
             self.last_error = error

@@ -177,6 +177,11 @@ def _read_attachment(sent: AttachmentSent, uploads: Mapping[str, str]) -> Attach
                 ),
             )
         reference = uploads[reference]
+    tokens = sent.tokens
+    if reference and tokens >= 0:  # it may be said to cost more than it looks, but not less: a prompt fits its window
+        from fabula.llm.providers.attachments import count_attachment_tokens
+
+        tokens = max(tokens, count_attachment_tokens(reference))
     return Attachment(
         id=sent.id,
         kind=sent.kind,
@@ -184,7 +189,7 @@ def _read_attachment(sent: AttachmentSent, uploads: Mapping[str, str]) -> Attach
         description=sent.description,
         text=sent.text,
         reference=reference,
-        tokens=sent.tokens,
+        tokens=tokens,
     )
 
 
