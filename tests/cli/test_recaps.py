@@ -96,6 +96,8 @@ def test_their_settings_are_shown_and_set(told: Room) -> None:
         "History.RecapUpdateEveryRounds": 10,
         "History.RecapDictMaxEntries": 20,
         "History.RecapMaxChars": 1200,
+        "History.SummaryOverMessages": 60,
+        "History.SummaryOverTokens": 6000,
         "History.Budget.MaxLatencyMs": 5000,
     }
     told.run("setting", "set", "Coast", "History.Recaps", "false")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CONVERSATION_COLUMNS = {
     "fixed_prompts": ("private",),
-    "conversations": ("summarised_to",),
+    "conversations": ("tokens", "said_due", "tokens_due"),
     "messages": ("round", "tokens", "pinned"),
     "summaries": ("heard",),
     "recaps": ("heard",),

@@ -26,6 +26,7 @@ from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
 
+NOTHING_DUE = {"recap_due": 0, "said_due": 0, "tokens_due": 0}  # it is not known when the next summary is due
 _INVALID = (msgspec.ValidationError, TypeError, RecursionError)
 
 
@@ -146,7 +147,7 @@ def select_branch(tx: WriteTransaction, conversation_id: str, message_id: str, *
     """Make the path to a message the active one; return the conversation's new version."""
     _check_parent(tx, conversation_id, message_id)
     # 0: the recaps that this path needs are not known yet.
-    values = {"leaf_id": message_id, "changed": current_timestamp(), "recap_due": 0}
+    values = {"leaf_id": message_id, "changed": current_timestamp(), **NOTHING_DUE}
     return tx.update_row(conversations, {"id": conversation_id}, values, expected=expected)
 
 
@@ -245,7 +246,8 @@ def _append(
             for one in stored
         ]
         tx.insert(messages, *new_rows)
-        values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "changed": at}
+        tokens = row.tokens + sum(one.token_estimate for one in stored)
+        values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
     return stored
 

@@ -53,7 +53,9 @@ conversations = project_table(
     integer_column("said"),  # number of messages ever added; the number of the next message
     integer_column("rounds"),
     integer_column("recap_due"),  # the round from which a recap may be due; 0: not known
-    integer_column("summarised_to"),  # the number of the first message that no summary covers
+    integer_column("tokens"),  # of all messages ever added, an estimate
+    integer_column("said_due"),  # the number of messages, and of tokens, from which a summary may be due; 0: not known
+    integer_column("tokens_due"),
     *timestamp_columns(),
     version_column(),
     Index("ix_conversations_key", "project_id", "conv_key"),

@@ -39,13 +39,17 @@ _SOURCES = (
     *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks", "personas", "turn"),
 )
 
-_KEPT_LONGEST = ("biography", "recap")  # in chats they say what the messages no longer do
+# Chats are told of earlier messages first, and of everything else behind that.
+_INJECTED = ("recaps", "search", "codex", "lorebook", "memory", "episodes", "synopses", "talks")
+_CHAT_SOURCES = ("editor", "conversation", "skill", "constraints", "project", *_INJECTED, "personas", "turn")
+_KEPT_LONGEST = ("biography", "pinned", "recap")  # in chats they say what the messages no longer do
 
 NOVEL = Recipe(name="novel", preset=_WRITING, sources=_SOURCES, history_tokens=1000)
 CHAT = Recipe(
     name="chat",
     preset=_CHATTING,
-    sources=_SOURCES,
+    sources=_CHAT_SOURCES,
+    injected_sources=_INJECTED,
     late_joiners=True,
     history_tokens=None,
     history_step=0.75,
@@ -54,7 +58,9 @@ CHAT = Recipe(
 CHARACTER_CHAT = Recipe(
     name="character-chat",
     preset=_CHATTING,
-    sources=_SOURCES,
+    sources=_CHAT_SOURCES,
+    injected_characters=4000,
+    injected_sources=_INJECTED,
     late_joiners=True,
     history_tokens=4000,
     history_characters=4000,

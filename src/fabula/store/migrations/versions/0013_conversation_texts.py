@@ -14,7 +14,7 @@ down_revision = "0012"
 def upgrade() -> None:
     """Add the columns, and number the rounds of the messages that there are."""
     add_columns("fixed_prompts", private=0)
-    add_columns("conversations", summarised_to=0)
+    add_columns("conversations", tokens=0, said_due=0, tokens_due=0)
     add_columns("messages", round=0, tokens=0, pinned=str | None)
     for table in ("summaries", "recaps"):
         add_columns(table, heard="[]")
