@@ -183,7 +183,8 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
     """Cap the characters of what a chat is told beside the conversation; return warnings.
 
     Whole items go from the end: what only the speaker knows, earlier messages, recaps, then the biography; of one kind
-    the lowest score first. Fixed prompts go last, with a warning (cnv-7, cnv-8).
+    the lowest score first. Fixed prompts go last, with a warning (cnv-7, cnv-8). A quarter is kept from earlier messages
+    that everybody knows, so that what the speaker alone knows has room, and the common part does not depend on it.
     """
     if limit is None:
         return []
@@ -193,15 +194,18 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
         for piece in getattr(candidates, name)
         if piece.kind in INJECTED_KINDS
     ]
-    excess = sum(len(piece.text) for _, piece in pieces) - limit
-    if excess <= 0:
-        return []
     pieces.sort(key=lambda pair: _injection_rank(pair[1]))
     warnings, dropped = [], dict[str, set[int]]()
-    for name, piece in reversed(pieces):
-        if excess <= 0:
-            break
-        excess -= len(piece.text)
+    used, is_full, is_full_of_messages = 0, False, False
+    for name, piece in pieces:
+        if piece.kind == INJECTED_KINDS[-1] and piece.fragment.placement is None:
+            is_full_of_messages |= used + len(piece.text) > limit * 3 // 4
+            is_dropped = is_full or is_full_of_messages
+        else:
+            is_dropped = is_full = is_full or used + len(piece.text) > limit
+        if not is_dropped:
+            used += len(piece.text)
+            continue
         dropped.setdefault(name, set()).add(id(piece))
         candidates.drop(piece.fragment, Reason.INJECTION_CAP, piece.tokens)
         if piece.kind == INJECTED_KINDS[0]:
