@@ -1,4 +1,4 @@
-"""`fabula participant`: who takes part in conversations; list, show, add, edit, and their fixed prompts (cnv-4, cnv-7)."""
+"""`fabula participant`: who takes part in conversations, and their fixed prompts (cnv-4, cnv-7)."""
 
 from __future__ import annotations
 
@@ -173,9 +173,7 @@ def edit_prompt(
 
     Example: fabula participant prompt edit "The Lantern Coast" Mara 1 --public
     """
-    edit_text(
-        "prompt", project, name, item, text, is_private=private, version=version, store=store, as_json=as_json
-    )
+    edit_text("prompt", project, name, item, text, is_private=private, version=version, store=store, as_json=as_json)
 
 
 @prompts.command("delete")

@@ -22,7 +22,6 @@ from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 from fabula.text.windows import TextWindow, as_text_window
 
-
 INJECTED_KINDS = ("fixed", "biography", "pinned", "recap", "history")  # in their order
 
 
@@ -183,8 +182,8 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
     """Cap the characters of what a chat is told beside the conversation; return warnings.
 
     Whole items go from the end: what only the speaker knows, earlier messages, recaps, then the biography; of one kind
-    the lowest score first. Fixed prompts go last, with a warning (cnv-7, cnv-8). A quarter is kept from earlier messages
-    that everybody knows, so that what the speaker alone knows has room, and the common part does not depend on it.
+    the lowest score first. Fixed prompts go last, with a warning (cnv-7, cnv-8). Earlier messages
+    that everybody knows leave a quarter free, so that what only the speaker knows has room and does not change them.
     """
     if limit is None:
         return []
@@ -209,7 +208,8 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
         dropped.setdefault(name, set()).add(id(piece))
         candidates.drop(piece.fragment, Reason.INJECTION_CAP, piece.tokens)
         if piece.kind == INJECTED_KINDS[0]:
-            warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=piece.fragment.display_name))
+            prompt = piece.fragment.display_name
+            warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=prompt))
     for name, ids in dropped.items():
         setattr(candidates, name, [piece for piece in getattr(candidates, name) if id(piece) not in ids])
     return warnings

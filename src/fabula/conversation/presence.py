@@ -76,7 +76,6 @@ class Attendance:
             return frozenset.intersection(*heard)
         return None if not self.ranges else self.participants if messages else frozenset()
 
-
     def find_audience(self, numbers: Iterable[int]) -> frozenset[str] | None:
         """Return who was present at all messages with these numbers; None, for everybody, where nothing is recorded."""
         if not self.ranges:

@@ -195,8 +195,8 @@ _HISTORY = (
         default=True,
         scopes=_PROJECT,
         sentence=message(
-            "Whether a chat is told anything beside the persona, your rules and the conversation; without it the prompt "
-            "has these alone."
+            "Whether a chat is told anything beside the persona, your rules and the conversation; "
+            "without it the prompt has these alone."
         ),
     ),
     SettingDefinition(
@@ -209,8 +209,8 @@ _HISTORY = (
         scopes=_PROJECT,
         aliases=("MaxPromptChars",),
         sentence=message(
-            "How many characters of fixed prompts, biography, recaps and earlier messages a character chat is told; the "
-            "running conversation does not count."
+            "How many characters of fixed prompts, biography, recaps and earlier messages a character chat is told; "
+            "the running conversation does not count."
         ),
     ),
     SettingDefinition(

@@ -81,9 +81,7 @@ class ParticipantTextVerbs(ProjectVerbs):
             return participant_texts.list_texts(tx, kind, ident)
 
 
-def _find_item(
-    reading: ReadTransaction, kind: ParticipantTextKind, participant_id: str, item: str
-) -> ParticipantText:
+def _find_item(reading: ReadTransaction, kind: ParticipantTextKind, participant_id: str, item: str) -> ParticipantText:
     """Return the text of a participant that has this number or id, or begins so."""
     texts = participant_texts.list_texts(reading, kind, participant_id)
     return find_by_name(texts, item, what=_NAMES[kind], names_of=lambda one: (one.text,))

@@ -1,8 +1,9 @@
 """Rounds: a user message and all replies to it, along the active path (cnv-6).
 
 The number of a round is the number of user messages that were ever added to the conversation, on any branch, up to
-its own. It is stored with the message, so numbers are never reused and never go back, also where messages are deleted. Along a path they rise, with gaps where other branches were
-added in between. Only final messages count. Messages before the first user message belong to the first round.
+its own. It is stored with the message, so numbers are never reused and never go back, also where messages are deleted.
+Along a path they rise, with gaps where other branches were added in between. Only final messages count. Messages before
+the first user message belong to the first round.
 """
 
 from __future__ import annotations
@@ -23,7 +24,19 @@ from fabula.core.fragment import Role
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
-_COLUMNS = ("id", "parent_id", "number", "kind", "final", "role", "speaker", "content_hash", "audience", "round", "tokens")
+_COLUMNS = (
+    "id",
+    "parent_id",
+    "number",
+    "kind",
+    "final",
+    "role",
+    "speaker",
+    "content_hash",
+    "audience",
+    "round",
+    "tokens",
+)
 
 
 class RoundMessage(Struct, frozen=True, gc=False):

@@ -7,7 +7,8 @@ Four kinds of tasks are planned, in this order:
 3. The newest recap is rewritten if it is stale.
 4. Summaries that are in no recap yet become one recap as soon as they cover enough rounds.
 Older entries stay as they are, marked stale, until a person rebuilds all of them. A text that a person
-wrote is never a task. The rounds of one text were heard by the same participants, so that whoever heard them may know it.
+wrote is never a task. The rounds of one text were heard by the same participants, so that whoever heard them may know
+it.
 
 A task names its rounds, the hash of their content, and the row that it replaces. So an old task is still
 valid exactly if the current plan contains it, and no lock is needed.
@@ -21,8 +22,8 @@ from typing import Any
 from msgspec import Struct
 
 from fabula.conversation.model import ConversationState
-from fabula.conversation.recaps.model import RecapKind, RecapRules, StoredRecap
 from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.recaps.model import RecapKind, RecapRules, StoredRecap
 from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_rounds
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.store.rows import read_struct

@@ -1,4 +1,4 @@
-"""Load what chats are told of earlier messages: recaps, summaries, pinned words, and other conversations (cnv-8, cht-6).
+"""Load what chats are told of earlier messages: recaps, summaries, pinned words, other conversations (cnv-8, cht-6).
 
 Each text is a fragment that is known to those who heard everything it was made from. Texts of rounds that are not on
 the active path are left out. As long as messages are only added, nothing older is read again.

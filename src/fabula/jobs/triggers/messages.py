@@ -1,4 +1,4 @@
-"""The trigger on messages: a final reply enqueues recaps when enough rounds have passed, or enough was said (cnv-6, cht-6).
+"""The trigger on messages: a final reply enqueues recaps when enough was said (cnv-6, cht-6).
 
 The job is enqueued in the transaction that stores the reply, whoever stores it. Storing a message must stay fast, so
 only the counters of the conversation are read here. They can count a round of another branch; then the job finds
