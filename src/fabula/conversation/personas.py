@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
 from fabula.context.gather import FunctionSource
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participant, Participants, strip_revision
+from fabula.conversation.presence import Attendance
 from fabula.core.fragment import Fragment, Layer, Placement
 from fabula.core.messages import join_names, message
 from fabula.core.view import View
@@ -65,6 +68,13 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             known_to=frozenset({speaker.id}),
             explanation=message("the persona of who speaks next"),
         )
+
+
+def place_for_listeners(fragment: Fragment, attendance: Attendance) -> Fragment:
+    """Put a text that not everybody present knows behind what is the same in every speaker's prompt."""
+    if fragment.known_to is None or attendance.present <= fragment.known_to:
+        return fragment
+    return msgspec.structs.replace(fragment, placement=Placement(depth=PERSONA_DEPTH))
 
 
 def _fill_in_names(speaker: Participant, request: Request, view: View) -> str:

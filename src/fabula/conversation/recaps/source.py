@@ -21,7 +21,7 @@ from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
 from fabula.conversation.participants import Participants
-from fabula.conversation.personas import PERSONA_DEPTH
+from fabula.conversation.personas import PERSONA_DEPTH, place_for_listeners
 from fabula.conversation.presence import Attendance
 from fabula.conversation.recaps.snapshot import (
     PINNED_SCORE,
@@ -73,10 +73,10 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
     if first_shown > (path[0].number or 0) or path[0].parent_id is not None:
         for number, fragment in known.pinned.items():
             if number < first_shown:
-                yield _place(fragment, attendance)
+                yield place_for_listeners(fragment, attendance)
         recaps = known.recaps if options.tells_recaps else ()
         for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
-            yield _place(one.fragment, attendance)
+            yield place_for_listeners(one.fragment, attendance)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
         earlier = (
             make_earlier_fragment(view.project, said, people, attendance.find_knowers(said))
@@ -119,18 +119,6 @@ def knows_other_conversations(request: Request, timeline: Timeline) -> bool:
     A conversation has no place in the story, so earlier in it nobody can know what was said elsewhere.
     """
     return not request.document_id or (request.cursor is None and timeline.is_end(request.document_id))
-
-
-def is_common(fragment: Fragment, attendance: Attendance) -> bool:
-    """Return whether everybody present knows a text."""
-    return fragment.known_to is None or attendance.present <= fragment.known_to
-
-
-def _place(fragment: Fragment, attendance: Attendance) -> Fragment:
-    """Put what not everybody present knows behind what is the same for all of them."""
-    if is_common(fragment, attendance):
-        return fragment
-    return replace(fragment, placement=Placement(depth=PERSONA_DEPTH))
 
 
 def _offer_fixed_prompts(
@@ -200,7 +188,7 @@ def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> I
     """Offer the latest messages, oldest first; the latest matter most."""
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
-        yield _place(replace(fragment, score=score_in_range(PASSAGE, 1 - age / MAX_EARLIER)), attendance)
+        yield place_for_listeners(replace(fragment, score=score_in_range(PASSAGE, 1 - age / MAX_EARLIER)), attendance)
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:
