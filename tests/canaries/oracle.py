@@ -29,7 +29,7 @@ _SOURCES = {
     "digest": {"skill", "constraints", "project", "codex", "lorebook", "memory"},
     "plain": set[str](),
 }
-_SOURCES["chat"] = _SOURCES["character-chat"] = _SOURCES["novel"]
+_SOURCES["chat"] = _SOURCES["character-chat"] = _SOURCES["novel"] | {"recaps"}
 _NEAR = ("text", "entry", "manual", "name")  # sure where they are near, or asked for
 RECIPES = tuple(_SOURCES)
 # Whose eyes a skill asks for, and its recipe.
@@ -214,6 +214,10 @@ class PlantedStore(Struct, kw_only=True):
                 return self._may_hold_chapter(scene, one, eyes)
             case "message" | "recap" | "kept":
                 return self._may_hold_said(scene, one, eyes)
+            case "prompt":  # a private fixed prompt
+                return self._has_heard(scene, one, eyes)
+            case "shared-prompt":  # told to everybody in a conversation of its owner
+                return self._has_heard(scene, one, eyes) or bool(scene.conversation and "recaps" in scene.sources)
             case "persona":
                 return scene.speaker in (one.heard or ()) and bool(scene.conversation)
             case "card":  # what a card tells everybody
@@ -327,10 +331,19 @@ class PlantedStore(Struct, kw_only=True):
     def _may_hold_said(self, scene: Scene, one: Canary, eyes: frozenset[str] | None) -> bool:
         if eyes is None:
             return True
-        if one.kind == "message" and one.conversation == scene.conversation:
+        if one.kind in ("message", "recap") and one.conversation and one.conversation == scene.conversation:
             return self._has_heard(scene, one, eyes)
-        # Elsewhere a message has no place in the story, and only those who heard it know it.
-        return not scene.document and one.heard is not None and bool((one.heard - {"reader"}) & eyes)
+        # Elsewhere a message has no place in the story, and only those who heard it know it; a chat at its end does.
+        return self._is_at_end(scene) and one.heard is not None and bool((one.heard - {"reader"}) & eyes)
+
+    def _is_at_end(self, scene: Scene) -> bool:
+        """Whether everything that was said elsewhere lies in the past of a scene."""
+        if not scene.document:
+            return True
+        chapters = self.stories[scene.book].chapters.values()
+        here = self.stories[scene.book].chapters[scene.document]
+        is_last = all(one.number <= here.number and one.happens <= here.happens for one in chapters)
+        return is_last and scene.cursor is None and bool(scene.conversation) and "recaps" in scene.sources
 
 
 def find_words(prompt: str) -> set[str]:

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from msgspec.structs import replace
+from sqlalchemy import Table
 
 from fabula.codex import Entry, Level, edits, knowledge
 from fabula.codex.entry import PinMode, Progression, Relation
@@ -396,10 +397,15 @@ class Planter:
                     card=self._plant_card(tx, book, key, own),
                 ),
             )
-            for table, name in ((fixed_prompts, "f"), (biographies, "b")):
-                word = self.word("kept", book=book, heard=frozenset({one}), sources=frozenset({"search"}))
-                text = f"The harbour and the Tidekeeper: {word}."
-                tx.insert(table, {"id": f"{name}-{key}", "participant_id": one, "place": 0, "text": text})
+            own, told = frozenset({one}), frozenset({"search", "recaps"})
+            prompts: tuple[tuple[Table, str, str, dict[str, int]], ...] = (
+                (fixed_prompts, "f", "prompt", {"private": 1}),
+                (fixed_prompts, "g", "shared-prompt", {}),
+                (biographies, "b", "kept", {}),
+            )
+            for table, name, kind, values in prompts:
+                text = f"The harbour and the Tidekeeper: {self.word(kind, book=book, heard=own, sources=told)}."
+                tx.insert(table, {"id": f"{name}-{key}", "participant_id": one, "text": text, **values})
         for number in range(2):
             ident, present = f"talk-{number}", {*everybody[: 3 if number == 0 else 4]}
             conversation.start_conversation(tx, ident, participants=sorted(present), title="")
@@ -422,13 +428,15 @@ class Planter:
                     audience = tuple(random.sample(sorted(present - {speaker}), random.randint(0, 2)))
                 heard = frozenset(present if audience is None else {speaker, *audience})
                 known = heard if audience is not None else heard | {"reader"}
-                sources = frozenset({"conversation", "search", "talks"})
+                sources = frozenset({"conversation", "search", "talks", "recaps"})
                 word = self.word("message", book=book, conversation=ident, heard=known, sources=sources, is_sure=True)
                 trigger = " gannetshade" if number == 0 and count == 1 else ""
                 self._say(tx, ident, f"{ident}-{count}", speaker, f"Of the harbour {word}{trigger}.", audience)
-            word = self.word("recap", book=book, heard=frozenset(stayed), sources=frozenset({"search"}))
+            sources, known = frozenset({"search", "recaps"}), frozenset({*stayed, "reader"})
+            word = self.word("recap", book=book, conversation=ident, heard=known, sources=sources)
             text = f"They spoke of the harbour, the Tidekeeper and {word}."
-            tx.insert(recaps, {"id": f"r-{ident}", "conversation_id": ident, "text": text})
+            made_from = {"rounds": list(range(1, 10)), "heard": list(range(9))}
+            tx.insert(recaps, {"id": f"r-{ident}", "conversation_id": ident, "text": text, **made_from})
         conversation.start_conversation(tx, "own", title=f"About {self.word('recap', book=book)}")
         step = f"The harbour step: {self.word('never', book=book)}."
         self._say(tx, "own", "step", "", step, None, final=False)

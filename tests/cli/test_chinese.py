@@ -59,13 +59,13 @@ def test_help_and_usage_hold_no_english_words(words: tuple[str, ...]) -> None:
 
 
 def test_usage_names_arguments_as_help_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("recaps", "list", "--help").startswith("用法：root recaps list [选项] 项目 对话\n")
-    assert "错误：缺少参数 对话。" in run("recaps", "list", "x", code=2)
+    assert run("recap", "list", "--help").startswith("用法：root recap list [选项] 项目 对话\n")
+    assert "错误：缺少参数 对话。" in run("recap", "list", "x", code=2)
     monkeypatch.setenv("FABULA_LANGUAGE", "en")
-    assert "Usage: root recaps list [OPTIONS] PROJECT CONVERSATION\n" in run("recaps", "list", "--help")
+    assert "Usage: root recap list [OPTIONS] PROJECT CONVERSATION\n" in run("recap", "list", "--help")
     assert "  -n, --most NUMBER " in run("search", "--help")
     assert "1 to 200" in run("search", "--help")
-    assert "Error: Missing argument CONVERSATION." in run("recaps", "list", "x", code=2)
+    assert "Error: Missing argument CONVERSATION." in run("recap", "list", "x", code=2)
 
 
 def test_every_placeholder_has_a_word_of_its_own() -> None:

@@ -186,7 +186,7 @@ def test_json_speaks_the_language_of_the_run(words: tuple[str, ...]) -> None:
         ("timeline", "雾"),
         ("jobs", "list", "雾"),
         ("memory", "preview", "雾"),
-        ("recaps", "settings", "雾"),
+        ("recap", "settings", "雾"),
         ("preset", "show", "雾"),
         ("setting", "list", "雾"),
         ("codex", "rename", "雾", "沈棠", "沈糖"),

@@ -15,6 +15,7 @@ from fabula.settings.edits import list_stored
 from fabula.settings.values import list_unknown, read_values
 from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
+from tests.store.older import CONVERSATION_COLUMNS
 
 BEFORE = Path(__file__).parents[1] / "fixtures" / "before_workspace"
 PROJECTS = ("lantern_coast", "wugang")
@@ -81,6 +82,9 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
         connection.execute(text("ALTER TABLE participants DROP COLUMN card"))
         for table in ("runs", "renames"):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN number"))
+        for table, added in CONVERSATION_COLUMNS.items():
+            for column in added:
+                connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE undo_steps"))
         connection.execute(text("DROP TABLE user_undo_steps"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))

@@ -21,6 +21,7 @@ from fabula.store.restoring import restore_project, restore_store
 from fabula.store.store import Store
 from fabula.workspace.backups import list_store_copies, restore_copy
 from fabula.workspace.workspace import Workspace
+from tests.store.older import CONVERSATION_COLUMNS
 
 
 class CopyOptions(TypedDict, total=False):
@@ -156,6 +157,9 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
         connection.execute("ALTER TABLE participants DROP COLUMN card")
         for table in ("runs", "renames"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN number")
+        for table, added in CONVERSATION_COLUMNS.items():
+            for column in added:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("DROP TABLE undo_steps")
         connection.execute("DROP TABLE user_undo_steps")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")

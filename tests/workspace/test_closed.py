@@ -19,6 +19,7 @@ from fabula.workspace.workspace import Workspace
 REFUSED_FOR_MORE = {  # verbs that look at their arguments first, with the code of what is wrong there
     "ChapterVerbs.move": Code.REQUEST_INVALID,
     "LorebookVerbs.import_file": Code.FILE_NOT_FOUND,
+    "ParticipantVerbs.import_card": Code.FILE_NOT_FOUND,
     "PresetVerbs.write": Code.PRESET_INVALID,
     "SettingVerbs.get": Code.SETTING_INVALID,
 }

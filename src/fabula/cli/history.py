@@ -183,6 +183,33 @@ def delete(
 
 
 @commands.command()
+def pin(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    name: MESSAGE,
+    words: Annotated[str, Argument(help="Some words of the message; without them, all of it.")] = "",
+    off: Annotated[bool, Option("--off", help="Let go of it.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Keep a message, or some words of it, word for word, also when it is only summarised.
+
+    Example: fabula history pin "The Lantern Coast" "On the pier" 3 "the lamp is hidden in the well"
+    """
+    from fabula.workspace.schemas.conversations import describe_message
+
+    with open_project(project, store) as opened:
+        pinned = opened.conversations.pin(conversation, name, None if off else words)
+        names = opened.conversations.get(conversation).participants
+    number = (pinned.number or 0) + 1
+    if pinned.pinned is None:
+        sentence = message("Message {number} is no longer pinned.", number=number)
+    else:
+        sentence = message("Message {number} is pinned: {text}", number=number, text=pinned.pinned or pinned.content)
+    report(describe_message(pinned, names), sentence, as_json)
+
+
+@commands.command()
 def branch(
     project: PROJECT,
     conversation: CONVERSATION,

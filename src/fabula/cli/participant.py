@@ -1,4 +1,4 @@
-"""`fabula participant`: who takes part in conversations, with their character cards (cnv-4, inj-3)."""
+"""`fabula participant`: who takes part in conversations, their character cards and fixed prompts (cnv-4, cnv-7)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from fabula.cli.biography import (
+    ITEM,
+    ITEMS,
+    TEXT,
+    VERSION,
+    add_text,
+    delete_text,
+    edit_text,
+    list_texts,
+    reorder_texts,
+)
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
@@ -25,6 +36,8 @@ PERSONA = Annotated[str | None, Option("--persona", help="Who they are and how t
 CARD = Annotated[str | None, Option("--card", help="The lorebook of the project that their character card came with.")]
 
 commands = CommandGroup("participant", help="Who takes part in conversations.")
+prompts = CommandGroup("prompt", help="Fixed prompts: what everybody in a participant's conversations is always told.")
+commands.add_typer(prompts)
 
 
 @commands.command("list")
@@ -272,3 +285,72 @@ def _print_card(card: CardTexts) -> None:
     for title, text in parts:
         if text.strip():
             print_line(f"\n{render(title)}:\n{text.strip()}")
+
+
+@prompts.command("list")
+def list_prompts(
+    project: PROJECT, name: PARTICIPANT, with_ids: IDS = False, store: STORE = None, as_json: JSON = False
+) -> None:
+    """List the fixed prompts of a participant.
+
+    Example: fabula participant prompt list "The Lantern Coast" Mara
+    """
+    list_texts("prompt", project, name, with_ids=with_ids, store=store, as_json=as_json)
+
+
+@prompts.command("add")
+def add_prompt(
+    project: PROJECT,
+    name: PARTICIPANT,
+    text: TEXT,
+    private: Annotated[bool, Option("--private", help="Only this participant is told it.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Add a fixed prompt of a participant.
+
+    Example: fabula participant prompt add "The Lantern Coast" Mara "Mara never sells the barometer." --private
+    """
+    add_text("prompt", project, name, text, is_private=private, store=store, as_json=as_json)
+
+
+@prompts.command("edit")
+def edit_prompt(
+    project: PROJECT,
+    name: PARTICIPANT,
+    item: ITEM,
+    text: Annotated[str | None, Argument(help="The new text; - reads standard input.")] = None,
+    private: Annotated[
+        bool | None, Option("--private/--public", help="Only this participant is told it, or everybody.")
+    ] = None,
+    version: VERSION = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Change a fixed prompt, or who is told it.
+
+    Example: fabula participant prompt edit "The Lantern Coast" Mara 1 --public
+    """
+    edit_text("prompt", project, name, item, text, is_private=private, version=version, store=store, as_json=as_json)
+
+
+@prompts.command("delete")
+def delete_prompt(
+    project: PROJECT, name: PARTICIPANT, item: ITEM, version: VERSION = None, store: STORE = None, as_json: JSON = False
+) -> None:
+    """Delete a fixed prompt; `fabula undo` brings it back.
+
+    Example: fabula participant prompt delete "The Lantern Coast" Mara 1
+    """
+    delete_text("prompt", project, name, item, version=version, store=store, as_json=as_json)
+
+
+@prompts.command("reorder")
+def reorder_prompts(
+    project: PROJECT, name: PARTICIPANT, items: ITEMS, store: STORE = None, as_json: JSON = False
+) -> None:
+    """Put the fixed prompts of a participant in another order.
+
+    Example: fabula participant prompt reorder "The Lantern Coast" Mara 2 1
+    """
+    reorder_texts("prompt", project, name, items, store=store, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`fabula recaps`: summaries and recaps of a conversation; list, edit, delete, reorder, make anew.
+"""`fabula recap`: summaries and recaps of a conversation; list, edit, delete, reorder, make anew.
 
 A model makes them in the background every few rounds. `rebuild` queues that work, and `fabula jobs run` does it.
 """
@@ -25,7 +25,7 @@ ITEM = Annotated[str, Argument(help="A summary or a recap, by its number, its id
 WRITERS = {"hand": message("by hand"), "model": message("by a model")}
 VERSION = Annotated[int | None, Option("--version", help="The version you saw; refused if it is another by now.")]
 
-commands = CommandGroup("recaps", help="What happened in long conversations.")
+commands = CommandGroup("recap", help="What happened in long conversations.")
 
 
 @commands.command("list")
@@ -34,7 +34,7 @@ def list_recaps(
 ) -> None:
     """List the summaries and recaps of a conversation: their rounds, who wrote them, and whether they are up to date.
 
-    Example: fabula recaps list "The Lantern Coast" evening-talk
+    Example: fabula recap list "The Lantern Coast" evening-talk
     """
     from fabula.workspace.schemas.recaps import describe_recap
 
@@ -63,7 +63,7 @@ def edit(
 ) -> None:
     """Write a summary or a recap yourself; the model does not replace it.
 
-    Example: fabula recaps edit "The Lantern Coast" evening-talk ID "They agreed to leave at dawn."
+    Example: fabula recap edit "The Lantern Coast" evening-talk ID "They agreed to leave at dawn."
     """
     from fabula.workspace.schemas.recaps import describe_recap
 
@@ -86,7 +86,7 @@ def delete(
 ) -> None:
     """Delete a summary or a recap; it comes back only when all are made anew.
 
-    Example: fabula recaps delete "The Lantern Coast" evening-talk ID
+    Example: fabula recap delete "The Lantern Coast" evening-talk ID
     """
     from fabula.workspace.schemas.recaps import RemovedRecap
 
@@ -105,7 +105,7 @@ def reorder(
 ) -> None:
     """Put the recaps in another order.
 
-    Example: fabula recaps reorder "The Lantern Coast" evening-talk ID2 ID1
+    Example: fabula recap reorder "The Lantern Coast" evening-talk ID2 ID1
     """
     from fabula.workspace.schemas.recaps import RecapOrder
 
@@ -118,7 +118,7 @@ def reorder(
 def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, as_json: JSON = False) -> None:
     """Have all summaries and recaps made anew, except those you wrote yourself.
 
-    Example: fabula recaps rebuild "The Lantern Coast" evening-talk
+    Example: fabula recap rebuild "The Lantern Coast" evening-talk
     """
     from fabula.workspace.schemas.recaps import QueuedRebuild
 
@@ -131,7 +131,7 @@ def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, a
 def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
     """Show when recaps are made and how long they may be; `fabula setting set` changes that.
 
-    Example: fabula recaps settings "The Lantern Coast"
+    Example: fabula recap settings "The Lantern Coast"
     """
     with open_project(project, store) as opened:
         found = opened.recaps.read_settings()

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from fabula.context.attachments import AttachmentResult, fit_attachments
 from fabula.context.budget import Budget, BudgetProfile, Limits, compute_budget
-from fabula.context.candidates import Candidates, apply_limits, fragment_names, sort_candidates
+from fabula.context.candidates import Candidates, apply_limits, fragment_names, limit_injected, sort_candidates
 from fabula.context.continuity import Continuity, name_place
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
@@ -212,7 +212,8 @@ class Assembly(Struct, kw_only=True):
                 groups.append(self._render_input(groups))
             gate = Gate(self.request.project_id, source_request.vantage, self.view.timeline)
             candidates = sort_candidates(groups, gate, measure, excluded)
-            limited = apply_limits(candidates, self.limits, measure, source_request.previously_included)
+            limited = limit_injected(candidates, self.recipe.injected_characters, measure)
+            limited += apply_limits(candidates, self.limits, measure, source_request.previously_included)
             selected = self._fit(prepared, candidates, reselect=source_request.reselect)
             selection, window = selected.selection, source_request.history_window
             first_shown = selection.history[0].fragment.source if selection.history else ""

@@ -22,6 +22,8 @@ from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 from fabula.text.windows import TextWindow, as_text_window
 
+INJECTED_KINDS = ("fixed", "biography", "pinned", "recap", "history")  # in their order
+
 
 class Candidates(Struct):
     """Everything that may enter the prompt, by section, and what became of the rest."""
@@ -174,6 +176,49 @@ def apply_limits(
             candidates.drop(piece.fragment, Reason.CHUNK_LIMIT, piece.tokens)
     candidates.retrieved = [piece for index, piece in enumerate(pieces) if index in best]
     return [measure.phrases.format_warning(Code.RETRIEVED_CHUNK_LIMIT, count=len(pieces), limit=limit)]
+
+
+def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) -> list[str]:
+    """Cap the characters of what a chat is told beside the conversation; return warnings.
+
+    Whole items go from the end: what only the speaker knows, earlier messages, recaps, then the biography; of one kind
+    the lowest score first. Fixed prompts go last, with a warning (cnv-7, cnv-8). Earlier messages
+    that everybody knows leave a quarter free, so that what only the speaker knows has room and does not change them.
+    """
+    if limit is None:
+        return []
+    pieces = [
+        (name, piece)
+        for name in ("rules", "settings", "retrieved")
+        for piece in getattr(candidates, name)
+        if piece.kind in INJECTED_KINDS
+    ]
+    pieces.sort(key=lambda pair: _injection_rank(pair[1]))
+    warnings, dropped = [], dict[str, set[int]]()
+    used, is_full, is_full_of_messages = 0, False, False
+    for name, piece in pieces:
+        if piece.kind == INJECTED_KINDS[-1] and piece.fragment.placement is None:
+            is_full_of_messages |= used + len(piece.text) > limit * 3 // 4
+            is_dropped = is_full or is_full_of_messages
+        else:
+            is_dropped = is_full = is_full or used + len(piece.text) > limit
+        if not is_dropped:
+            used += len(piece.text)
+            continue
+        dropped.setdefault(name, set()).add(id(piece))
+        candidates.drop(piece.fragment, Reason.INJECTION_CAP, piece.tokens)
+        if piece.kind == INJECTED_KINDS[0]:
+            prompt = piece.fragment.display_name
+            warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=prompt))
+    for name, ids in dropped.items():
+        setattr(candidates, name, [piece for piece in getattr(candidates, name) if id(piece) not in ids])
+    return warnings
+
+
+def _injection_rank(piece: MeasuredFragment) -> tuple[bool, bool, int, float]:
+    is_fixed = piece.kind == INJECTED_KINDS[0]
+    is_own = piece.fragment.placement is not None
+    return not is_fixed, is_own, INJECTED_KINDS.index(piece.kind), -piece.fragment.score
 
 
 def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previously_included: Sequence[str]) -> None:

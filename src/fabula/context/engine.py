@@ -70,7 +70,7 @@ class Engine:
         self._sources = {source.name: source for source in sources}
         self._settings = settings
         self._recipes = recipes
-        self._recipe_sources = {name: self._find_sources(recipe) for name, recipe in recipes.items()}
+        self._recipe_sources = {recipe.sources: self._find_sources(recipe) for recipe in recipes.values()}
         self._named = dict.fromkeys(name for recipe in recipes.values() for name in recipe.sources)
         self._unnamed = [name for name in self._sources if name not in self._named]
         self._tokenizer_for, self._model_for = tokenizer_for, model_for
@@ -139,7 +139,7 @@ class Engine:
                 resolve_vantage(request, view),
                 view.timeline,
             ),
-            sources=self._recipe_sources[request.recipe or NOVEL.name],
+            sources=self._get_sources(recipe),
             gatherer=self._gatherer,
             limits=limits,
             dry_run=dry_run,
@@ -186,6 +186,13 @@ class Engine:
             self._measures.clear()
         self._measures[key] = measure
         return measure
+
+    def _get_sources(self, recipe: Recipe) -> RecipeSources:
+        """The sources of a recipe, also where injection is switched off."""
+        sources = self._recipe_sources.get(recipe.sources)
+        if sources is None:
+            sources = self._recipe_sources[recipe.sources] = self._find_sources(recipe)
+        return sources
 
     def _find_sources(self, recipe: Recipe) -> RecipeSources:
         sources = [self._sources[name] for name in recipe.sources if name in self._sources]

@@ -1,4 +1,4 @@
-"""Overrides of engine and recipe by a project: limits (bud-8), late joiners on or off (ctx-1), history caps (cnv-2).
+"""Overrides of engine and recipe by a project: limits (bud-8), late joiners (ctx-1), caps and injection (cnv-2, cnv-9).
 
 The engine finds these options in the view, as it finds the project's budget profile, so a change holds for the next
 assembly.
@@ -20,6 +20,8 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
     retrieved_chunks: int | None = None
     late_joiners: bool | None = None
     max_history_tokens: int | None = None
+    max_injected_characters: int | None = None
+    injection: bool = True
 
     def adjust_limits(self, limits: Limits) -> Limits:
         """The engine's limits with those of the project in their place."""
@@ -35,4 +37,13 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
             recipe,
             late_joiners=recipe.late_joiners if self.late_joiners is None else self.late_joiners,
             history_tokens=recipe.history_tokens if self.max_history_tokens is None else self.max_history_tokens,
+            injected_characters=self._limit_injected(recipe),
+            sources=recipe.sources
+            if self.injection
+            else tuple([name for name in recipe.sources if name not in recipe.injected_sources]),
         )
+
+    def _limit_injected(self, recipe: Recipe) -> int | None:
+        """The project's cap, where the recipe has one."""
+        own = self.max_injected_characters
+        return recipe.injected_characters if own is None or recipe.injected_characters is None else own

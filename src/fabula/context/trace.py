@@ -39,6 +39,7 @@ class Reason(StrEnum):
     HEADROOM = "HEADROOM"
     CHUNK_LIMIT = "CHUNK_LIMIT"
     HISTORY_CAP = "HISTORY_CAP"
+    INJECTION_CAP = "INJECTION_CAP"
     WINDOW_STEP = "WINDOW_STEP"
     RULES_OVERBUDGET = "RULES_OVERBUDGET"
     CONDITION_UNMET = "CONDITION_UNMET"
@@ -71,6 +72,9 @@ EXPLANATIONS = {
         "room is kept free for the text to grow, so that the beginning of the prompt stays the same"
     ),
     Reason.CHUNK_LIMIT: message("more was found than a prompt is chosen from; better matches were kept"),
+    Reason.INJECTION_CAP: message(
+        "fixed prompts, biography, recaps and earlier messages have more characters together than a chat is told"
+    ),
     Reason.HISTORY_CAP: message("it is older than the part of the conversation that the prompt shows"),
     Reason.WINDOW_STEP: message(
         "it was left out when the conversation window last moved, so that the beginning of the prompt stays the same"
@@ -102,6 +106,8 @@ PURPOSES: dict[Layer | Part, Sentence] = {
 _RETRIEVED = {  # by the kind of a source
     "synopsis": message("it tells what happened in an earlier chapter"),
     "biography": message("it is the biography of the character who speaks"),
+    "pinned": message("it is pinned, and the conversation window does not show it any more"),
+    "history": message("it was said before, and the conversation window does not show it any more"),
     "recap": message("it tells what was said earlier in the conversation"),
     "rollup": message("it sums up earlier chapters"),
     "memory": message("it is earlier work with words of the text nearby"),

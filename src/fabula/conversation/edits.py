@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, desc
 
-from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, hash_content
+from fabula.conversation.model import Conversations, Message, MessageKind, estimate_tokens, get_kind, hash_content
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
@@ -26,6 +26,7 @@ from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
 
+NOTHING_DUE = {"recap_due": 0, "said_due": 0, "tokens_due": 0}  # it is not known when the next summary is due
 _INVALID = (msgspec.ValidationError, TypeError, RecursionError)
 
 
@@ -146,7 +147,7 @@ def select_branch(tx: WriteTransaction, conversation_id: str, message_id: str, *
     """Make the path to a message the active one; return the conversation's new version."""
     _check_parent(tx, conversation_id, message_id)
     # 0: the recaps that this path needs are not known yet.
-    values = {"leaf_id": message_id, "changed": current_timestamp(), "recap_due": 0}
+    values = {"leaf_id": message_id, "changed": current_timestamp(), **NOTHING_DUE}
     return tx.update_row(conversations, {"id": conversation_id}, values, expected=expected)
 
 
@@ -159,6 +160,17 @@ def correct_message(tx: WriteTransaction, message_id: str, content: str, *, expe
     if text == row.content and expected in (None, row.version):
         return int(row.version)
     return _replace_content(tx, row, text, expected)
+
+
+def pin_message(tx: WriteTransaction, message_id: str, words: str | None, *, expected: int | None = None) -> int:
+    """Pin a message or some of its words (empty: all of them), or let go of it (None); return its new version."""
+    row = tx.require(messages, id=message_id)
+    pinned = None if words is None else normalise(words).strip()
+    if pinned and pinned not in row.content:
+        raise _refused(message("The message does not contain {words!r}.", words=pinned))
+    version = tx.update_row(messages, {"id": message_id}, {"pinned": pinned}, expected=expected)
+    tx.update_row(conversations, {"id": row.conversation_id}, {"changed": current_timestamp()})
+    return version
 
 
 def undo_correction(tx: WriteTransaction, message_id: str, *, expected: int | None = None) -> int:
@@ -209,8 +221,19 @@ def _append(
         parent = checked.parent_id or leaf
         if parent not in known_parents:
             _check_parent(tx, conversation_id, parent or "")
-        stored.append(replace(checked, parent_id=parent, number=number, timestamp=checked.timestamp or at, version=1))
-        rounds += checked.kind is MessageKind.USER
+        is_user = checked.kind is MessageKind.USER
+        rounds += is_user
+        stored.append(
+            replace(
+                checked,
+                parent_id=parent,
+                number=number,
+                timestamp=checked.timestamp or at,
+                round=rounds if is_user else 0,
+                token_estimate=estimate_tokens(checked.content),
+                version=1,
+            )
+        )
         leaf = checked.id
         known_parents.add(leaf)
     if stored:
@@ -223,13 +246,19 @@ def _append(
             for one in stored
         ]
         tx.insert(messages, *new_rows)
-        values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "changed": at}
+        tokens = row.tokens + sum(one.token_estimate for one in stored)
+        values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
     return stored
 
 
 def _replace_content(tx: WriteTransaction, row: Row[Any], content: str, expected: int | None) -> int:
-    values = {"content": content, "before": row.content, "content_hash": hash_content(content)}
+    values = {
+        "content": content,
+        "before": row.content,
+        "content_hash": hash_content(content),
+        "tokens": estimate_tokens(content),
+    }
     version = tx.update_row(messages, {"id": row.id}, values, expected=expected)
     tx.update_row(conversations, {"id": row.conversation_id}, {"changed": current_timestamp()})
     return version

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from sqlalchemy import ColumnElement, desc
 
-from fabula.conversation.edits import ConversationRecord, add_messages
+from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages
 from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.presence import load_attendance
@@ -163,7 +163,7 @@ def delete_message(tx: WriteTransaction, message_id: str, *, expected: int | Non
     children = tx.rows(messages, in_conversation, messages.c.parent_id == message_id, only=("id",))
     tx.update_rows(messages, {"parent_id": row.parent_id}, in_conversation, messages.c.parent_id == message_id)
     conversation = tx.require(conversations, id=row.conversation_id)
-    values: dict[str, str | int | None] = {"changed": current_timestamp(), "recap_due": 0}
+    values: dict[str, str | int | None] = {"changed": current_timestamp(), **NOTHING_DUE}
     if conversation.leaf_id == message_id:
         values["leaf_id"] = children[-1].id if children else row.parent_id
     tx.delete_rows(messages, messages.c.id == message_id)

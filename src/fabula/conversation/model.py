@@ -48,6 +48,9 @@ class Message(Struct, frozen=True, kw_only=True):
     audience: tuple[str, ...] | None = None  # None: everybody present
     skill_id: str = ""
     extra: Mapping[str, Any] = {}
+    round: int = 0  # the number of the round that a user message begins
+    token_estimate: int = field(default=0, name="tokens")
+    pinned: str | None = None  # the words of it that are kept word for word; empty for all of them
     previous_content: str | None = field(default=None, name="before")  # the text before a correction
     version: int = 1
 
@@ -110,6 +113,12 @@ def _render_line(message: Message, names: Mapping[str, str] | None) -> str:
 def get_kind(message: Message) -> MessageKind:
     """Return the kind of a message; if it has none, the kind that its role implies."""
     return message.kind or (MessageKind.USER if message.role == "user" else MessageKind.REPLY)
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text without a vocabulary: four ASCII characters, or one of another script, each."""
+    other = 0 if text.isascii() else sum(character > "\x7f" for character in text)
+    return other + (len(text) - other + 3) // 4
 
 
 def hash_content(content: str) -> str:

@@ -168,6 +168,13 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
     )
 
 
+def place_for_listeners(fragment: Fragment, attendance: Attendance) -> Fragment:
+    """Put a text that not everybody present knows behind what is the same in every speaker's prompt."""
+    if fragment.known_to is None or attendance.present <= fragment.known_to:
+        return fragment
+    return replace(fragment, placement=Placement(depth=PERSONA_DEPTH))
+
+
 def find_card(view: View, participant_id: str) -> CardTexts:
     """Return the card of a participant; an empty one where there is none."""
     cards = view.snapshot(Cards)

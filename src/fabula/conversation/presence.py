@@ -76,6 +76,12 @@ class Attendance:
             return frozenset.intersection(*heard)
         return None if not self.ranges else self.participants if messages else frozenset()
 
+    def find_audience(self, numbers: Iterable[int]) -> frozenset[str] | None:
+        """Return who was present at all messages with these numbers; None, for everybody, where nothing is recorded."""
+        if not self.ranges:
+            return None
+        return frozenset[str].intersection(self.participants, *map(self.list_present_at, numbers))
+
 
 def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendance:
     """Load who took part in a conversation, in the order in which they came."""

@@ -17,7 +17,8 @@ from sqlalchemy import Row, desc
 
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.conversation.model import ConversationState
+from fabula.conversation.model import Conversations, ConversationState
+from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations
@@ -80,8 +81,12 @@ def offer_recent_conversations(source_request: SourceRequest, view: View) -> Ite
     fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
     if source_request.vantage.position is not None:
         fragments = recent.author_fragments
-    current = f"talk:{source_request.request.conversation_id}"
-    return [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
+    request = source_request.request
+    current = f"talk:{request.conversation_id}"
+    found = [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
+    conversations = view.snapshot(Conversations)
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    return found if attendance is None else [place_for_listeners(one, attendance) for one in found]
 
 
 RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)

@@ -54,6 +54,9 @@ conversations = project_table(
     integer_column("said"),  # number of messages ever added; the number of the next message
     integer_column("rounds"),
     integer_column("recap_due"),  # the round from which a recap may be due; 0: not known
+    integer_column("tokens"),  # of all messages ever added, an estimate
+    integer_column("said_due"),  # the number of messages, and of tokens, from which a summary may be due; 0: not known
+    integer_column("tokens_due"),
     *timestamp_columns(),
     version_column(),
     Index("ix_conversations_key", "project_id", "conv_key"),
@@ -89,6 +92,9 @@ messages = project_table(
     text_column("at"),
     text_column("skill_id"),
     json_column("extra", "{}", info={"type": dict[str, Any]}),
+    integer_column("round"),  # the number of the round that a user message begins; 0 for every other message
+    integer_column("tokens"),  # an estimate, which decides when history is summarised
+    text_column("pinned", None),  # the words that are kept word for word; empty for the whole message
     version_column(),
     project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
@@ -105,6 +111,7 @@ summaries = project_table(
     text_column("text"),  # empty: there was nothing to summarise, or a person removed it
     text_column("origin", "model", info={"type": TextOrigin}),
     integer_column("stacked"),  # 1: a recap was made of it, which may be removed by now
+    json_column("heard", info={"type": list[int]}),  # the numbers of the messages that it was made from
     text_column("made_from"),
     text_column("made"),
     version_column(),
@@ -119,6 +126,7 @@ recaps = project_table(
     Column("conversation_id", Text, nullable=False),
     integer_column("place"),
     json_column("rounds", info={"type": list[int]}),
+    json_column("heard", info={"type": list[int]}),
     text_column("text"),
     text_column("origin", "model", info={"type": TextOrigin}),
     text_column("made_from"),
@@ -135,6 +143,7 @@ fixed_prompts = project_table(
     Column("participant_id", Text, nullable=False),
     integer_column("place"),
     text_column("text"),
+    integer_column("private"),  # 1: it reaches its owner only
     version_column(),
     project_foreign_key(["participant_id"], "participants"),
 )

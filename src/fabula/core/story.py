@@ -100,6 +100,7 @@ class Timeline:
             entry.document: (number, float(number) if entry.when is None else entry.when)
             for number, entry in enumerate(self.entries, start=1)
         }
+        self._latest = max((when for _, when in self._places.values()), default=0.0)
         in_order = [number for number, entry in enumerate(self.entries, start=1) if entry.when is None]
         first = self.entries[0].when if self.entries else None
         # When the book begins: with its first chapter that happens where it is read, else with its first chapter.
@@ -162,6 +163,11 @@ class Timeline:
         if there is None:
             return self._is_earlier(mark.document) and now[1] >= self._beginning
         return there[0] < now[0] and there[1] <= now[1]
+
+    def is_end(self, document: str) -> bool:
+        """Whether a document is the last of the story in both orders."""
+        place = self._places.get(document)
+        return place is not None and place[0] == len(self.entries) and place[1] >= self._latest
 
     def _is_earlier(self, document: str) -> bool:
         """Whether a document is in an earlier book: one that is here, or one of which a save carried what it told."""

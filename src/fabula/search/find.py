@@ -27,6 +27,14 @@ _MAX_MASKS = 512  # cached masks of one index
 Mask = NDArray[np.bool_]
 
 
+class MessageScope(Struct, frozen=True):
+    """Which messages a chat may find: of these conversations; in their past if no place in the story is in the way."""
+
+    conversations: frozenset[str]
+    present: frozenset[str]  # who takes part in the chat
+    is_past: bool  # these conversations lie in the past of the request
+
+
 class SearchScope(Struct, frozen=True):
     """From where a search is made: the vantage, the conversation, and what the prompt shows anyway."""
 
@@ -36,6 +44,7 @@ class SearchScope(Struct, frozen=True):
     speaker_id: str = ""
     shown_from: Position | None = None  # where the text window of the prompt begins
     shown_messages: int = 0  # how many of the latest messages of the conversation the prompt shows
+    messages: MessageScope | None = None  # of a chat; None does not limit them
 
 
 class FoundPassage(Struct, frozen=True):
@@ -49,14 +58,17 @@ class FoundPassage(Struct, frozen=True):
 def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> Visibility:
     """The visibility with which a passage is offered to the gate.
 
-    A message has no position in the story, so where a position matters only the author sees it. It is known to those
-    who heard it. In its own conversation, where no character speaks, what was said to everybody is known.
+    A message has no position in the story, so where a position matters only the author sees it; a chat also finds those
+    of its own conversation, and of others where these lie in its past. A message is known to those who heard it. In its
+    own conversation, where no character speaks, what was said to everybody is known.
     """
     if not document_id.startswith(CONVERSATION_PREFIX):
         return Visibility(passage.source, Position(document_id, passage.end), known_to=passage.known_to)
-    since = None if scope.vantage.position is None else Position(document_id)
+    is_own = document_id == CONVERSATION_PREFIX + scope.conversation_id
+    is_past = scope.messages is not None and (is_own or scope.messages.is_past)
+    since = None if scope.vantage.position is None or is_past else Position(document_id)
     known_to = passage.known_to
-    if document_id != CONVERSATION_PREFIX + scope.conversation_id:
+    if not is_own:
         known_to = frozenset[str]() if known_to is None else known_to - READER_ONLY
     return Visibility(passage.source, since, known_to=known_to)
 
@@ -71,6 +83,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
         here and here.document,
         scope.conversation_id,
         scope.speaker_id,
+        scope.messages,
         scope.timeline.entries,
     )
     mask = index.masks.get(key)
@@ -97,20 +110,29 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
 
 def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     """The mask that all positions in one document share."""
-    documents = index.documents
-    if scope.vantage.perspective is Perspective.AUTHOR:
-        return np.ones(len(index.passages), np.bool_)
-    mask = np.repeat(np.array([_is_reached(document, scope) for document in documents], np.bool_), index.passage_counts)
-    for document in documents:
+    is_author = scope.vantage.perspective is Perspective.AUTHOR
+    reached = [is_author or _is_reached(document, scope) for document in index.documents]
+    mask = np.repeat(np.array(reached, np.bool_), index.passage_counts)
+    for document in index.documents:
         if document.id.startswith(CONVERSATION_PREFIX):
-            visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
             first = index.first_passages[document.id]
+            if not _is_in_scope(document.id, scope):
+                mask[first : first + len(document.passages)] = False
+            if is_author or not _is_in_scope(document.id, scope):
+                continue
+            visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
             mask[first : first + len(visibilities)] = [
                 visibility.since is None
                 and (visibility.known_to is None or not visibility.known_to.isdisjoint(scope.vantage.knowers))
                 for visibility in visibilities
             ]
     return mask
+
+
+def _is_in_scope(document_id: str, scope: SearchScope) -> bool:
+    """Whether a chat may find what a conversation has; its recaps and its participants' texts are told elsewhere."""
+    conversation, mark, _ = document_id.removeprefix(CONVERSATION_PREFIX).partition("#")
+    return scope.messages is None or (conversation in scope.messages.conversations and not mark)
 
 
 def _is_reached(document: SearchDocument, scope: SearchScope) -> bool:

@@ -17,7 +17,7 @@ from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment, Layer
+from fabula.core.fragment import Fragment, Layer, Placement
 from fabula.core.messages import ENGLISH, Sentence, join_names, message
 from fabula.core.relevance import PASSAGE, score_in_range
 from fabula.core.view import View
@@ -25,6 +25,7 @@ from fabula.search.corpus import CONVERSATION_PREFIX, Corpus
 from fabula.search.dates import parse_day
 from fabula.search.embeddings.choice import EmbeddingChoice, EmbeddingStatus
 from fabula.search.find import (
+    MessageScope,
     SearchScope,
     drop_near_duplicates,
     find_passages,
@@ -46,6 +47,7 @@ NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside
 WITH_NEIGHBOURS = 2  # passages, the best ones, that bring their neighbours along
 PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, when all are selected anew
 MIN_IMPROVEMENT = 1.25  # factor by which a new passage must beat the best one of the last prompt
+OWN_DEPTH = 1  # of a message that not everybody in a chat heard: only the newest message follows
 _MAX_WORDS = 4  # named as the reason
 _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
@@ -56,11 +58,17 @@ _BESIDE = message("is next to a passage that was found")
 _ONLY_WORDS = message("passages could not be compared by meaning; search goes by words alone")
 
 FindNames = Callable[[SourceRequest, View], Sequence[str]]
+FindMessageScope = Callable[[SourceRequest, View], MessageScope | None]
 
 
 def find_no_names(source_request: SourceRequest, view: View) -> Sequence[str]:
     """No names: for a search without a codex."""
     return ()
+
+
+def find_no_scope(source_request: SourceRequest, view: View) -> MessageScope | None:
+    """No scope: messages of all conversations can be found."""
+    return None
 
 
 class SearchSource:
@@ -71,9 +79,18 @@ class SearchSource:
     blocking = False
     runs_first = False
 
-    def __init__(self, find_names: FindNames = find_no_names, embedding: EmbeddingChoice | None = None) -> None:
-        """`find_names` gives all names of those mentioned nearby; `embedding` adds search by meaning."""
+    def __init__(
+        self,
+        find_names: FindNames = find_no_names,
+        embedding: EmbeddingChoice | None = None,
+        find_message_scope: FindMessageScope = find_no_scope,
+    ) -> None:
+        """`find_names` gives all names of those mentioned nearby; `embedding` adds search by meaning.
+
+        `find_message_scope` says which messages a chat may find.
+        """
         self._find_names = find_names
+        self._find_message_scope = find_message_scope
         self._embedding = embedding
 
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
@@ -82,7 +99,7 @@ class SearchSource:
         return () if index is None else self._select(index, source_request, view)
 
     def _select(self, index: SearchIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
-        query, scope = self._make_query(index, source_request, view), make_search_scope(index, source_request, view)
+        query, scope = self._make_query(index, source_request, view), self._make_scope(index, source_request, view)
         if not query.parts:
             return
         mask, tokens = make_search_mask(index, scope), int(source_request.token_shares[Layer.RETRIEVED] * LAYER_SHARE)
@@ -105,7 +122,7 @@ class SearchSource:
         query = self._make_query(index, source_request, view)
         if not query.parts:
             return
-        scope = make_search_scope(index, source_request, view)
+        scope = self._make_scope(index, source_request, view)
         offered = {fragment.source for fragment in self.fragments(source_request, view)}
         mask, own = make_search_mask(index, scope), CONVERSATION_PREFIX + source_request.request.conversation_id
         for hit in find_passages(index, query, None, MAX_OMITTED + len(offered)):
@@ -128,6 +145,9 @@ class SearchSource:
             log.warning("names near the cursor could not be found: %s", type(error).__name__)
             names = ()
         return make_query(source_request, names, _find_date(index, source_request))
+
+    def _make_scope(self, index: SearchIndex, source_request: SourceRequest, view: View) -> SearchScope:
+        return make_search_scope(index, source_request, view, self._find_message_scope(source_request, view))
 
     def _score_by_meaning(
         self, index: SearchIndex, query: Query, source_request: SourceRequest, view: View
@@ -168,8 +188,10 @@ def _warn(source_request: SourceRequest, code: Code, sentence: Sentence) -> None
     source_request.warnings.append(f"{code.value}: {sentence.render(source_request.language)}")
 
 
-def make_search_scope(index: SearchIndex, source_request: SourceRequest, view: View) -> SearchScope:
-    """The scope of a request."""
+def make_search_scope(
+    index: SearchIndex, source_request: SourceRequest, view: View, messages: MessageScope | None = None
+) -> SearchScope:
+    """The scope of a request; `messages` says which messages a chat may find."""
     request = source_request.request
     return SearchScope(
         source_request.vantage,
@@ -178,6 +200,7 @@ def make_search_scope(index: SearchIndex, source_request: SourceRequest, view: V
         request.speaker_id,
         source_request.earliest_shown_position(),
         _count_shown_messages(index, source_request),
+        messages,
     )
 
 
@@ -310,8 +333,16 @@ def _make_fragment(
         project_id=source_request.request.project_id,
         title=rendered[1],
         score=score_in_range(PASSAGE, score),
+        placement=_find_placement(passage, document_id, scope),
         since=visibility.since,
         known_to=visibility.known_to,
         explanation=reason,
         is_single_use=True,
     )
+
+
+def _find_placement(passage: Passage, document_id: str, scope: SearchScope) -> Placement | None:
+    """Where a message stands that not everybody in a chat heard: behind what is the same for all of them."""
+    if scope.messages is None or passage.known_to is None or not document_id.startswith(CONVERSATION_PREFIX):
+        return None
+    return None if scope.messages.present <= passage.known_to else Placement(depth=OWN_DEPTH)

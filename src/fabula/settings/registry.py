@@ -166,6 +166,76 @@ _HISTORY = (
         sentence=message("How many characters one summary or recap may have."),
     ),
     SettingDefinition(
+        name="History.SummaryOverMessages",
+        group="history",
+        kind="int",
+        default=60,
+        minimum=2,
+        maximum=100_000,
+        scopes=_PROJECT,
+        sentence=message("With how many messages that no summary covers the older ones are summarised at once."),
+    ),
+    SettingDefinition(
+        name="History.SummaryOverTokens",
+        group="history",
+        kind="int",
+        default=6000,
+        minimum=100,
+        maximum=1_000_000,
+        scopes=_PROJECT,
+        sentence=message(
+            "With how many tokens that no summary covers the older ones are summarised at once; also where a character "
+            "chat does not show them any more."
+        ),
+    ),
+    SettingDefinition(
+        name="History.Injection",
+        group="history",
+        kind="bool",
+        default=True,
+        scopes=_PROJECT,
+        sentence=message(
+            "Whether a chat is told anything beside the persona, your rules and the conversation; "
+            "without it the prompt has these alone."
+        ),
+    ),
+    SettingDefinition(
+        name="History.MaxPromptChars",
+        group="history",
+        kind="int",
+        default=4000,
+        minimum=0,
+        maximum=1_000_000,
+        scopes=_PROJECT,
+        aliases=("MaxPromptChars",),
+        sentence=message(
+            "How many characters of fixed prompts, biography, recaps and earlier messages a character chat is told; "
+            "the running conversation does not count."
+        ),
+    ),
+    SettingDefinition(
+        name="History.LatestRecaps",
+        group="history",
+        kind="int",
+        default=3,
+        minimum=0,
+        maximum=100,
+        scopes=_PROJECT,
+        sentence=message("How many recaps of a conversation a chat is told, the latest first."),
+    ),
+    SettingDefinition(
+        name="History.RelevantHistory",
+        group="history",
+        kind="choice",
+        default="embedding-first",
+        choices=("classic", "embedding-first"),
+        scopes=_PROJECT,
+        sentence=message(
+            "Which earlier messages a chat is told: the latest ones (classic), or those that have to do with what is "
+            "said now (embedding-first)."
+        ),
+    ),
+    SettingDefinition(
         name="History.HistoryPageSize",
         group="history",
         kind="int",

@@ -27,6 +27,8 @@ def make_options(values: SettingValues, before: AssemblyOptions | None = None) -
         retrieved_chunks=values.get_override("limits.retrievedChunks"),
         late_joiners=values.get_override("lateJoiners"),
         max_history_tokens=values.get_override("maxHistoryTokens"),
+        max_injected_characters=values.get_override("History.MaxPromptChars"),
+        injection=values["History.Injection"],
     )
     if options == AssemblyOptions():
         return None

@@ -172,6 +172,13 @@ class ConversationVerbs(ProjectVerbs):
             edits.correct_message(tx, ident, content, expected=expected_version)
             return edits.get_message(tx, ident)
 
+    def pin(self, conversation: str, message_name: str, words: str | None = "") -> Message:
+        """Pin a message, or some words of it, which chats are then told word for word; None lets go of it."""
+        with self._write(label_change(message("message"), message_name)) as tx:
+            ident = _find_message(tx, conversation, message_name)
+            edits.pin_message(tx, ident, words)
+            return edits.get_message(tx, ident)
+
     def delete_message(self, conversation: str, message_name: str, *, expected_version: int | None = None) -> Message:
         """Delete a message; what followed on from it follows on from the message before."""
         with self._write(label_removal(message("message"), message_name)) as tx:

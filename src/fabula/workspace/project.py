@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
     from fabula.workspace.outline import OutlineVerbs
+    from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.recaps import RecapVerbs
@@ -136,6 +137,7 @@ class ProjectHandle:
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
+    participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")

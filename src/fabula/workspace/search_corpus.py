@@ -13,12 +13,15 @@ from collections.abc import Iterable, Sequence, Set
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.recaps.model import StoredRecap
+from fabula.conversation.recaps.schedule import find_recap_audience
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import biographies, conversations, fixed_prompts, recaps
 from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import CONVERSATION_PREFIX, NO_CONVERSATIONS, ConversationTexts, Corpus
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, SearchDocument
+from fabula.store.rows import read_struct
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
 
@@ -135,17 +138,16 @@ class StoredConversations:
 
 
 def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
-    """Load the recaps of conversations, known to the participants who were present from start to end."""
+    """Load the recaps of conversations, known to the participants who heard all that they were made from."""
     passages: dict[str, list[Passage]] = {}  # by conversation id
-    audiences: dict[str, frozenset[str] | None] = {}
+    attendances: dict[str, Attendance] = {}
     for row in reading.rows(recaps, order=(recaps.c.conversation_id, recaps.c.place)):
         conversation_id = row.conversation_id
-        if conversation_id not in audiences:
-            ranges = load_attendance(reading, conversation_id).ranges
-            always_present = frozenset(one.participant_id for one in ranges if not one.since and one.until is None)
-            audiences[conversation_id] = always_present if ranges else None
+        if conversation_id not in attendances:
+            attendances[conversation_id] = load_attendance(reading, conversation_id)
+        audience = find_recap_audience(read_struct(StoredRecap, row), attendances[conversation_id])
         passages.setdefault(conversation_id, []).append(
-            Passage(f"recap:{row.id}", row.text, "", known_to=audiences[conversation_id], at=row.made)
+            Passage(f"recap:{row.id}", row.text, "", known_to=audience, at=row.made)
         )
     return [
         SearchDocument(f"{CONVERSATION_PREFIX}{conversation_id}#recaps", tuple(items))

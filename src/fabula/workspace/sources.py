@@ -11,10 +11,13 @@ from fabula.codex.source import CodexSource
 from fabula.constraints import Constraints
 from fabula.constraints.source import ConstraintsSource
 from fabula.context.gather import Source
+from fabula.context.recipes import NOVEL
 from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
 from fabula.conversation.personas import PERSONA_SOURCE
+from fabula.conversation.recaps.snapshot import RecapSnapshot
+from fabula.conversation.recaps.source import RECAP_SOURCE, RecapOptions, knows_other_conversations
 from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
 from fabula.conversation.source import CONVERSATION_SOURCE, TURN_SOURCE, is_recorded
 from fabula.core.fragment import Fragment
@@ -27,6 +30,7 @@ from fabula.manuscript.synopses.source import SynopsesSource
 from fabula.memory.episodes import EpisodeSource
 from fabula.memory.source import MemorySource
 from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.search.find import MessageScope
 from fabula.search.source import SearchSource
 from fabula.skills.source import SkillSource
 from fabula.workspace.search import find_names_near_cursor
@@ -45,7 +49,8 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         MemorySource(_constraint_fragments),
         EpisodeSource(),
         SynopsesSource(collect_characters),
-        SearchSource(find_names_near_cursor, embedding),
+        SearchSource(find_names_near_cursor, embedding, _find_message_scope),
+        RECAP_SOURCE,
         RECENT_CONVERSATION_SOURCE,
         PERSONA_SOURCE,
         TURN_SOURCE,
@@ -55,6 +60,22 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
 def _constraint_fragments(view: View) -> tuple[Fragment, ...]:
     rules = view.snapshot(Constraints)
     return rules.fragments if rules is not None else ()
+
+
+def _find_message_scope(source_request: SourceRequest, view: View) -> MessageScope | None:
+    """Return which messages a chat may find: of conversations that all who are present took part in (cnv-8)."""
+    request, conversations = source_request.request, view.snapshot(Conversations)
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    if attendance is None or not attendance.present or request.recipe in ("", NOVEL.name):
+        return None
+    snapshot, options = view.snapshot(RecapSnapshot), view.snapshot(RecapOptions) or RecapOptions()
+    known = snapshot.by_conversation.get(request.conversation_id) if snapshot is not None else None
+    related = (request.conversation_id, *(known.related if known is not None else ()))
+    return MessageScope(
+        frozenset(related if options.relevant_history == "embedding-first" else ()),
+        attendance.present,
+        knows_other_conversations(request, view.timeline),
+    )
 
 
 def _read_conversation(source_request: SourceRequest, view: View, limit: int) -> ConversationExcerpt:

@@ -35,7 +35,10 @@ from fabula.conversation import recent as recent_conversations
 from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.cards import Cards
 from fabula.conversation.model import Conversations
+from fabula.conversation.participant_texts import ParticipantTexts, load_participant_texts
 from fabula.conversation.participants import Participants, load_participants
+from fabula.conversation.recaps.snapshot import RecapSnapshot, load_recap_snapshot
+from fabula.conversation.recaps.source import RecapOptions
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
@@ -368,6 +371,11 @@ def _load_view(
         snapshots[EmbeddingSetting] = None if embedding is None else EmbeddingSetting(embedding)
         snapshots[AssemblyOptions] = setting_rows.make_options(values, old.snapshot(AssemblyOptions))
         snapshots[BudgetProfile] = setting_rows.load_profile(reading, old.snapshot(BudgetProfile))
+        snapshots[RecapOptions] = RecapOptions(
+            tells_recaps=values["History.Recaps"],
+            latest_recaps=values["History.LatestRecaps"],
+            relevant_history=values["History.RelevantHistory"],
+        )
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes
@@ -405,6 +413,7 @@ def _load_view(
         )
     if "people" in changes:
         snapshots[Participants] = load_participants(reading)
+        snapshots[ParticipantTexts] = load_participant_texts(reading)
     if "people" in changes or "lorebook" in changes:
         snapshots[Cards] = load_cards(reading, snapshots.get(Participants), old.snapshot(Cards))
     if "conversation" in changes or "people" in changes or other_conversations:
@@ -415,6 +424,18 @@ def _load_view(
             old.snapshot(Conversations),
             changes.items("conversation"),
             snapshots.get(Participants),
+        )
+    areas = ("conversation", "people", "recaps")
+    if any(area in changes for area in areas) or other_conversations or project != old.project:
+        is_same = "people" not in changes and project == old.project
+        snapshots[RecapSnapshot] = load_recap_snapshot(
+            reading,
+            project,
+            snapshots.get(Conversations) or Conversations(project.id, {}),
+            snapshots.get(Participants) or Participants(),
+            old.snapshot(RecapSnapshot) if is_same else None,
+            changes.items("recaps"),
+            changes.items("conversation"),
         )
     return View(project, timeline, snapshots)
 

@@ -430,7 +430,7 @@ def test_long_messages_are_given_in_part(store: Store) -> None:
             many = [Message(id="", role="assistant", content="again and again") for _ in range(150)]
             edits.add_messages(tx, CONVERSATION, many)
     teller = FakeWriter()
-    refresh(store, teller)
+    refresh(store, teller, replace(SMALL, max_messages=1000, max_tokens=100_000, window_tokens=100_000))
     (material,) = teller.inputs
     assert len(material.text) < 13_500
     assert str(material.lines[0]).startswith("User: first word")

@@ -314,7 +314,8 @@ def test_saying_something_asks_one_question_more_however_much_was_said(house: St
     for store in (house, plain):
         event.listen(store.engine, "before_cursor_execute", count)
     with plain.write(project=P) as tx:
-        tx.update_rows(conversations, {"recap_due": 1000}, conversations.c.id == TALK)
+        due = {"recap_due": 1000, "said_due": 1000, "tokens_due": 10_000}
+        tx.update_rows(conversations, due, conversations.c.id == TALK)
     for _ in range(2):
         for role in ("user", "assistant"):
             assert questions(house, role) == questions(plain, role) + 1

@@ -16,12 +16,12 @@ from fabula.context.fit.retrieved import RetrievedFit, drop_shown_messages, spli
 from fabula.context.fit.selection import Selection
 from fabula.context.fit.text_after import TextAfterFit
 from fabula.context.fit.text_before import fit_window
-from fabula.context.measure import Measure
+from fabula.context.measure import Measure, MeasuredFragment
 from fabula.context.recipes.model import Recipe
 from fabula.context.rules_limit import fit_rules
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Layer
+from fabula.core.fragment import Layer, Tier
 from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 
@@ -63,10 +63,18 @@ def fit(
     selection.rules_left_out = tuple(piece.fragment.source for piece in rules.dropped)
     available -= rules.tokens
 
+    own_prompts, others_of_settings = _split_fixed(candidates.settings)
+    while own_prompts and sum([piece.tokens for piece in own_prompts]) > available:
+        dropped = own_prompts.pop()
+        name = dropped.fragment.display_name
+        selection.warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=name))
+        selection.drop([dropped], Reason.NO_ROOM, Layer.SETTINGS)
+    available -= sum([piece.tokens for piece in own_prompts])
+
     minimum = budget.profile.immediate.minimum
     headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
     retrieved, kept_longest = split_kinds(candidates.retrieved, recipe.kept_longest)
-    settings = DroppableList(candidates.settings, measure.settings_tokens)
+    settings = DroppableList(others_of_settings, measure.settings_tokens)
     editor_state = DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)
     longest = DroppableList(kept_longest, headings)
     after = TextAfterFit(candidates.after, measure)
@@ -125,8 +133,15 @@ def fit(
         kept = {id(piece) for piece in (*selection.retrieved, *longest.kept)}
         selection.retrieved = [piece for piece in candidates.retrieved if id(piece) in kept]
     longest.select(Layer.RETRIEVED, unused, selection, is_included=False)
-    selection.settings = settings.select(Layer.SETTINGS, unused, selection)
+    selection.settings = [*settings.select(Layer.SETTINGS, unused, selection), *own_prompts]
+    selection.included.append(own_prompts)
     selection.editor_state = editor_state.select(Layer.IMMEDIATE, unused, selection)
     selection.after = after.select(selection)
     selection.included += (candidates.scene, candidates.cursor, candidates.instruction)
     return selection
+
+
+def _split_fixed(pieces: list[MeasuredFragment]) -> tuple[list[MeasuredFragment], list[MeasuredFragment]]:
+    """The fixed prompts among the settings, which are dropped only where they cannot fit (cnv-7), and the rest."""
+    fixed = [piece for piece in pieces if piece.fragment.tier == Tier.FIXED]
+    return fixed, [piece for piece in pieces if piece.fragment.tier != Tier.FIXED] if fixed else pieces

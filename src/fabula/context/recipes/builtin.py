@@ -34,18 +34,17 @@ _CHATTING = _make_preset(
     immediate="system",
     chat_history="user",
 )
-_SOURCES = (
-    *("editor", "conversation", "skill", "constraints", "project"),
-    *("codex", "lorebook", "memory", "episodes", "synopses", "search", "talks", "personas", "turn"),
-)
+_RETRIEVED = ("codex", "lorebook", "memory", "episodes", "synopses")
+_INJECTED = ("recaps", "search", *_RETRIEVED, "talks")  # not told where injection is switched off
+_FIRST, _LAST = ("editor", "conversation", "skill", "constraints", "project"), ("talks", "personas", "turn")
+_KEPT_LONGEST = ("biography", "pinned", "recap")  # in chats they say what the messages no longer do
 
-_KEPT_LONGEST = ("biography", "recap")  # in chats they say what the messages no longer do
-
-NOVEL = Recipe(name="novel", preset=_WRITING, sources=_SOURCES, history_tokens=1000)
+NOVEL = Recipe(name="novel", preset=_WRITING, sources=(*_FIRST, *_RETRIEVED, "search", *_LAST), history_tokens=1000)
 CHAT = Recipe(
     name="chat",
     preset=_CHATTING,
-    sources=_SOURCES,
+    sources=(*_FIRST, "recaps", *_RETRIEVED, "search", *_LAST),
+    injected_sources=_INJECTED,
     late_joiners=True,
     history_tokens=None,
     history_step=0.75,
@@ -54,7 +53,9 @@ CHAT = Recipe(
 CHARACTER_CHAT = Recipe(
     name="character-chat",
     preset=_CHATTING,
-    sources=_SOURCES,
+    sources=(*_FIRST, "recaps", "search", *_RETRIEVED, *_LAST),  # what was said before, then everything else
+    injected_characters=4000,
+    injected_sources=_INJECTED,
     late_joiners=True,
     history_tokens=4000,
     history_characters=4000,

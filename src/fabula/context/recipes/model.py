@@ -17,6 +17,8 @@ class Recipe(Struct, frozen=True, kw_only=True):
     history_tokens: int | None = 4000
     history_messages: int | None = None
     history_characters: int | None = None
+    injected_characters: int | None = None  # of fixed prompts, biography, recaps and earlier messages together
+    injected_sources: tuple[str, ...] = ()  # that are not asked where injection is switched off
     window_step: float = 0.5  # the share of a full text window that is given up when it steps
     history_step: float = 0.5
     spare_ratio: float = 0.1  # the share of all tokens left free when the retrieved layer must drop something

@@ -24,6 +24,14 @@ class RecapRules(Struct, frozen=True, kw_only=True):
     max_recaps: int = 20  # 1: only the newest; 0 or less: no limit
     max_chars: int = 1200  # of one summary or recap
     timeout: float = 5.0  # seconds for one answer of the model
+    max_messages: int = 60  # messages without a summary, over which older history is summarised
+    max_tokens: int = 6000  # and tokens
+    window_tokens: int = 1000  # that the smallest history window of a chat shows
+
+    @property
+    def shown_tokens(self) -> int:
+        """How many tokens may stay without a summary: as many as every chat shows."""
+        return min(self.max_tokens, self.window_tokens)
 
 
 class TranscriptLine(Struct, frozen=True):
@@ -67,6 +75,7 @@ class StoredRecap(Struct, frozen=True, kw_only=True):
     version: int
     in_recap: bool = field(default=False, name="stacked")  # of a summary: a recap was made of it
     place: int = 0  # of a recap: its place in the list
+    heard: tuple[int, ...] = ()  # the numbers of the messages that it was made from; empty in older stores
 
     @property
     def first_round(self) -> int:

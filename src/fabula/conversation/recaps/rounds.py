@@ -1,13 +1,14 @@
 """Rounds: a user message and all replies to it, along the active path (cnv-6).
 
-The number of a round is the number of user messages in the conversation, on any branch, up to its own.
-So numbers are never reused and never go back. Along a path they rise, with gaps where other branches were
-added in between. Only final messages count. Messages before the first user message belong to the first round.
+The number of a round is the number of user messages that were ever added to the conversation, on any branch, up to
+its own. It is stored with the message, so numbers are never reused and never go back, also where messages are deleted.
+Along a path they rise, with gaps where other branches were added in between. Only final messages count. Messages before
+the first user message belong to the first round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Row
 
+from fabula.conversation.edits import NOTHING_DUE
 from fabula.conversation.model import ConversationState, MessageKind
 from fabula.conversation.snapshot import follow_path
 from fabula.conversation.tables import conversations, messages
@@ -22,17 +24,31 @@ from fabula.core.fragment import Role
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
-_COLUMNS = ("id", "parent_id", "number", "kind", "final", "role", "speaker", "content_hash", "audience")
+_COLUMNS = (
+    "id",
+    "parent_id",
+    "number",
+    "kind",
+    "final",
+    "role",
+    "speaker",
+    "content_hash",
+    "audience",
+    "round",
+    "tokens",
+)
 
 
 class RoundMessage(Struct, frozen=True, gc=False):
     """A final message without its text."""
 
     id: str
+    number: int
     role: Role
     speaker: str
     content_hash: str
     is_public: bool  # everyone present heard it
+    token_estimate: int = 0
 
 
 class Round(Struct, frozen=True):
@@ -42,13 +58,24 @@ class Round(Struct, frozen=True):
     messages: tuple[RoundMessage, ...]
     is_complete: bool  # it has a reply, or another round follows
 
+    @property
+    def public_numbers(self) -> tuple[int, ...]:
+        """The numbers of the messages that everyone present heard; a summary is made of these."""
+        return tuple([one.number for one in self.messages if one.is_public])
+
+    @property
+    def token_estimate(self) -> int:
+        """About how many tokens its messages have."""
+        return sum([one.token_estimate for one in self.messages])
+
 
 class RoundHistory(Struct, frozen=True, kw_only=True):
     """The rounds of the active path, and the state of the conversation when they were read."""
 
     state: ConversationState
     round_count: int  # on all branches
-    recap_due: int
+    due: Mapping[str, int]  # the counters from which more is due
+    token_count: int  # of all messages ever added, an estimate
     rounds: tuple[Round, ...]
 
 
@@ -58,14 +85,23 @@ def load_rounds(reading: ReadTransaction, conversation_id: str) -> RoundHistory:
     rows = reading.rows(
         messages, messages.c.conversation_id == conversation_id, order=(messages.c.number,), only=_COLUMNS
     )
-    beginnings = [row.id for row in rows if row.kind == MessageKind.USER.value]
-    numbers = {message_id: number for number, message_id in enumerate(beginnings, start=1)}
+    numbers = number_rounds(rows)
     return RoundHistory(
         state=read_struct(ConversationState, conversation),
         round_count=conversation.rounds,
-        recap_due=conversation.recap_due,
+        due={name: conversation._mapping[name] for name in NOTHING_DUE},
+        token_count=conversation.tokens,
         rounds=_split_rounds([row for row in follow_path(rows, conversation.leaf_id) if row.final], numbers),
     )
+
+
+def number_rounds(rows: Sequence[Row[Any]]) -> dict[str, int]:
+    """Return the number of the round that each user message begins, by its id, from all rows of a conversation.
+
+    Messages of older saves do not have it stored; they are counted.
+    """
+    beginnings = [row for row in rows if row.kind == MessageKind.USER.value]
+    return {row.id: row.round or count for count, row in enumerate(beginnings, start=1)}
 
 
 def hash_rounds(rounds: Iterable[Round]) -> str:
@@ -84,6 +120,9 @@ def _split_rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round,
         is_last = index + 1 == len(starts)
         rows = path[0 if index == 0 else start : len(path) if is_last else starts[index + 1]]
         is_complete = not is_last or len(path) > start + 1
-        heard = [RoundMessage(row.id, row.role, row.speaker, row.content_hash, row.audience is None) for row in rows]
+        heard = [
+            RoundMessage(row.id, row.number, row.role, row.speaker, row.content_hash, row.audience is None, row.tokens)
+            for row in rows
+        ]
         rounds.append(Round(numbers[path[start].id], tuple(heard), is_complete))
     return tuple(rounds)

@@ -2,11 +2,13 @@
 
 Four kinds of tasks are planned, in this order:
 1. Stale summaries are rewritten, unless they are part of a recap other than the newest.
-2. Rounds without a summary are summarised, a fixed number at a time.
+2. Rounds without a summary are summarised, a fixed number at a time; fewer where others were present afterwards, or
+   where so much was said that a history window does not show it any more (cht-6).
 3. The newest recap is rewritten if it is stale.
 4. Summaries that are in no recap yet become one recap as soon as they cover enough rounds.
 Older entries stay as they are, marked stale, until a person rebuilds all of them. A text that a person
-wrote is never a task.
+wrote is never a task. The rounds of one text were heard by the same participants, so that whoever heard them may know
+it.
 
 A task names its rounds, the hash of their content, and the row that it replaces. So an old task is still
 valid exactly if the current plan contains it, and no lock is needed.
@@ -20,6 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from fabula.conversation.model import ConversationState
+from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import RecapKind, RecapRules, StoredRecap
 from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_rounds
 from fabula.conversation.tables import conversations, recaps, summaries
@@ -44,8 +47,15 @@ class RecapTask(Struct, frozen=True, kw_only=True):
 class RecapSchedule:
     """The rounds, summaries and recaps of a conversation at one moment."""
 
-    def __init__(self, history: RoundHistory, summaries: Sequence[StoredRecap], recaps: Sequence[StoredRecap]) -> None:
+    def __init__(
+        self,
+        history: RoundHistory,
+        summaries: Sequence[StoredRecap],
+        recaps: Sequence[StoredRecap],
+        attendance: Attendance,
+    ) -> None:
         self.history = history
+        self.attendance = attendance
         self.summaries = tuple(summaries)
         self.recaps = tuple(recaps)
         self._rounds = {one.number: one for one in history.rounds}
@@ -69,9 +79,31 @@ class RecapSchedule:
         """Return whether the rounds have changed since the text was made."""
         return stored.source_hash != hash_rounds(self.find_rounds(stored.rounds))
 
-    def find_previous_recap(self, number: int) -> str:
-        """Return the text of the last recap before a round of this path; empty if there is none."""
-        earlier = [one for one in self.recaps if one.last_round < number and self.find_rounds(one.rounds)]
+    def find_heard(self, task: RecapTask) -> tuple[int, ...]:
+        """Return the numbers of the messages that the text of a task is made from."""
+        numbers = {number for one in self.find_rounds(task.rounds) for number in one.public_numbers}
+        ids = {ident for ident, _ in task.sources}
+        return tuple(sorted(numbers.union(*(one.heard for one in self.summaries if one.id in ids))))
+
+    def is_waiting(self, task: RecapTask) -> bool:
+        """Return whether a new summary can still be stored: none of its rounds has one, and they are what they were."""
+        rounds = [one for one in self.unsummarised if one.number in task.rounds]
+        is_new = task.kind == "summary" and task.replaces is None
+        return is_new and len(rounds) == len(task.rounds) and hash_rounds(rounds) == task.source_hash
+
+    def find_previous_recap(self, number: int, heard: Iterable[int]) -> str:
+        """Return the text of the last recap before a round of this path; empty if there is none.
+
+        Whoever heard these messages must know that text too, because a model that reads it may repeat it.
+        """
+        audience = self.attendance.find_audience(heard)
+        earlier = [
+            one
+            for one in self.recaps
+            if one.last_round < number
+            and self.find_rounds(one.rounds)
+            and is_known_to_all(find_recap_audience(one, self.attendance), audience)
+        ]
         return max(earlier, key=lambda one: one.last_round).text if earlier else ""
 
     def find_summaries(self, numbers: Iterable[int]) -> list[StoredRecap]:
@@ -87,13 +119,17 @@ class RecapSchedule:
 
 def load_schedule(reading: ReadTransaction, conversation_id: str) -> RecapSchedule:
     """Load the schedule of a conversation."""
-    return RecapSchedule(load_rounds(reading, conversation_id), *_load_recaps(reading, conversation_id))
+    return RecapSchedule(
+        load_rounds(reading, conversation_id),
+        *load_stored_recaps(reading, conversation_id),
+        load_attendance(reading, conversation_id),
+    )
 
 
 def load_version(reading: ReadTransaction, conversation_id: str) -> ScheduleVersion | None:
     """Load only the version of a schedule, which is cheaper; None if the conversation is gone."""
     row = reading.row(conversations, id=conversation_id)
-    return None if row is None else (read_struct(ConversationState, row), *_load_recaps(reading, conversation_id))
+    return None if row is None else (read_struct(ConversationState, row), *load_stored_recaps(reading, conversation_id))
 
 
 def plan_tasks(
@@ -118,11 +154,61 @@ def plan_tasks(
         if rounds and (rebuild or (refresh and schedule.is_stale(summary))):
             has_stale_summaries = True
             yield _make_task("summary", rounds, replaces=summary)
-    waiting = [one for one in schedule.unsummarised if one.is_complete]
-    for start in range(0, len(waiting) - rules.rounds_per_summary + 1, rules.rounds_per_summary):
-        yield _make_task("summary", waiting[start : start + rules.rounds_per_summary])
+    for group in _group_rounds(schedule, rules):
+        yield _make_task("summary", group)
     if not has_stale_summaries:
         yield from _plan_recaps(schedule, rules, newest, rebuild_before, latest)
+
+
+def find_recap_audience(stored: StoredRecap, attendance: Attendance) -> frozenset[str] | None:
+    """Return who may know a summary or recap: whoever heard all that it was made from; None for everybody.
+
+    Texts of older stores do not say what they were made from; they are for those who were there from the beginning.
+    """
+    if stored.heard or not attendance.ranges:
+        return attendance.find_audience(stored.heard)
+    return frozenset(one.participant_id for one in attendance.ranges if not one.since and one.until is None)
+
+
+def is_known_to_all(known_to: frozenset[str] | None, audience: frozenset[str] | None) -> bool:
+    """Return whether everybody of an audience knows what is known to some; None stands for everybody."""
+    return known_to is None or (audience is not None and audience <= known_to)
+
+
+def _group_rounds(schedule: RecapSchedule, rules: RecapRules) -> list[list[Round]]:
+    """Group the rounds that wait for a summary: as many as one summary has, all heard by the same participants.
+
+    Of the rest, the oldest rounds are a group of their own where so much waits that no history window shows it all.
+    """
+    groups: list[list[Round]] = []
+    group: list[Round] = []
+    audience: frozenset[str] | None = None
+    waiting = schedule.unsummarised
+    for one in waiting:
+        if not one.is_complete:
+            continue
+        own = schedule.attendance.find_audience(one.public_numbers)
+        if group and own != audience:
+            groups.append(group)
+            group = []
+        audience = own
+        group.append(one)
+        if len(group) >= rules.rounds_per_summary or _is_over(group, rules.max_messages, rules.max_tokens):
+            groups.append(group)
+            group = []
+    rest = [one for one in waiting if one in group or not one.is_complete]
+    count = 0
+    while count < len(group) and _is_over(rest[count:], rules.max_messages, rules.shown_tokens):
+        count += 1
+    return [*groups, group[:count]] if count else groups
+
+
+def _is_over(rounds: Iterable[Round], max_messages: int, max_tokens: int) -> bool:
+    """Return whether rounds have more messages or tokens than that."""
+    messages = tokens = 0
+    for one in rounds:
+        messages, tokens = messages + len(one.messages), tokens + one.token_estimate
+    return messages > max_messages or tokens > max_tokens
 
 
 def find_surplus_recaps(schedule: RecapSchedule, rules: RecapRules) -> list[str]:
@@ -152,7 +238,10 @@ def _plan_recaps(
 
 
 def _group_summaries(schedule: RecapSchedule, rules: RecapRules, *, rebuild: bool) -> list[list[StoredRecap]]:
-    """Group the summaries of the path that are in no recap yet, each group with enough rounds for one."""
+    """Group the summaries of the path that are in no recap yet, each group with enough rounds for one.
+
+    Where others were present afterwards, a group ends early. A single summary stays what it is then.
+    """
     covered = {number for recap in schedule.recaps for number in recap.rounds}
     groups: list[list[StoredRecap]] = []
     group: list[StoredRecap] = []
@@ -160,6 +249,11 @@ def _group_summaries(schedule: RecapSchedule, rules: RecapRules, *, rebuild: boo
         is_free = not covered.intersection(summary.rounds) if rebuild else not summary.in_recap
         if not is_free or not schedule.find_rounds(summary.rounds):
             continue
+        own = find_recap_audience(summary, schedule.attendance)
+        if group and own != find_recap_audience(group[-1], schedule.attendance):
+            if len(group) > 1:
+                groups.append(group)
+            group = []
         group.append(summary)
         if sum(len(one.rounds) for one in group) >= rules.rounds_per_recap:
             groups.append(group)
@@ -184,7 +278,7 @@ def _make_task(
     )
 
 
-def _load_recaps(
+def load_stored_recaps(
     reading: ReadTransaction, conversation_id: str
 ) -> tuple[tuple[StoredRecap, ...], tuple[StoredRecap, ...]]:
     """Load the summaries and the recaps of a conversation, each in order."""

@@ -125,7 +125,7 @@ class _Refresh(Struct, frozen=True):
             transcript = load_transcript(reading, schedule.find_rounds(task.rounds), self.language)
         if transcript is None:
             return None
-        lines, previous_recap = transcript, schedule.find_previous_recap(task.rounds[0])
+        lines, previous_recap = transcript, schedule.find_previous_recap(task.rounds[0], schedule.find_heard(task))
         if task.kind == "recap":
             ids = set() if task.without_text else {ident for ident, _ in task.sources}
             lines = tuple([TranscriptLine("", one.text) for one in schedule.summaries if one.id in ids and one.text])
@@ -149,20 +149,26 @@ class _Refresh(Struct, frozen=True):
                 schedule = self.load_schedule()
             except FabulaError:
                 return None  # the conversation was removed
-            if task not in self.plan(schedule):
+            if not schedule.is_waiting(task) and task not in self.plan(schedule):
                 return None
         return None
 
     def finish(self, schedule: RecapSchedule) -> None:
         """Store when the next recap is due; after a rebuild, remove the texts of other branches."""
-        due = schedule.history.round_count - len(schedule.unsummarised) + self.rules.rounds_per_summary
+        history, waiting = schedule.history, schedule.unsummarised
+        said, tokens = sum(len(one.messages) for one in waiting), sum(one.token_estimate for one in waiting)
+        due = {
+            "recap_due": history.round_count - len(waiting) + self.rules.rounds_per_summary,
+            "said_due": history.state.message_count - said + self.rules.max_messages + 1,
+            "tokens_due": history.token_count - tokens + self.rules.shown_tokens + 1,
+        }
         removed = [
             (table, one.id)
             for table, stored in ((summaries, schedule.summaries), (recaps, schedule.recaps))
             for one in stored
             if self.rebuild_before and one.origin == "model" and one.rounds and not schedule.find_rounds(one.rounds)
         ]
-        if due == schedule.history.recap_due and not removed:
+        if due == history.due and not removed:
             return
         with self.store.write(project=self.project_id) as tx:
             row = tx.row(conversations, id=self.conversation_id)
@@ -170,8 +176,8 @@ class _Refresh(Struct, frozen=True):
                 return
             for table, ident in removed:
                 tx.delete_rows(table, table.c.id == ident)
-            if due != row.recap_due:
-                tx.update_rows(conversations, {"recap_due": due}, conversations.c.id == self.conversation_id)
+            if due != history.due:
+                tx.update_rows(conversations, due, conversations.c.id == self.conversation_id)
 
     def _store_text(self, tx: WriteTransaction, schedule: RecapSchedule, task: RecapTask, text: str) -> RecapEntry:
         ident, version = task.replaces or (new_id(), 1)
@@ -185,6 +191,7 @@ class _Refresh(Struct, frozen=True):
             source_hash=task.source_hash,
             freshness="fresh",
             version=version,
+            heard=schedule.find_heard(task),
         )
         table = summaries if task.kind == "summary" else recaps
         values = {name: value for name, value in make_row(table, entry).items() if name not in _KEPT}

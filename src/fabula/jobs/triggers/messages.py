@@ -1,4 +1,4 @@
-"""The trigger on messages: a final reply enqueues recaps when enough rounds have passed (cnv-6).
+"""The trigger on messages: a final reply enqueues recaps when enough was said (cnv-6, cht-6).
 
 The job is enqueued in the transaction that stores the reply, whoever stores it. Storing a message must stay fast, so
 only the counters of the conversation are read here. They can count a round of another branch; then the job finds
@@ -19,7 +19,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 RECAP_JOB = "recap"
 _PAUSE = 10.0  # seconds without another reply
 _MAX_DELAY = 60.0
-_COUNTERS = ("leaf_id", "rounds", "recap_due")
+_COUNTERS = ("leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due")
 
 
 def connect(store: Store) -> None:
@@ -43,12 +43,21 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
 
 
 def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
-    """Whether the newest message is a final reply, and enough rounds have passed."""
+    """Whether the newest message is a final reply, and enough rounds have passed or enough was said."""
     rows = reading.rows(conversations, conversations.c.id == conversation_id, only=_COUNTERS)
-    if not rows or rows[0].leaf_id is None or rows[0].rounds < rows[0].recap_due:
+    if not rows or rows[0].leaf_id is None:
+        return False
+    counters = rows[0]
+    over_rounds, over_messages = counters.rounds >= counters.recap_due, counters.said >= counters.said_due
+    over_tokens = counters.tokens >= counters.tokens_due
+    if not (over_rounds or over_messages or over_tokens):
         return False
     newest = reading.rows(messages, messages.c.id == rows[0].leaf_id, only=("kind", "final"))
     if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
         return False
     rules, _ = read_recap_rules(reading)
-    return rules.enabled and rows[0].rounds >= rules.rounds_per_summary
+    return rules.enabled and (
+        (over_rounds and counters.rounds >= rules.rounds_per_summary)
+        or (over_messages and counters.said > rules.max_messages)
+        or (over_tokens and counters.tokens > rules.shown_tokens)
+    )

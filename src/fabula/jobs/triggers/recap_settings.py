@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabula.context.recipes import CHARACTER_CHAT
+from fabula.conversation.edits import NOTHING_DUE
+from fabula.conversation.model import estimate_tokens
 from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.tables import conversations
 from fabula.settings.tables import settings
@@ -17,8 +20,12 @@ RECAP_SETTINGS = (
     "History.RecapUpdateEveryRounds",
     "History.RecapDictMaxEntries",
     "History.RecapMaxChars",
+    "History.SummaryOverMessages",
+    "History.SummaryOverTokens",
     "History.Budget.MaxLatencyMs",
 )
+_MAX_HISTORY = "maxHistoryTokens"
+_WINDOW_CHARACTERS = CHARACTER_CHAT.history_characters or 0
 
 
 def connect(store: Store) -> None:
@@ -28,7 +35,8 @@ def connect(store: Store) -> None:
 
 def read_recap_rules(reading: ReadTransaction) -> tuple[RecapRules, tuple[str, ...]]:
     """A project's rules for recaps, and the settings whose stored values cannot be used and count as not set."""
-    values = read_values(reading, RECAP_SETTINGS)
+    values = read_values(reading, (*RECAP_SETTINGS, _MAX_HISTORY))
+    window = estimate_tokens(" " * _WINDOW_CHARACTERS)
     rules = RecapRules(
         enabled=values["History.Recaps"],
         rounds_per_summary=values["History.SummaryEveryNRounds"],
@@ -36,10 +44,13 @@ def read_recap_rules(reading: ReadTransaction) -> tuple[RecapRules, tuple[str, .
         max_recaps=values["History.RecapDictMaxEntries"],
         max_chars=values["History.RecapMaxChars"],
         timeout=values["History.Budget.MaxLatencyMs"] / 1000,
+        max_messages=values["History.SummaryOverMessages"],
+        max_tokens=values["History.SummaryOverTokens"],
+        window_tokens=min(window, values.get_override(_MAX_HISTORY) or window),
     )
     return rules, tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable)
 
 
 def _reset_counters(tx: WriteTransaction, names: Sequence[str]) -> None:
     if any(name in RECAP_SETTINGS for name in names):
-        tx.update_rows(conversations, {"recap_due": 0})  # by other rules, other rounds are due
+        tx.update_rows(conversations, NOTHING_DUE)  # by other rules, other rounds are due

@@ -87,6 +87,7 @@ class MessageInfo(Schema):
     parent_id: str | None
     number: int | None
     audience: tuple[str, ...] | None
+    pinned: str | None
     previous_content: str | None
     version: int
 

@@ -1,0 +1,236 @@
+"""Load what chats are told of earlier messages: recaps, summaries, pinned words, other conversations (cnv-8, cht-6).
+
+Each text is a fragment that is known to those who heard everything it was made from. Texts of rounds that are not on
+the active path are left out. As long as messages are only added, nothing older is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from msgspec import Struct
+
+from fabula.conversation.history import find_conversations
+from fabula.conversation.model import Conversations, ConversationState, Message
+from fabula.conversation.participants import Participants
+from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.recaps.model import StoredRecap
+from fabula.conversation.recaps.rounds import number_rounds
+from fabula.conversation.recaps.schedule import find_recap_audience, load_stored_recaps
+from fabula.conversation.snapshot import follow_path, load_newest_messages
+from fabula.conversation.tables import messages
+from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
+from fabula.core.relevance import RECAP
+from fabula.core.story import READER_ONLY
+from fabula.core.view import Project
+from fabula.store.rows import read_struct
+from fabula.store.transaction import ReadTransaction
+
+MAX_RELATED = 64  # other conversations of the same participants, the latest
+MAX_QUOTED = 8  # of these, whose latest messages are read
+QUOTED_MESSAGES = 20  # of each
+PINNED_SCORE = RECAP + 0.03
+_PATH_COLUMNS = ("id", "parent_id", "number", "kind", "round")
+
+
+class RecapFragment(Struct, frozen=True):
+    """A recap, or a summary that is in no recap yet, as a fragment, and the messages that it was made from."""
+
+    fragment: Fragment
+    is_summary: bool
+    heard: frozenset[int]
+    first_message: int  # -1 where it is not known
+
+
+class ConversationRecaps(Struct, frozen=True, kw_only=True):
+    """What a chat in one conversation can be told of earlier messages."""
+
+    state: ConversationState
+    stored: tuple[Sequence[StoredRecap], Sequence[StoredRecap]]  # summaries and recaps
+    attendance: Attendance
+    rounds: frozenset[int] | None  # that are on the active path; None where no text needs them
+    recaps: tuple[RecapFragment, ...]  # by their rounds
+    pinned: Mapping[int, Fragment]  # by the number of the message
+    related: tuple[str, ...]  # other conversations that all who are present took part in, the latest first
+    quoted: tuple[Fragment, ...]  # the latest messages of these, oldest first
+
+
+class RecapSnapshot(Struct, frozen=True):
+    """What chats can be told of earlier messages, by conversation."""
+
+    by_conversation: Mapping[str, ConversationRecaps] = {}
+
+
+def load_recap_snapshot(
+    reading: ReadTransaction,
+    project: Project,
+    conversations: Conversations,
+    participants: Participants,
+    before: RecapSnapshot | None = None,
+    changed_recaps: Set[str] | None = None,
+    changed_conversations: Set[str] | None = None,
+) -> RecapSnapshot:
+    """Load the texts of the conversations of a snapshot; `before` is shared as far as nothing changed."""
+    old = before.by_conversation if before is not None else {}
+    loader = _Loader(reading, project, participants)
+    found: dict[str, ConversationRecaps] = {}
+    for name, state in conversations.states.items():
+        known, attendance = old.get(name), conversations.attendances[name]
+        same_rows = known is not None and changed_recaps is not None and name not in changed_recaps
+        stored = known.stored if known is not None and same_rows else load_stored_recaps(reading, name)
+        others_changed = changed_conversations is None or bool(changed_conversations - {name})
+        is_same = known is not None and same_rows and known.state == state and known.attendance is attendance
+        if known is not None and is_same and not others_changed:
+            found[name] = known
+            continue
+        path = conversations.messages[name]
+        earlier = known if known is not None and _continues(known.state, state, path) else None
+        rounds = loader.find_rounds(name, path, earlier) if any(stored) else None
+        related, quoted = (known.related, known.quoted) if known is not None else ((), ())
+        if known is None or others_changed or known.attendance.present != attendance.present:
+            related, quoted = loader.load_related(name, attendance)
+        found[name] = ConversationRecaps(
+            state=state,
+            stored=stored,
+            attendance=attendance,
+            rounds=rounds,
+            recaps=loader.make_recaps(stored, attendance, rounds or frozenset()),
+            pinned=loader.find_pinned(name, path, attendance, earlier),
+            related=related,
+            quoted=quoted,
+        )
+    return RecapSnapshot(found)
+
+
+def _continues(old: ConversationState, new: ConversationState, path: Sequence[Message]) -> bool:
+    """Return whether messages were only added to the path."""
+    is_same = (old.created_at, old.version) == (new.created_at, new.version)
+    return is_same and (old.leaf_id is None or any(one.id == old.leaf_id for one in path))
+
+
+class _Loader(Struct, frozen=True):
+    """Reads and makes the texts of one project."""
+
+    reading: ReadTransaction
+    project: Project
+    participants: Participants
+
+    def find_rounds(self, name: str, path: Sequence[Message], earlier: ConversationRecaps | None) -> frozenset[int]:
+        """Return the numbers of the rounds on the active path."""
+        own = frozenset(one.round for one in path if one.round)
+        if earlier is not None and earlier.rounds is not None:
+            return earlier.rounds | own
+        if path and path[0].parent_id is None and own:
+            return own
+        in_conversation = messages.c.conversation_id == name
+        rows = self.reading.rows(messages, in_conversation, order=(messages.c.number,), only=_PATH_COLUMNS)
+        numbers = number_rounds(rows)
+        on_path = follow_path(rows, path[-1].id) if path else []
+        return frozenset(numbers[row.id] for row in on_path if row.id in numbers)
+
+    def make_recaps(
+        self,
+        stored: tuple[Sequence[StoredRecap], Sequence[StoredRecap]],
+        attendance: Attendance,
+        rounds: frozenset[int],
+    ) -> tuple[RecapFragment, ...]:
+        """Make the fragments of recaps, and of summaries that are in none, as far as their rounds are on the path."""
+        summaries, recaps = stored
+        told = [(one, True) for one in summaries if one.text and not one.in_recap]
+        told = [(one, is_summary) for one, is_summary in (*told, *((one, False) for one in recaps))]
+        told.sort(key=lambda pair: (pair[0].last_round, pair[0].place))
+        return tuple(
+            RecapFragment(
+                self._make_recap(one, attendance, age),
+                is_summary,
+                frozenset(one.heard),
+                min(one.heard, default=-1),
+            )
+            for age, (one, is_summary) in zip(range(len(told) - 1, -1, -1), told, strict=True)
+            if not rounds.isdisjoint(one.rounds)
+        )
+
+    def _make_recap(self, one: StoredRecap, attendance: Attendance, age: int) -> Fragment:
+        audience = find_recap_audience(one, attendance)
+        return Fragment(
+            source=f"recap:{one.id}",
+            layer=Layer.RETRIEVED,
+            text=message("[Earlier in this conversation] {text}", text=one.text).render(self.project.language),
+            project_id=self.project.id,
+            score=RECAP - 0.001 * min(age, 100),
+            known_to=None if audience is None else audience | READER_ONLY,
+        )
+
+    def find_pinned(
+        self, name: str, path: Sequence[Message], attendance: Attendance, earlier: ConversationRecaps | None
+    ) -> dict[int, Fragment]:
+        """Make the fragments of the pinned words on the active path."""
+        pinned = {one.number or 0: one for one in path if one.final and one.pinned is not None}
+        made = {number: self._make_pinned(one, attendance) for number, one in pinned.items()}
+        if not path or path[0].parent_id is None:
+            return made
+        if earlier is not None:
+            return {**earlier.pinned, **made}
+        older = (
+            messages.c.conversation_id == name,
+            messages.c.pinned.is_not(None),
+            messages.c.number < (path[0].number or 0),
+        )
+        rows = self.reading.rows(messages, *older, order=(messages.c.number,))
+        if rows:
+            in_conversation = messages.c.conversation_id == name
+            on_path = follow_path(self.reading.rows(messages, in_conversation, only=_PATH_COLUMNS), path[-1].id)
+            ids = {row.id for row in on_path}
+            found = [read_struct(Message, row) for row in rows if row.id in ids and row.final]
+            made = {one.number or 0: self._make_pinned(one, attendance) for one in found} | made
+        return made
+
+    def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
+        words = said.pinned if said.pinned and said.pinned in said.content else said.content
+        text = message("[Kept word for word, {name}] {words}", name=self.name_speaker(said), words=words)
+        return Fragment(
+            source=f"pinned:{said.id}",
+            layer=Layer.RETRIEVED,
+            text=text.render(self.project.language),
+            project_id=self.project.id,
+            title=self.name_speaker(said),
+            score=PINNED_SCORE,
+            known_to=attendance.find_knowers(said),
+        )
+
+    def load_related(self, name: str, attendance: Attendance) -> tuple[tuple[str, ...], tuple[Fragment, ...]]:
+        """Load the other conversations of all who are present, and the latest messages of the latest of them."""
+        if not attendance.present:
+            return (), ()
+        records = find_conversations(self.reading, attendance.present, "subset", limit=MAX_RELATED + 1)
+        others = [one for one in records if one.id != name][:MAX_RELATED]
+        quoted: list[tuple[str, Fragment]] = []
+        for record in others[:MAX_QUOTED]:
+            own = load_attendance(self.reading, record.id)
+            for said in load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES):
+                if said.final:
+                    fragment = make_earlier_fragment(self.project, said, self.participants, own.find_listeners(said))
+                    quoted.append((said.timestamp, fragment))
+        quoted.sort(key=lambda pair: pair[0])
+        return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
+
+    def name_speaker(self, said: Message) -> str:
+        """Return the name of who said something, or the role."""
+        return self.participants.name_of(said.speaker) or said.role
+
+
+def make_earlier_fragment(
+    project: Project, said: Message, participants: Participants, known_to: frozenset[str] | None
+) -> Fragment:
+    """Make the fragment of a message that the history window does not show."""
+    name = participants.name_of(said.speaker) or said.role
+    return Fragment(
+        source=f"history:{said.id}",
+        layer=Layer.RETRIEVED,
+        text=message("[Said before, {title}] ", title=name).render(project.language) + said.content,
+        project_id=project.id,
+        title=name,
+        known_to=known_to,
+        is_single_use=True,
+    )

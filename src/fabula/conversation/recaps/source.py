@@ -1,0 +1,201 @@
+"""The source of what chats are told beside the running conversation (cnv-7, cnv-8).
+
+It offers, in this order: the fixed prompts of everybody present, the biography where a player and a character talk
+alone, pinned words and recaps of rounds that the history window does not show, and messages that neither the window
+shows nor a text covers. `Recipe.injected_characters` caps the whole, and the gate decides who is told what. What
+everybody present knows stands in the common part of the prompt; what only the speaker knows stands behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.gate import judge_visibility
+from fabula.context.gather import FunctionSource
+from fabula.context.request import Request, SourceRequest
+from fabula.conversation.model import Conversations, Message
+from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
+from fabula.conversation.participants import Participants
+from fabula.conversation.personas import PERSONA_DEPTH, place_for_listeners
+from fabula.conversation.presence import Attendance
+from fabula.conversation.recaps.snapshot import (
+    PINNED_SCORE,
+    ConversationRecaps,
+    RecapFragment,
+    RecapSnapshot,
+    make_earlier_fragment,
+)
+from fabula.core.fragment import Fragment, Layer, Placement, Tier
+from fabula.core.messages import message
+from fabula.core.relevance import PASSAGE, score_in_range
+from fabula.core.story import Position, Timeline
+from fabula.core.view import View
+
+RelevantHistory = Literal["classic", "embedding-first"]
+BIOGRAPHY_SCORE = PINNED_SCORE + 0.01
+MAX_EARLIER = 40  # messages that are offered by their time
+_PLAYER = "player:"
+
+
+class RecapOptions(Struct, frozen=True, kw_only=True):
+    """What a project sets for chats: whether recaps are told, how many, and how relevant history is chosen."""
+
+    tells_recaps: bool = True
+    latest_recaps: int = 3
+    relevant_history: RelevantHistory = "embedding-first"
+
+
+def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+    """Offer what a chat is told beside the running conversation, in its order."""
+    request, conversations = source_request.request, view.snapshot(Conversations)
+    name = request.conversation_id
+    attendance = conversations.attendances.get(name) if conversations is not None and name else None
+    if conversations is None or attendance is None:
+        return
+    people, texts = view.snapshot(Participants) or Participants(), view.snapshot(ParticipantTexts) or ParticipantTexts()
+    yield from _offer_fixed_prompts(attendance, texts, people, request)
+    yield from _offer_biography(attendance, texts, people, request)
+    snapshot, path = view.snapshot(RecapSnapshot), conversations.messages.get(name, ())
+    known = snapshot.by_conversation.get(name) if snapshot is not None else None
+    if known is None or not path:
+        return
+    options = view.snapshot(RecapOptions) or RecapOptions()
+    first_shown = find_first_shown(source_request, view, path)
+
+    def is_known(fragment: Fragment) -> bool:
+        return judge_visibility(fragment, source_request.vantage, view.timeline) is None
+
+    if first_shown > (path[0].number or 0) or path[0].parent_id is not None:
+        for number, fragment in known.pinned.items():
+            if number < first_shown:
+                yield place_for_listeners(fragment, attendance)
+        recaps = known.recaps if options.tells_recaps else ()
+        for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
+            yield place_for_listeners(one.fragment, attendance)
+        covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
+        earlier = (
+            make_earlier_fragment(view.project, said, people, attendance.find_knowers(said))
+            for said in reversed(path)
+            if said.final and (said.number or 0) < first_shown and said.number not in covered
+        )
+        yield from _offer_latest(filter(is_known, earlier), attendance)
+    if options.relevant_history == "classic":
+        quoted = _quote_others(known, source_request, view)
+        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
+
+
+def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:
+    """Return the number of the oldest message that the prompt shows, or could show where that is not decided yet."""
+    window, conversations = source_request.history_window, view.snapshot(Conversations)
+    shown = (path[-1].number or 0) + 1
+    if window.first_shown == "" or conversations is None:
+        return shown
+    if window.first_shown is not None:
+        first = next((one.number for one in reversed(path) if window.first_shown == f"history:{one.id}"), None)
+        return path[0].number or 0 if first is None else first
+    numbers = {f"history:{one.id}": one.number or 0 for one in path}
+    tokens, characters, count = source_request.available_tokens, window.max_characters, window.max_messages
+    tokens = tokens if window.max_tokens is None else min(tokens, window.max_tokens)
+    for fragment in reversed(conversations.fragments.get(source_request.request.conversation_id, ())):
+        if judge_visibility(fragment, source_request.vantage, view.timeline) is not None:
+            continue
+        tokens -= source_request.tokenizer.count(fragment.text)
+        characters = None if characters is None else characters - len(fragment.text)
+        count = None if count is None else count - 1
+        if tokens < 0 or (characters or 0) < 0 or (count or 0) < 0:
+            return shown
+        shown = numbers.get(fragment.source, shown)
+    return path[0].number or 0
+
+
+def knows_other_conversations(request: Request, timeline: Timeline) -> bool:
+    """Return whether other conversations lie in the past of a request: at the end of the story, or without a place.
+
+    A conversation has no place in the story, so earlier in it nobody can know what was said elsewhere.
+    """
+    return not request.document_id or (request.cursor is None and timeline.is_end(request.document_id))
+
+
+def _offer_fixed_prompts(
+    attendance: Attendance, texts: ParticipantTexts, people: Participants, request: Request
+) -> Iterator[Fragment]:
+    """Offer each fixed prompt of those who are present once; private ones after the others, to their owners only."""
+    items = [one for who in sorted(attendance.present) for one in texts.fixed_prompts.get(who, ())]
+    told: set[str] = set()
+    for item in sorted(items, key=lambda one: one.is_private):
+        if item.text in told:
+            continue
+        if not item.is_private:
+            told.add(item.text)
+        yield Fragment(
+            source=f"fixed:{item.id}",
+            layer=Layer.SETTINGS if item.is_private else Layer.RULES,
+            text=item.text,
+            project_id=request.project_id,
+            title=people.name_of(item.participant_id),
+            tier=Tier.FIXED,
+            score=1.0,
+            placement=Placement(depth=PERSONA_DEPTH) if item.is_private else None,
+            known_to=frozenset({item.participant_id}) if item.is_private else None,
+            explanation=message("a fixed prompt"),
+        )
+
+
+def _offer_biography(
+    attendance: Attendance, texts: ParticipantTexts, people: Participants, request: Request
+) -> Iterator[Fragment]:
+    """Offer the biography of a character who talks with a player alone."""
+    players = [one for one in attendance.participants if one.startswith(_PLAYER)]
+    if len(attendance.participants) != 2 or len(players) != 1:
+        return
+    (character,) = attendance.participants.difference(players)
+    items: tuple[ParticipantText, ...] = texts.biographies.get(character, ())
+    for item in items:
+        yield Fragment(
+            source=f"biography:{item.id}",
+            layer=Layer.RETRIEVED,
+            text=item.text,
+            project_id=request.project_id,
+            title=people.name_of(character),
+            score=BIOGRAPHY_SCORE,
+            known_to=frozenset({character}),
+        )
+
+
+def _choose_recaps(
+    recaps: Sequence[RecapFragment], first_shown: int, options: RecapOptions, known: Sequence[bool]
+) -> list[RecapFragment]:
+    """Choose the texts with rounds that are not shown: the latest recaps, and what is in no recap yet.
+
+    Texts that the gate will stop do not count.
+    """
+    told = [(one, is_known) for one, is_known in zip(recaps, known, strict=True) if one.first_message < first_shown]
+    left = options.latest_recaps
+    chosen: list[RecapFragment] = []
+    for one, is_known in reversed(told):
+        if one.is_summary or left > 0:
+            chosen.append(one)
+            left -= is_known and not one.is_summary
+    return chosen[::-1]
+
+
+def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> Iterator[Fragment]:
+    """Offer the latest messages, oldest first; the latest matter most."""
+    latest = list(islice(newest_first, MAX_EARLIER))
+    for age, fragment in reversed(list(enumerate(latest))):
+        yield place_for_listeners(replace(fragment, score=score_in_range(PASSAGE, 1 - age / MAX_EARLIER)), attendance)
+
+
+def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:
+    """Return the latest messages of other conversations; where they have no place in the story, only the author's."""
+    if knows_other_conversations(source_request.request, view.timeline):
+        return list(known.quoted)
+    return [replace(one, since=Position(one.source)) for one in known.quoted]
+
+
+RECAP_SOURCE = FunctionSource(name="recaps", function=offer_recaps, blocking=False)

@@ -1,0 +1,11 @@
+"""Columns that older stores lack, for tests that put a store back to an earlier version."""
+
+from __future__ import annotations
+
+CONVERSATION_COLUMNS = {
+    "fixed_prompts": ("private",),
+    "conversations": ("tokens", "said_due", "tokens_due"),
+    "messages": ("round", "tokens", "pinned"),
+    "summaries": ("heard",),
+    "recaps": ("heard",),
+}

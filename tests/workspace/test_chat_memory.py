@@ -1,0 +1,333 @@
+"""What chats are told beside the running conversation, who is told it, and in which order (cnv-6…9, cht-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from fabula.context.result import Result
+from fabula.context.trace import Reason
+from fabula.conversation.model import Message
+from fabula.conversation.recaps.model import RecapInput, RecapRules
+from fabula.conversation.recaps.schedule import load_schedule
+from fabula.conversation.recaps.update import refresh_recaps
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.settings.edits import set_value
+from fabula.store.save.loading import load_save
+from fabula.store.store import Store
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+P, TALK = "party", "Pier"
+LONG = "and the wind went on and on over the water. " * 12  # about 500 characters
+_telling = count(1)
+
+
+@pytest.fixture
+def workspace(store: Store) -> Iterator[Workspace]:
+    """A project with a player and three personas."""
+    projects.create(store, "Party", project_id=P)
+    with Workspace(store) as opened:
+        people = opened.project(P).participants
+        people.ensure_player("Ann")
+        for name in ("Mara", "Bo", "Cole"):
+            people.add(name, persona=f"{name} is a sailor.")
+        yield opened
+
+
+@pytest.fixture
+def party(workspace: Workspace) -> ProjectHandle:
+    """The project with a conversation of the player, Mara and Bo."""
+    project = workspace.project(P)
+    project.conversations.start(("Ann", "Mara", "Bo"), title=TALK)
+    return project
+
+
+def say(project: ProjectHandle, speaker: str, text: str, *audience: str) -> Message:
+    return project.conversations.record(TALK, text, speaker=speaker, audience=audience or None)
+
+
+def add_rounds(project: ProjectHandle, first: int, last: int, filling: str = "") -> None:
+    for number in range(first, last + 1):
+        say(project, "Ann", f"Question{number:02}. {filling}")
+        say(project, "Mara", f"Answer{number:02}. {filling}")
+
+
+def summarise(project: ProjectHandle, rules: RecapRules | None = None) -> list[RecapInput]:
+    """Write what is due; each text names the lines it was made from. Return what the writer was given."""
+    given: list[RecapInput] = []
+
+    def write(recap: RecapInput) -> str:
+        given.append(recap)
+        return f"Telling{next(_telling):02} tells of {' '.join(word for word in recap.text.split() if word[-1] == '.')}"
+
+    assert project.store is not None
+    ident = project.conversations.get(TALK).record.id
+    refresh_recaps(project.store, P, ident, write_recap=write, rules=rules or RecapRules(max_chars=5000))
+    return given
+
+
+def ask(project: ProjectHandle, speaker: str, text: str = "What now?", recipe: str = "character-chat") -> Result:
+    request = project.request(
+        conversation_id=TALK, speaker_id=speaker, additional_input=text, recipe=recipe, skill_id="", document_id=""
+    )
+    return project.inspect(request)
+
+
+def prompt_of(result: Result) -> str:
+    return result.prompt
+
+
+def set_setting(project: ProjectHandle, name: str, value: object) -> None:
+    assert project.store is not None
+    with project.store.write(project=P) as tx:
+        set_value(tx, name, value, scope="project")
+
+
+def test_texts_of_participants_are_added_edited_ordered_and_removed(party: ProjectHandle) -> None:
+    texts = party.participant_texts
+    for text in ("One.", "Two.", "Three."):
+        texts.add("prompt", "Mara", text)
+    texts.edit("prompt", "Mara", "2", text="Second.", is_private=True)
+    texts.remove("prompt", "mara", "One.")
+    texts.reorder("prompt", "Mara", ("Three", "Second"))
+    assert [(one.text, one.is_private) for one in texts.list_texts("prompt", "Mara")] == [
+        ("Three.", False),
+        ("Second.", True),
+    ]
+    party.changes.undo()
+    assert [one.text for one in texts.list_texts("prompt", "Mara")] == ["Second.", "Three."]
+    assert texts.list_texts("biography", "Mara") == []
+    with pytest.raises(FabulaError) as refused:
+        texts.add("biography", "Marra", "Born at sea.")
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert "Mara" in refused.value.sentence
+    for act in (lambda: texts.add("prompt", "Bo", "  "), lambda: texts.reorder("prompt", "Mara", ("1",))):
+        with pytest.raises(FabulaError):
+            act()
+
+
+def test_texts_of_participants_are_in_a_save(party: ProjectHandle, tmp_path_factory: pytest.TempPathFactory) -> None:
+    party.participant_texts.add("prompt", "Mara", "Mara never lies.", is_private=True)
+    party.participant_texts.add("biography", "Mara", "Born at sea.")
+    pinned = say(party, "Ann", "The lamp is in the well.")
+    party.conversations.pin(TALK, pinned.id, "in the well")
+    folder = tmp_path_factory.mktemp("save")
+    saved = party.save(folder / "party.fabula")
+    other = Store.open(folder / "other")
+    load_save(other, saved.path)
+    with Workspace(other) as loaded:
+        project = loaded.project(P)
+        (prompt,) = project.participant_texts.list_texts("prompt", "Mara")
+        (item,) = project.participant_texts.list_texts("biography", "Mara")
+        assert (prompt.text, prompt.is_private, item.text) == ("Mara never lies.", True, "Born at sea.")
+        assert project.conversations.read_page(TALK).messages[0].pinned == "in the well"
+    other.close()
+
+
+def test_a_private_fixed_prompt_reaches_its_owner_only_and_stands_behind_what_all_know(party: ProjectHandle) -> None:
+    party.participant_texts.add("prompt", "Bo", "The harbour is closed.")
+    party.participant_texts.add("prompt", "Mara", "The harbour is closed.")
+    party.participant_texts.add("prompt", "Mara", "Mara stole the barometer.", is_private=True)
+    party.participant_texts.add("prompt", "Cole", "Cole is not here.")
+    say(party, "Ann", "Hello.")
+    mara, bo = prompt_of(ask(party, "Mara")), prompt_of(ask(party, "Bo"))
+    assert mara.count("The harbour is closed.") == bo.count("The harbour is closed.") == 1
+    assert "barometer" in mara
+    assert "barometer" not in bo
+    assert "Cole is not here" not in mara
+    shared = next(place for place, pair in enumerate(zip(mara, bo, strict=False)) if pair[0] != pair[1])
+    assert "Hello." in mara[:shared], "the history is the same for both"
+
+
+def test_a_biography_is_told_where_a_player_and_a_character_talk_alone(workspace: Workspace) -> None:
+    project = workspace.project(P)
+    project.participant_texts.add("biography", "Mara", "Born at sea.")
+    project.conversations.start(("Ann", "Mara"), title=TALK)
+    say(project, "Ann", "Hello.")
+    assert "Born at sea." in prompt_of(ask(project, "Mara"))
+    project.conversations.join(TALK, "Bo")
+    assert "Born at sea." not in prompt_of(ask(project, "Mara"))
+
+
+def test_what_is_told_has_its_order_and_its_cap_cuts_from_the_end_with_reasons(workspace: Workspace) -> None:
+    project = workspace.project(P)
+    project.conversations.start(("Ann", "Mara"), title=TALK)
+    project.participant_texts.add("prompt", "Mara", "Fixed words.")
+    project.participant_texts.add("biography", "Mara", "Born at sea.")
+    add_rounds(project, 1, 5)
+    summarise(project)
+    add_rounds(project, 6, 9, LONG)
+    result = ask(project, "Mara", "Do you recall Question06?")
+    prompt = prompt_of(result)
+    places = [prompt.index(words) for words in ("Fixed words.", "Born at sea.", "Telling")]
+    assert places == sorted(places)
+    earlier = [one for one in result.trace if one.source.startswith("history:") and one.layer == "retrieved"]
+    assert any(one.included for one in earlier)
+    assert all(prompt.index(one.text.strip()) > places[-1] for one in earlier if one.included)
+    set_setting(project, "History.MaxPromptChars", 400)
+    capped = {(one.source.partition(":")[0], one.reason) for one in ask(project, "Mara").trace}
+    assert {("history", Reason.INJECTION_CAP), ("recap", Reason.KEPT), ("biography", Reason.KEPT)} <= capped
+    set_setting(project, "History.MaxPromptChars", 5)
+    result = ask(project, "Mara")
+    assert any("FIXED_PROMPT" in warning for warning in result.warnings)
+    assert "Answer09" in prompt_of(result), "the running history is not capped"
+
+
+def test_a_recap_is_told_when_a_round_of_it_left_the_window_and_not_before(party: ProjectHandle) -> None:
+    add_rounds(party, 1, 5)
+    summarise(party)
+    assert "Telling" not in prompt_of(ask(party, "Mara"))
+    add_rounds(party, 6, 9, LONG)
+    prompt = prompt_of(ask(party, "Mara"))
+    assert prompt.count("Telling") == 1
+    assert prompt.count("Answer09") == 1
+
+
+def test_a_recap_is_known_only_to_those_who_heard_all_of_it(party: ProjectHandle) -> None:
+    add_rounds(party, 1, 3)
+    party.conversations.join(TALK, "Cole")
+    add_rounds(party, 4, 8)
+    given = summarise(party)
+    assert [len(one.lines) for one in given[:2]] == [6, 10], "a summary ends where others are present"
+    add_rounds(party, 9, 12, LONG)
+    cole, mara = prompt_of(ask(party, "Cole")), prompt_of(ask(party, "Mara"))
+    assert "Question01." not in cole
+    assert "Question03." not in cole
+    assert "Question04." in cole
+    assert "Question01." in mara
+
+
+def test_the_recap_before_is_not_shown_to_the_writer_of_one_for_others(party: ProjectHandle) -> None:
+    rules = RecapRules(rounds_per_summary=2, rounds_per_recap=4, max_chars=5000)
+    add_rounds(party, 1, 4)
+    summarise(party, rules)
+    party.conversations.join(TALK, "Cole")
+    add_rounds(party, 5, 8)
+    assert [one.previous_recap for one in summarise(party, rules)] == ["", "", ""]
+    add_rounds(party, 9, 10)
+    assert all("Question05." in one.previous_recap for one in summarise(party, rules))
+
+
+def test_a_whisper_is_in_no_recap_and_its_hearers_reach_it_behind_the_window(party: ProjectHandle) -> None:
+    add_rounds(party, 1, 2)
+    say(party, "Ann", "Secretword is under the anchor.", "Mara")
+    add_rounds(party, 3, 6)
+    assert not any("Secretword" in one.text for one in summarise(party))
+    add_rounds(party, 7, 11, LONG)
+    summarise(party)
+    for strategy in ("classic", "embedding-first"):
+        set_setting(party, "History.RelevantHistory", strategy)
+        assert "Secretword" in prompt_of(ask(party, "Mara", "What is under the anchor?"))
+        assert "Secretword" not in prompt_of(ask(party, "Bo", "What is under the anchor?"))
+
+
+def test_a_deleted_message_moves_no_round_and_opens_no_recap(party: ProjectHandle) -> None:
+    add_rounds(party, 1, 5)
+    summarise(party)
+    party.conversations.delete_message(TALK, "1")
+    party.conversations.join(TALK, "Cole")
+    add_rounds(party, 6, 10, LONG)
+    summarise(party)
+    assert party.store is not None
+    with party.store.read(project=P) as reading:
+        schedule = load_schedule(reading, party.conversations.get(TALK).record.id)
+    assert [one.number for one in schedule.history.rounds] == list(range(2, 11))
+    assert not schedule.unsummarised
+    assert "Answer01" not in prompt_of(ask(party, "Cole"))
+
+
+def test_no_message_before_the_window_is_left_uncovered(party: ProjectHandle) -> None:
+    """Every message that a prompt does not show is in a summary or a recap that the speaker may know."""
+    assert party.store is not None
+    ident = party.conversations.get(TALK).record.id
+    for number in range(1, 13):
+        add_rounds(party, number, number, LONG if number % 2 else "")
+        for _ in range(3):
+            say(party, "Bo", f"Aside of {number}.")
+        summarise(party)
+        result = ask(party, "Mara")
+        shown = {one.source for one in result.trace if one.included and one.source.startswith("history:")}
+        with party.store.read(project=P) as reading:
+            schedule = load_schedule(reading, ident)
+        covered = {heard for one in (*schedule.summaries, *schedule.recaps) if one.text for heard in one.heard}
+        path = party.conversations.read_page(TALK).messages
+        missing = [one.content for one in path if f"history:{one.id}" not in shown and one.number not in covered]
+        assert not missing, number
+
+
+def test_too_many_messages_or_tokens_are_summarised_before_the_fifth_round(party: ProjectHandle) -> None:
+    add_rounds(party, 1, 1)
+    for number in range(70):
+        say(party, "Bo", f"{number}.")
+    add_rounds(party, 2, 2)
+    rules = RecapRules(window_tokens=100_000, max_chars=5000)
+    assert [one.kind for one in summarise(party, rules)] == ["summary"]
+    add_rounds(party, 3, 3, LONG * 50)
+    add_rounds(party, 4, 4)
+    assert len(summarise(party, rules)) == 1
+    assert summarise(party, rules) == []
+    texts = [one.content for one in party.conversations.read_page(TALK).messages]
+    assert "0." in texts, "the originals stay"
+
+
+def test_pinned_words_are_told_word_for_word(party: ProjectHandle) -> None:
+    say(party, "Ann", "Listen. The lamp is hidden in the well. Nobody knows.")
+    whisper = say(party, "Mara", "And the key is mine.", "Ann")
+    party.conversations.pin(TALK, "1", "The lamp is hidden in the well.")
+    party.conversations.pin(TALK, whisper.id)
+    add_rounds(party, 1, 8, LONG)
+    summarise(party)
+    mara, bo = prompt_of(ask(party, "Mara")), prompt_of(ask(party, "Bo"))
+    assert "[Kept word for word, Ann] The lamp is hidden in the well." in mara
+    assert "[Kept word for word, Ann] The lamp is hidden in the well." in bo
+    assert "[Kept word for word, Mara] And the key is mine." in mara
+    assert "And the key is mine." not in bo
+    party.conversations.pin(TALK, "1", None)
+    assert "[Kept word for word, Ann]" not in prompt_of(ask(party, "Mara"))
+    with pytest.raises(FabulaError) as refused:
+        party.conversations.pin(TALK, "1", "the moon")
+    assert refused.value.code is Code.REQUEST_INVALID
+
+
+def test_injection_and_recaps_are_switched_off_at_once(party: ProjectHandle) -> None:
+    party.participant_texts.add("prompt", "Mara", "Fixed words.")
+    add_rounds(party, 1, 5)
+    summarise(party)
+    add_rounds(party, 6, 9, LONG)
+    assert "Telling" in prompt_of(ask(party, "Mara"))
+    set_setting(party, "History.Recaps", False)
+    prompt = prompt_of(ask(party, "Mara"))
+    assert ("Telling" in prompt, "Fixed words." in prompt) == (False, True)
+    set_setting(party, "History.Recaps", True)
+    set_setting(party, "History.Injection", False)
+    prompt = prompt_of(ask(party, "Mara"))
+    assert ("Telling" in prompt, "Fixed words." in prompt) == (False, False)
+    assert "Mara is a sailor." in prompt
+    assert "Answer09" in prompt
+    set_setting(party, "History.Injection", True)
+    assert "Telling" in prompt_of(ask(party, "Mara"))
+
+
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+def test_relevant_history_comes_from_conversations_of_the_same_participants(
+    party: ProjectHandle, strategy: str
+) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    for others, title, word in (
+        (("Ann", "Mara", "Bo", "Cole"), "Deck", "Deckword"),
+        (("Ann", "Mara"), "Cabin", "Cabinword"),
+        (("Ann", "Bo", "Cole"), "Hold", "Holdword"),
+    ):
+        party.conversations.start(others, title=title)
+        party.conversations.record(title, f"The anchor is lost, says {word}.", speaker="Ann")
+    say(party, "Ann", "Hello.")
+    mara = prompt_of(ask(party, "Mara", "What of the anchor?"))
+    assert ("Deckword" in mara, "Holdword" in mara) == (True, False)
+    party.conversations.join("Deck", "Mara")
+    cole = party.conversations.start(("Ann", "Mara", "Bo"), title="Late")
+    party.conversations.record(cole.id, "The anchor again, Lateword.", speaker="Mara", audience=("Ann",))
+    assert "Lateword" not in prompt_of(ask(party, "Bo", "What of the anchor?"))
