@@ -20,6 +20,7 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
     retrieved_chunks: int | None = None
     late_joiners: bool | None = None
     max_history_tokens: int | None = None
+    max_history_messages: int | None = None
 
     def adjust_limits(self, limits: Limits) -> Limits:
         """The engine's limits with those of the project in their place."""
@@ -35,4 +36,7 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
             recipe,
             late_joiners=recipe.late_joiners if self.late_joiners is None else self.late_joiners,
             history_tokens=recipe.history_tokens if self.max_history_tokens is None else self.max_history_tokens,
+            history_messages=(
+                recipe.history_messages if self.max_history_messages is None else self.max_history_messages
+            ),
         )
