@@ -69,9 +69,11 @@ class ChatPrompts:
         """Prepare a reply that is given again, or goes on; it is on the active path."""
         view = self._project.view_with(chat.record.id)
         path = _read_path(view, chat.record.id)
-        last_seen = reply.id if goes_on else reply.extra.get(HISTORY_END, reply.parent_id)
-        end = next((index + 1 for index, one in enumerate(path) if one.id == last_seen), 0)
-        pinned = self._pin(view, chat, end, last_seen or "")
+        ends = {one.id: index + 1 for index, one in enumerate(path)}
+        end = ends.get(reply.id, len(path)) - (not goes_on)
+        if not goes_on:  # a message that is gone by now ends no history
+            end = ends.get(reply.extra.get(HISTORY_END, ""), end)
+        pinned = self._pin(view, chat, end, path[end - 1].id if end else "")
         speaker_id = strip_revision(reply.speaker)
         speaker = chat.people.by_id.get(speaker_id) or Participant(id=speaker_id)
         note = self._modes.describe_state(chat.mode, make_turn(reading, view, chat), speaker_id)

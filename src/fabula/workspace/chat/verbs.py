@@ -102,7 +102,7 @@ class ChatVerbs(ProjectVerbs):
         player = self._project.participants.ensure_player()
         view = self._view
         with self._write() as tx:
-            ids = [find_participant(view, tx, name) for name in (*participants, *(roles or {}).values())]
+            ids = [find_participant(view, tx, name) for name in (*participants, *(roles or {}).values()) if name]
             if not ids:
                 known = (view.snapshot(Participants) or Participants()).by_id.values()
                 ids = [one.id for one in known if one.persona.strip() and not one.is_gone and one.id != player.id]
