@@ -11,7 +11,7 @@ import re
 from fabula.conversation.modes.model import ContextPolicy, Mode, ModeStart, Step, Turn
 from fabula.core.messages import message
 
-_MINUS = "-−－"
+_MINUS = "−－-"
 
 
 class QuizMode(Mode):
@@ -30,7 +30,7 @@ class QuizMode(Mode):
         rewarded = []
         for who in turn.ids:
             for name in sorted(turn.names[who], key=len, reverse=True):
-                pattern = re.compile(rf"[@＠]{re.escape(name)}\s*([+＋{_MINUS}])\s*(\d{{1,4}})(?!\d)", re.IGNORECASE)
+                pattern = re.compile(rf"[@＠]{re.escape(name)}\s*([+＋−－-])\s*(\d{{1,4}})(?!\d)", re.IGNORECASE)
                 for sign, points in pattern.findall(text):
                     scores[who] = scores.get(who, 0) + (-int(points) if sign in _MINUS else int(points))
                     rewarded.append(who)

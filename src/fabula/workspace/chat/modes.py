@@ -125,10 +125,10 @@ def make_turn(
     said: Message | None = None,
     replies: tuple[Message, ...] = (),
 ) -> Turn:
-    """Describe a turn for a mode; only those who heard what was said can answer it."""
+    """Describe a turn for a mode; only those who heard a whisper can answer it."""
     if said is None and chat.round.message_id and not chat.round.is_ended:
         said = next(iter(load_replies(reading, (chat.round.message_id,))), None)
-    heard = chat.attendance.find_listeners(said) if said is not None else None
+    heard = chat.attendance.find_listeners(said) if said is not None and said.audience is not None else None
     answerers = chat.list_answerers(said.speaker if said is not None else "")
     answerers = tuple(one for one in answerers if heard is None or one.id in heard)
     names = {one.id: list_names(one) for one in chat.present}

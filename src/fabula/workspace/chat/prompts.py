@@ -31,7 +31,7 @@ class PinnedHistory(Struct, frozen=True, kw_only=True):
     """The project with a conversation up to one message, and that message as the input."""
 
     project: ProjectHandle
-    text: str
+    said: Message | None
     label: str  # the name before the input, where lines carry names
     last_id: str  # of the newest message, the input included
     later: tuple[str, ...]  # sources of the messages that follow, and of the input
@@ -104,7 +104,7 @@ class ChatPrompts:
             names = conversations.speaker_names.get(ident)
         return PinnedHistory(
             project=self._project.with_view(View(view.project, view.timeline, snapshots)),
-            text=said.prompt_text if said is not None else "",
+            said=said,
             label=label_speaker(said, names) if said is not None else "",
             last_id=newest.id if newest is not None else "",
             later=tuple(f"history:{one.id}" for one in path[shown:]),
@@ -114,6 +114,10 @@ class ChatPrompts:
     def _make_task(
         self, pinned: PinnedHistory, chat: ChatState, speaker: Participant, running: ChatRound, note: str
     ) -> ReplyTask:
+        said = pinned.said
+        listeners = chat.attendance.find_listeners(said) if said is not None else None
+        if listeners is not None and speaker.id not in listeners:  # who joined since did not hear it
+            said = None
         request = pinned.project.request(
             document_id=self._document_id,
             skill_id=CHAT_SKILL,
@@ -121,8 +125,8 @@ class ChatPrompts:
             conversation_id=chat.record.id,
             speaker_id=speaker.id,
             speaker_note=note,
-            additional_input=pinned.text,
-            input_name=pinned.label,
+            additional_input=said.prompt_text if said is not None else "",
+            input_name=pinned.label if said is not None else "",
             exclude=pinned.later,
         )
         others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.participants - {speaker.id})]
