@@ -50,7 +50,8 @@ def deal_roles(turn: Turn) -> dict[str, str]:
     seers = int(len(players) >= MIN_PLAYERS_WITH_SEER)
     dealt = [WEREWOLF] * wolves + [SEER] * seers
     dealt += [VILLAGER] * (len(players) - len(dealt))
-    return dict(zip(players, dealt, strict=False))
+    by_player = dict(zip(players, dealt, strict=False))
+    return {one: by_player[one] for one in turn.ids}  # in an order that says nothing of the roles
 
 
 def tell_role(turn: Turn, roles: Mapping[str, str], participant_id: str) -> str:
