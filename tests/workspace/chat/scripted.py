@@ -13,7 +13,7 @@ from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 from fabula.workspace.chat import ChatEvent, ReplyFailed, ReplyStored
 from fabula.workspace.project import ProjectHandle
 
-_TURN = re.compile(r"\[(.+) speaks next\.|\[接下来由(.+?)说话")
+_TURN = re.compile(r"\[(.+) speaks next\.|【接下来由(.+?)发言")
 Script = Callable[[str, str], str]  # who is asked, and the prompt; the answer
 Event = TypeVar("Event")
 

@@ -11,10 +11,12 @@ import pytest
 from fabula.conversation.modes import ContextPolicy, Mode, Step, Turn, list_modes, load_mode
 from fabula.conversation.modes.registry import BUILT_IN_MODES, GROUP
 from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
 from fabula.settings.edits import set_value
 from fabula.store.store import Store
 from fabula.workspace.chat import Announced, ReplyStored, TurnEnd
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider, collect, pick, read, replies
 
 ROLES = {"coder": "Bo", "reviewer": "Mara", "tester": "Cleo"}
@@ -120,8 +122,6 @@ def test_workflow_resumes_where_it_was_killed(pier: ProjectHandle, store: Store)
 
 
 def reopen(project: ProjectHandle) -> ProjectHandle:
-    from fabula.workspace.workspace import Workspace
-
     assert project.store is not None
     return Workspace(project.store).project("party")
 
@@ -167,6 +167,24 @@ def test_a_role_whose_participant_left_is_refused_and_the_work_stays(pier: Proje
     pier.conversations.join("Pier", "Mara")
     events = collect(pier.chat.ask("Pier", model=ScriptedProvider(lambda *_: "APPROVED")))
     assert list(replies(events)) == ["Mara", "Cleo"]
+
+
+def test_workflow_and_mentions_in_chinese(store: Store) -> None:
+    projects.create(store, "猫咖", project_id="cafe", language="zh")
+    with Workspace(store) as workspace:
+        cafe = workspace.project("cafe")
+        cafe.participants.ensure_player("铲屎官")
+        for name in ("牛奶", "可可", "布丁"):
+            cafe.participants.add(name, persona="猫")
+        cafe.chat.start(title="店里")
+        model = ScriptedProvider(lambda who, _: f"{who}：喵。\n可可：不对。" if who == "牛奶" else "喵")
+        assert replies(collect(cafe.chat.send("店里", "@牛奶帮我看下代码", model=model))) == {"牛奶": "喵。"}
+        assert "铲屎官: 帮我看下代码" in model.prompts[0][1]
+        cafe.chat.set_mode("店里", "workflow", roles={"coder": "牛奶", "reviewer": "可可", "tester": "布丁"})
+        verdicts = iter(["修改：太长。", "通过"])
+        model = ScriptedProvider(lambda who, _: next(verdicts) if who == "可可" else "通过，可以。")
+        events = collect(cafe.chat.send("店里", "写一个解析器", model=model))
+        assert [event.name for event in pick(events, ReplyStored)] == ["牛奶", "可可", "牛奶", "可可", "布丁"]
 
 
 # Quiz

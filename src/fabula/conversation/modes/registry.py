@@ -6,7 +6,7 @@ is loaded when a conversation uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 
 from fabula.conversation.modes.model import Mode
@@ -32,8 +32,10 @@ def list_modes() -> dict[str, EntryPoint]:
     return found | {name: EntryPoint(name, value, GROUP) for name, value in BUILT_IN_MODES.items()}
 
 
-def find_mode_name(name: str, own: Iterable[str] = ()) -> str:
+def find_mode_name(name: str, own: Collection[str] = ()) -> str:
     """Return the name of the mode that a spelling means, among `own` ones too; an unknown one is refused."""
+    if name in BUILT_IN_MODES or name in own:
+        return name
     return find_by_name(
         sorted({*list_modes(), *own}),
         name,
@@ -48,12 +50,11 @@ def find_mode_name(name: str, own: Iterable[str] = ()) -> str:
 
 def load_mode(name: str) -> Mode:
     """Load the mode of a name; one that cannot be loaded, or is none, is refused."""
-    known = list_modes()
+    built_in = BUILT_IN_MODES.get(name)  # looking through all installed packages takes a while
+    found = EntryPoint(name, built_in, GROUP) if built_in else list_modes()[find_mode_name(name)]
     try:
-        loaded = known[find_mode_name(name)].load()
+        loaded = found.load()
         mode = loaded() if isinstance(loaded, type) else loaded
-    except FabulaError:
-        raise
     except Exception as error:
         raise FabulaError(
             Code.MODE_FAILED,

@@ -49,6 +49,7 @@ class ChatModes:
 
     def __init__(self, own: Mapping[str, Mode] | None = None) -> None:
         self.own = dict(own or {})  # beside those of installed packages
+        self._loaded: dict[str, Mode] = {}
 
     def find_name(self, name: str) -> str:
         """Return the name of the mode that a spelling means."""
@@ -56,7 +57,10 @@ class ChatModes:
 
     def load(self, name: str) -> Mode:
         """Return a mode by its name."""
-        return self.own.get(name) or load_mode(name)
+        mode = self.own.get(name) or self._loaded.get(name)
+        if mode is None:
+            mode = self._loaded[name] = load_mode(name)
+        return mode
 
     def enter(
         self, tx: WriteTransaction, view: View, chat: ChatState, mode: str, roles: Mapping[str, str]
