@@ -22,6 +22,7 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
     max_history_tokens: int | None = None
     max_injected_characters: int | None = None
     injection: bool = True
+    max_history_messages: int | None = None
 
     def adjust_limits(self, limits: Limits) -> Limits:
         """The engine's limits with those of the project in their place."""
@@ -41,6 +42,9 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
             sources=recipe.sources
             if self.injection
             else tuple([name for name in recipe.sources if name not in recipe.injected_sources]),
+            history_messages=(
+                recipe.history_messages if self.max_history_messages is None else self.max_history_messages
+            ),
         )
 
     def _limit_injected(self, recipe: Recipe) -> int | None:

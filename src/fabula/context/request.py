@@ -72,6 +72,7 @@ class Request(Struct, frozen=True, kw_only=True):
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
     speaker_id: str = ""  # the participant who speaks next
     speaker_name: str = ""
+    speaker_note: str = ""  # what a mode tells who speaks next, and nobody else
     identity: str | None = None  # in place of the project's identity prompt: the persona of who speaks
     character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
     reader_language: Language | None = None  # in which a model explains itself; None: that of the project

@@ -8,6 +8,7 @@ its parent, so that branches and equal beginnings can be compared; it is derived
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fabula.conversation.presence import Attendance
 
 MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
+CLEANED_TEXT = "cleaned"  # among the extras of a message: its text without the signs of mentions
 
 
 class MessageKind(StrEnum):
@@ -54,6 +56,11 @@ class Message(Struct, frozen=True, kw_only=True):
     previous_content: str | None = field(default=None, name="before")  # the text before a correction
     version: int = 1
 
+    @property
+    def prompt_text(self) -> str:
+        """The text as prompts show it: without the signs of mentions, unless it was corrected since."""
+        return self.content if self.previous_content is not None else self.extra.get(CLEANED_TEXT, self.content)
+
 
 class ConversationState(Struct, frozen=True, kw_only=True):
     """The state of a conversation when its messages were read; equal states mean equal messages."""
@@ -74,6 +81,16 @@ class Conversations:
         self.states: dict[str, ConversationState] = {}
         self.attendances: dict[str, Attendance] = {}  # of stored conversations
         self.speaker_names: dict[str, dict[str, str]] = {}  # of conversations whose lines carry names, by speaker
+
+    def shorten(self, conversation_id: str, count: int) -> Conversations:
+        """Return the same conversations, one of them without what follows on its first `count` messages."""
+        path = self.messages.get(conversation_id, ())[:count]
+        shown = {f"history:{one.id}" for one in path}
+        shortened = copy(self)
+        shortened.messages = {**self.messages, conversation_id: path}
+        fragments = tuple(one for one in self.fragments.get(conversation_id, ()) if one.source in shown)
+        shortened.fragments = {**self.fragments, conversation_id: fragments}
+        return shortened
 
 
 def make_history_fragments(
@@ -102,12 +119,18 @@ def make_history_fragments(
 
 def _render_line(message: Message, names: Mapping[str, str] | None) -> str:
     """The text of a message in the history; a whisper says whom it was meant for."""
+    name = label_speaker(message, names)
+    return f"{name}: {message.prompt_text}" if name else message.prompt_text
+
+
+def label_speaker(message: Message, names: Mapping[str, str] | None) -> str:
+    """Return the name that stands before a line, with those whom a whisper is meant for; empty without names."""
     if not names or not message.speaker:
-        return message.content
+        return ""
     name = names[message.speaker]
     if message.audience:
         name = f"{name} → {', '.join(names.get(one, one) for one in message.audience)}"
-    return f"{name}: {message.content}"
+    return name
 
 
 def get_kind(message: Message) -> MessageKind:

@@ -51,19 +51,28 @@ def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
     """Offer the last line of a prompt for a participant: who speaks next."""
     request = source_request.request
     if not request.speaker_id or not request.conversation_id or request.recipe in ("", NOVEL.name):
-        return ()
-    name = request.speaker_name or request.speaker_id
-    text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
-    return (
-        Fragment(
-            source="turn",
+        return
+    if request.speaker_note:
+        yield Fragment(
+            source="mode",
             layer=Layer.IMMEDIATE,
-            text=text.render(source_request.language),
+            text=request.speaker_note,
             project_id=request.project_id,
             part=Part.INSTRUCTION,
             score=1.0,
-            explanation=message("the next to speak"),
-        ),
+            known_to=frozenset({request.speaker_id}),
+            explanation=message("what the mode tells who speaks next"),
+        )
+    name = request.speaker_name or request.speaker_id
+    text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
+    yield Fragment(
+        source="turn",
+        layer=Layer.IMMEDIATE,
+        text=text.render(source_request.language),
+        project_id=request.project_id,
+        part=Part.INSTRUCTION,
+        score=1.0,
+        explanation=message("the next to speak"),
     )
 
 

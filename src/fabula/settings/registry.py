@@ -32,6 +32,7 @@ GROUPS = {
     "limits": message("Limits"),
     "models": message("Models and money"),
     "judge": message("Judging answers"),
+    "modes": message("Modes of conversations"),
 }
 
 # Rows of these names are kept among a project's settings by other parts of the program. Nobody sets them by hand.
@@ -265,6 +266,21 @@ _HISTORY = (
         scopes=_BOTH,
         sentence=message("How many tokens of the conversation a prompt shows, the newest messages first."),
         without_value=message("as the recipe says: novel 1000, character-chat 4000, chat as many as fit"),
+    ),
+)
+
+_MODES = (
+    SettingDefinition(
+        name="Modes.WorkflowMaxRounds",
+        group="modes",
+        kind="int",
+        default=3,
+        minimum=1,
+        maximum=20,
+        scopes=_PROJECT,
+        sentence=message(
+            "How many rounds of coder, reviewer and tester the workflow mode runs at most before it stops."
+        ),
     ),
 )
 
@@ -536,7 +552,7 @@ _JUDGE = (
 )
 
 SETTINGS: Mapping[str, SettingDefinition] = {
-    one.name: one for one in (*_HISTORY, *_CONTEXT, *_BUDGET, *_LIMIT_SETTINGS, *_MODELS, *_JUDGE)
+    one.name: one for one in (*_HISTORY, *_CONTEXT, *_BUDGET, *_LIMIT_SETTINGS, *_MODELS, *_JUDGE, *_MODES)
 }
 _BY_ANY_NAME = {name.lower(): one for one in SETTINGS.values() for name in (one.name, *one.aliases)}
 

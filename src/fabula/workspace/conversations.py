@@ -139,7 +139,7 @@ class ConversationVerbs(ProjectVerbs):
                 audience=None if audience is None else tuple(find_participant(view, tx, one) for one in audience),
                 kind=kind,
                 final=final,
-                parent_id=None if after is None else _find_message(tx, ident, after),
+                parent_id=None if after is None else find_message(tx, ident, after),
             )
             return history.record_message(tx, ident, new)
 
@@ -148,18 +148,18 @@ class ConversationVerbs(ProjectVerbs):
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
             size = limit or int(read_values(reading, (PAGE_SIZE,))[PAGE_SIZE])
-            earlier = None if before is None else _find_message(reading, ident, before)
+            earlier = None if before is None else find_message(reading, ident, before)
             return history.read_page(reading, ident, before=earlier, limit=size)
 
     def list_siblings(self, conversation: str, message_name: str) -> list[Message]:
         """List a message and its alternatives: other answers to the same, or other wordings of it."""
         with self._read() as reading:
-            return history.list_siblings(reading, _find_message(reading, conversation, message_name))
+            return history.list_siblings(reading, find_message(reading, conversation, message_name))
 
     def select(self, conversation: str, message_name: str) -> Message:
         """Make the branch of a message the active one, as far as it goes on; return its newest message."""
         with self._write(label_change(message("conversation"), conversation)) as tx:
-            leaf = history.find_newest_leaf(tx, _find_message(tx, conversation, message_name))
+            leaf = history.find_newest_leaf(tx, find_message(tx, conversation, message_name))
             edits.select_branch(tx, find_conversation(None, tx, conversation), leaf)
             return edits.get_message(tx, leaf)
 
@@ -168,21 +168,21 @@ class ConversationVerbs(ProjectVerbs):
     ) -> Message:
         """Replace the text of a message; the old text is kept."""
         with self._write(label_change(message("message"), content)) as tx:
-            ident = _find_message(tx, conversation, message_name)
+            ident = find_message(tx, conversation, message_name)
             edits.correct_message(tx, ident, content, expected=expected_version)
             return edits.get_message(tx, ident)
 
     def pin(self, conversation: str, message_name: str, words: str | None = "") -> Message:
         """Pin a message, or some words of it, which chats are then told word for word; None lets go of it."""
         with self._write(label_change(message("message"), message_name)) as tx:
-            ident = _find_message(tx, conversation, message_name)
+            ident = find_message(tx, conversation, message_name)
             edits.pin_message(tx, ident, words)
             return edits.get_message(tx, ident)
 
     def delete_message(self, conversation: str, message_name: str, *, expected_version: int | None = None) -> Message:
         """Delete a message; what followed on from it follows on from the message before."""
         with self._write(label_removal(message("message"), message_name)) as tx:
-            ident = _find_message(tx, conversation, message_name)
+            ident = find_message(tx, conversation, message_name)
             return history.delete_message(tx, ident, expected=expected_version)
 
     def search(self, text: str, *, conversation: str | None = None, limit: int = 20) -> list[FoundMessage]:
@@ -226,7 +226,7 @@ def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Partici
         edits.select_branch(tx, conversation_id, recorded[0].id)
 
 
-def _find_message(reading: ReadTransaction, conversation: str, name: str) -> str:
+def find_message(reading: ReadTransaction, conversation: str, name: str) -> str:
     """Return the id of a message of a conversation: by its id, the number it is shown with, or `last`."""
     row = reading.require(conversations, id=find_conversation(None, reading, conversation))
     in_conversation = messages.c.conversation_id == row.id

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from fabula.store.store import Store
     from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.chapters import ChapterVerbs
+    from fabula.workspace.chat import ChatVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.conversations import ConversationVerbs
@@ -108,6 +109,8 @@ class RequestFields(TypedDict, total=False):
     mode: str
     reader_language: Language | None
     speaker_id: str
+    speaker_note: str
+    input_name: str
     include: Sequence[str]
     exclude: Sequence[str]
     revision: int | None
@@ -124,6 +127,7 @@ class ProjectHandle:
 
     changes: LazyVerbs[ChangeVerbs] = LazyVerbs("ChangeVerbs")
     chapters: LazyVerbs[ChapterVerbs] = LazyVerbs("ChapterVerbs")
+    chat: LazyVerbs[ChatVerbs] = LazyVerbs("ChatVerbs")
     codex: LazyVerbs[CodexVerbs] = LazyVerbs("CodexVerbs")
     constraints: LazyVerbs[ConstraintVerbs] = LazyVerbs("ConstraintVerbs")
     extraction: LazyVerbs[ExtractionVerbs] = LazyVerbs("ExtractionVerbs")
@@ -175,6 +179,17 @@ class ProjectHandle:
     def view_with(self, conversation_id: str) -> View:
         """Return the project as it stands now, with the newest messages of a conversation."""
         return self._load_view(conversation_id)
+
+    def with_view(self, view: View) -> ProjectHandle:
+        """Return this project as a view has it, whatever is stored meanwhile."""
+        return ProjectHandle(
+            lambda _: view,
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=self.principal,
+            store=self.store,
+        )
 
     def request(
         self, *, document_id: str | None = None, perspective: str | None = None, **fields: Unpack[RequestFields]

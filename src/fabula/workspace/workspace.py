@@ -7,7 +7,7 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
     from fabula.workspace.changes import OwnedChange, ReversedChange
+    from fabula.workspace.chat import ChatEvent, ChatModel
     from fabula.workspace.continuity import StoredContinuity
     from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
     from fabula.workspace.settings import SettingVerbs
@@ -294,6 +296,22 @@ class Workspace:
         ids = [projects.find_project(self.store, book, kind="book").id for book in books]
         series.set_order(self.store, found.id, ids)
         return series.list_books(self.store, found.id)
+
+    def chat(
+        self, request: ChatRequest, *, principal: Principal | None = None, model: ChatModel = None
+    ) -> AsyncGenerator[ChatEvent, None]:
+        """Say something in a thread, which is started where none is named, and yield the turn as it goes (cht-1)."""
+        from fabula.workspace.chat.requests import stream_chat
+
+        return stream_chat(self, request, principal=principal, model=model)
+
+    async def answer_chat(
+        self, request: ChatRequest, *, principal: Principal | None = None, model: ChatModel = None
+    ) -> ChatAnswer:
+        """Say something in a thread and return all replies when the turn is over (cht-1)."""
+        from fabula.workspace.chat.requests import answer_chat
+
+        return await answer_chat(self, request, principal=principal, model=model)
 
     def start_worker(self, *, threads: int = 2) -> Worker:
         """Run background jobs of all projects in this process until the workspace is closed."""

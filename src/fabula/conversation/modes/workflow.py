@@ -1,0 +1,109 @@
+"""The workflow mode: coder, reviewer and tester work on a task, one after the other (cht-4).
+
+`role_map` says who has which role, and `current_node` whose turn it is. Mentions are ignored. The first message of the
+user in the whole history is the task, and later ones are follow-ups. Whoever asks for changes sends the work back to
+the coder, which begins another round; after `Modes.WorkflowMaxRounds` rounds the workflow stops. Each step is stored,
+so it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fabula.conversation.model import MessageKind, get_kind
+from fabula.conversation.modes.model import ContextPolicy, Mode, ModeStart, Step, Turn
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_names, message
+
+CODER, REVIEWER, TESTER, DONE = "coder", "reviewer", "tester", "done"
+NODES = (CODER, REVIEWER, TESTER)
+MAX_ROUNDS = "Modes.WorkflowMaxRounds"
+_REJECTION = re.compile(r"\W*(?:changes|rejected|failed|修改|不通过|未通过|失败)", re.IGNORECASE)
+
+_DUTIES = {
+    CODER: message("[You are the coder. Do the task. If the reviewer or the tester asked for changes, make them.]"),
+    REVIEWER: message(
+        "[You are the reviewer. Read what the coder wrote last. Begin with APPROVED or CHANGES, then say why.]"
+    ),
+    TESTER: message(
+        "[You are the tester. Check what the coder wrote last as its user would. "
+        "Begin with PASSED or FAILED, then say why.]"
+    ),
+}
+
+
+class WorkflowMode(Mode):
+    """Coder, reviewer and tester, one after the other, in a bounded number of rounds."""
+
+    policy = ContextPolicy(history_messages=20)
+
+    def start(self, turn: Turn) -> ModeStart:
+        """Begin with the coder; a role without a participant is refused."""
+        role_map = {**turn.state.get("role_map", {}), **turn.roles}
+        holes = [node for node in NODES if not role_map.get(node)]
+        if holes:
+            raise _refuse(message("Nobody has the role {roles}.", roles=join_names(holes)))
+        return ModeStart(state={"current_node": CODER, "rounds": 0, **turn.state, "role_map": role_map})
+
+    def route(self, turn: Turn) -> Step:
+        """Go on at the current node; after the end, begin again."""
+        node = turn.state.get("current_node")
+        if node not in NODES:
+            return _go_to(turn, CODER, 1)
+        return _go_to(turn, node, max(turn.state.get("rounds", 0), 1))
+
+    def proceed(self, turn: Turn) -> Step:
+        """Hand the work on, or back to the coder."""
+        node, rounds = turn.state.get("current_node"), turn.state.get("rounds", 1)
+        if not turn.replies or node not in NODES:
+            return Step()
+        if node == CODER:
+            return _go_to(turn, REVIEWER, rounds)
+        if _REJECTION.match(turn.replies[-1].content) is None:
+            return _go_to(turn, TESTER, rounds) if node == REVIEWER else _finish(turn, "passed")
+        return _go_to(turn, CODER, rounds + 1) if rounds < turn.settings[MAX_ROUNDS] else _finish(turn, "stopped")
+
+    def describe_state(self, turn: Turn, speaker: str) -> str:
+        """Return the task with its follow-ups, as far as the speaker heard them, and the duty of the speaker's role."""
+        said = [one for one in turn.list_heard(speaker) if get_kind(one) is MessageKind.USER]
+        lines: list[Sentence | str] = []
+        current = turn.message.id if turn.message is not None else ""
+        for number, one in enumerate(said):
+            if one.id == current:  # it is in the prompt anyway
+                continue
+            if number == 0:
+                lines.append(message("[Task] {text}", text=one.prompt_text))
+            else:
+                lines.append(message("[Follow-up {number}] {text}", number=number, text=one.prompt_text))
+        node = next((role for role, who in turn.state.get("role_map", {}).items() if who == speaker), "")
+        current_node = turn.state.get("current_node", "")
+        if turn.state.get("role_map", {}).get(current_node) == speaker:
+            node = current_node
+        if node in _DUTIES:
+            lines.append(_DUTIES[node])
+        return "\n".join(line if isinstance(line, str) else line.render(turn.language) for line in lines)
+
+
+def _go_to(turn: Turn, node: str, rounds: int) -> Step:
+    """Let the participant of a node speak; one who is missing or absent is refused."""
+    who = turn.state.get("role_map", {}).get(node)
+    if not who:
+        raise _refuse(message("Nobody has the role {roles}.", roles=node))
+    if who not in turn.ids:
+        raise _refuse(message("{name} has the role {role} and cannot answer here.", name=turn.name_of(who), role=node))
+    return Step(speakers=(who,), in_parallel=False, state={**turn.state, "current_node": node, "rounds": rounds})
+
+
+def _finish(turn: Turn, outcome: str) -> Step:
+    return Step(state={**turn.state, "current_node": DONE, "outcome": outcome})
+
+
+def _refuse(sentence: Sentence) -> FabulaError:
+    return FabulaError(
+        Code.MODE_ROLES_INVALID,
+        message(
+            "{sentence} The workflow needs a participant who is present for each of: {roles}. What was stored stays.",
+            sentence=sentence,
+            roles=join_names(NODES),
+        ),
+    )

@@ -1,0 +1,175 @@
+"""Rounds of a chat as they are stored: who still has to answer, and the state of the mode (cht-2).
+
+The step that is being answered is stored beside the mode's state, and each reply takes its speaker from those who are
+waited for, in one transaction. So a round goes on where it stopped, after a failure as after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.conversation import edits
+from fabula.conversation.edits import ConversationRecord
+from fabula.conversation.model import Message, MessageKind
+from fabula.conversation.modes import DEFAULT_MODE, Announcement, Step
+from fabula.conversation.participants import Participant, Participants, load_participants, strip_revision
+from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.tables import conversations, messages
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+
+ROUND, OTHERS = "round", "others"  # keys of the stored state that belong to no mode
+PLAYER_PREFIX = "player:"
+
+
+class ChatRound(Struct, frozen=True, kw_only=True):
+    """The step of a round that is being answered, or was answered last."""
+
+    message_id: str = ""  # what was said; empty where a mode goes on by itself
+    after: str | None = None  # the newest message when the step began: the end of the history for parallel answers
+    speakers: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()  # who has not answered yet
+    in_parallel: bool = True
+    audience: tuple[str, ...] | None = None
+    replies: tuple[str, ...] = ()  # ids of the answers to this step
+    is_ended: bool = False  # the mode has said that nothing follows
+
+
+class ChatState(Struct, frozen=True, kw_only=True):
+    """A conversation as a turn finds it: its mode and state, the running round, who is present."""
+
+    record: ConversationRecord
+    mode: str
+    state: Mapping[str, Any]
+    round: ChatRound
+    other_states: Mapping[str, Any]  # of modes that the conversation had before
+    attendance: Attendance
+    people: Participants
+    is_begun: bool = True  # the mode has begun
+
+    @property
+    def present(self) -> list[Participant]:
+        """Everybody who is present, in the order of their ids."""
+        return [self.people.by_id.get(one) or Participant(id=one) for one in sorted(self.attendance.present)]
+
+    def list_answerers(self, speaker: str = "") -> tuple[Participant, ...]:
+        """Return who is present and can answer: neither a player nor the speaker, nor who is gone."""
+        return tuple(
+            one
+            for one in self.present
+            if not one.id.startswith(PLAYER_PREFIX) and one.id != strip_revision(speaker) and not one.is_gone
+        )
+
+
+def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
+    """Load the state of a chat; a stored round that makes no sense counts as none."""
+    record = edits.get_conversation(reading, conversation_id)
+    stored = dict(record.mode_state)
+    running, others = stored.pop(ROUND, None), stored.pop(OTHERS, None)
+    try:
+        chat_round = msgspec.convert(running, ChatRound)
+    except msgspec.ValidationError:
+        chat_round = ChatRound(is_ended=True)
+    return ChatState(
+        record=record,
+        mode=record.mode or DEFAULT_MODE,
+        state=stored,
+        round=chat_round,
+        other_states=others if isinstance(others, dict) else {},
+        attendance=load_attendance(reading, conversation_id),
+        people=load_participants(reading),
+        is_begun=running is not None,
+    )
+
+
+def store_state(tx: WriteTransaction, chat: ChatState) -> None:
+    """Store the state of a mode with the running round; the conversation keeps its version, as with new messages."""
+    stored = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
+    if chat.other_states:
+        stored[OTHERS] = dict(chat.other_states)
+    tx.update_rows(conversations, {"mode_state": stored, "mode": chat.mode}, conversations.c.id == chat.record.id)
+
+
+def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable[Announcement]) -> list[Message]:
+    """Record what a mode tells; with an audience, as a whisper to these."""
+    told = [
+        Message(id="", role="user", content=one.text, audience=one.audience, kind=MessageKind.KNOWLEDGE)
+        for one in announcements
+        if one.text.strip()
+    ]
+    return edits.add_messages(tx, conversation_id, told) if told else []
+
+
+def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: str) -> ChatState:
+    """Store the state of the mode, and who is asked next; replies to a whisper are whispers."""
+    said = tx.row(messages, id=message_id) if message_id else None
+    audience = step.audience
+    if audience is None and said is not None and said.audience is not None:
+        audience = tuple(dict.fromkeys(filter(None, (strip_revision(said.speaker), *said.audience))))
+    running = ChatRound(
+        message_id=message_id,
+        after=tx.require(conversations, id=chat.record.id).leaf_id,
+        speakers=step.speakers,
+        waiting=step.speakers,
+        in_parallel=step.in_parallel,
+        audience=audience,
+        is_ended=not step.speakers,
+    )
+    changed = replace(chat, state=chat.state if step.state is None else dict(step.state), round=running)
+    store_state(tx, changed)
+    return changed
+
+
+def store_reply(
+    tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, as_sibling: bool = False
+) -> Message:
+    """Store a reply behind the newest message, and wait no longer for its speaker if it is final.
+
+    Where another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the
+    active one stays.
+    """
+    row = tx.require(conversations, id=conversation_id)
+    parent = reply.parent_id
+    active_leaf: str | None = None
+    if not as_sibling:
+        parent = None
+        asked_at = tx.row(messages, id=asked_in.after) if asked_in.after is not None else None
+        if asked_at is not None and not _is_behind(tx, row.leaf_id, asked_at.id, asked_at.number):
+            parent, active_leaf = asked_at.id, row.leaf_id
+    is_first = as_sibling and parent is None
+    stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
+    if active_leaf is not None:
+        edits.select_branch(tx, conversation_id, active_leaf)
+    if reply.final and not as_sibling:
+        chat = load_chat(tx, conversation_id)
+        speaker = strip_revision(reply.speaker)
+        if chat.round.after == asked_in.after and speaker in chat.round.waiting:
+            waiting = tuple(one for one in chat.round.waiting if one != speaker)
+            running = replace(chat.round, waiting=waiting, replies=(*chat.round.replies, stored.id))
+            store_state(tx, replace(chat, round=running))
+    return stored
+
+
+def _is_behind(tx: ReadTransaction, leaf: str | None, message_id: str, number: int) -> bool:
+    """Whether the path to a leaf goes through a message."""
+    while leaf is not None and leaf != message_id:
+        row = tx.row(messages, id=leaf)
+        if row is None or row.number < number:
+            return False
+        leaf = row.parent_id
+    return leaf == message_id
+
+
+def load_replies(reading: ReadTransaction, ids: Iterable[str]) -> tuple[Message, ...]:
+    """Load the replies of a step, as far as they still exist."""
+    return tuple(edits.get_message(reading, one) for one in ids if reading.row(messages, id=one) is not None)
+
+
+def list_names(participant: Participant) -> tuple[str, ...]:
+    """Return the name of a participant and the other names; the key of the id where there is no name."""
+    own = participant.name or participant.id.partition(":")[2]
+    return tuple(dict.fromkeys(filter(None, (own, *participant.aliases))))

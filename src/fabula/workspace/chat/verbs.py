@@ -1,0 +1,407 @@
+"""What a person can do in a chat: say something, ask, have a reply given again or go on, and choose a mode (cht-1…4).
+
+    read the state → route → store the message → read the history → assemble for each speaker → ask → store each reply
+
+A turn is an async generator of events. Close it to stop: what was received is kept. What one speaker said stays when
+another fails, and whoever failed can be asked again alone. Every prompt comes from the project's one engine and every
+call goes through the one `Writer`, which retries, judges and records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.request import Request
+from fabula.conversation import edits, history
+from fabula.conversation.mentions import find_mentions
+from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
+from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
+from fabula.conversation.participants import Participants, get_participant, strip_revision
+from fabula.conversation.snapshot import load_newest_messages
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, join_names, message
+from fabula.workspace.chat.events import (
+    Announced,
+    ChatEvent,
+    ChatEvents,
+    MessageStored,
+    ReplyFailed,
+    ReplyStored,
+    TurnEnd,
+)
+from fabula.workspace.chat.modes import ChatModes, explain_mode_failure, make_turn
+from fabula.workspace.chat.prompts import ChatPrompts
+from fabula.workspace.chat.replies import (
+    ChatModel,
+    ReplyTask,
+    Voice,
+    ask_all,
+    explain_empty,
+    open_voice,
+    store_answer,
+)
+from fabula.workspace.chat.rounds import (
+    PLAYER_PREFIX,
+    ChatRound,
+    ChatState,
+    announce,
+    begin_step,
+    list_names,
+    load_chat,
+    load_replies,
+)
+from fabula.workspace.conversations import LAST, find_message
+from fabula.workspace.names import find_conversation, find_participant
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.verbs import ProjectVerbs, label_change
+
+MAX_STEPS = 200  # of one turn; a mode that asks for more does not come to an end
+_NOBODY_PRESENT = message("Nobody who could answer is present in this conversation. Let somebody join.")
+
+
+class _Prepared(Struct, frozen=True):
+    """What was stored before anybody is asked: the events that tell of it, who is asked alone, and a failure."""
+
+    conversation_id: str
+    events: tuple[ChatEvent, ...] = ()
+    speakers: tuple[str, ...] = ()
+    error: FabulaError | None = None
+
+
+class ChatVerbs(ProjectVerbs):
+    """Talking in the conversations of an open project."""
+
+    def __init__(self, project: ProjectHandle) -> None:
+        super().__init__(project)
+        self._modes = ChatModes()
+
+    def add_mode(self, name: str, mode: Mode) -> None:
+        """Offer a mode beside those of installed packages, for as long as this project is open."""
+        self._modes.own[name] = mode
+
+    def get(self, conversation: str) -> ChatState:
+        """Return a conversation as a turn finds it: its mode and state, the running round, who is present."""
+        with self._read() as reading:
+            return load_chat(reading, find_conversation(None, reading, conversation))
+
+    def start(
+        self,
+        participants: Sequence[str] = (),
+        *,
+        mode: str = "",
+        title: str = "",
+        roles: Mapping[str, str] | None = None,
+    ) -> ChatState:
+        """Start a conversation of the player with these, with those of the roles, or with all who have a persona."""
+        player = self._project.participants.ensure_player()
+        view = self._view
+        with self._write() as tx:
+            ids = [find_participant(view, tx, name) for name in (*participants, *(roles or {}).values()) if name]
+            if not ids:
+                known = (view.snapshot(Participants) or Participants()).by_id.values()
+                ids = [one.id for one in known if one.persona.strip() and not one.is_gone and one.id != player.id]
+            if not ids:
+                raise _refuse_nobody(message("Nobody in this project has a persona. Add a participant first."))
+            ident = edits.start_conversation(tx, participants=(player.id, *ids), title=title)
+            self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, roles or {})
+            return load_chat(tx, ident)
+
+    def set_mode(
+        self,
+        conversation: str,
+        mode: str,
+        *,
+        roles: Mapping[str, str] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> ChatState:
+        """Give a conversation another mode, other roles or another state; the state of the mode before is kept.
+
+        A mode that the conversation had before goes on from where it was, unless roles or a state are given.
+        """
+        view = self._view
+        with self._write(label_change(message("conversation"), conversation)) as tx:
+            chat = load_chat(tx, find_conversation(None, tx, conversation))
+            name = self._modes.find_name(mode)
+            others = {key: value for key, value in chat.other_states.items() if key != name}
+            if name != chat.mode:
+                others[chat.mode] = dict(chat.state)
+            known = chat.state if name == chat.mode else chat.other_states.get(name, {})
+            changed = replace(
+                chat,
+                mode=name,
+                state={**({} if roles else known), **(state or {})},
+                other_states=others,
+                round=ChatRound(is_ended=True),
+            )
+            self._modes.begin(tx, view, changed, roles or {})
+            return load_chat(tx, chat.record.id)
+
+    async def send(
+        self,
+        conversation: str,
+        text: str,
+        *,
+        speaker: str = "",
+        audience: Sequence[str] | None = None,
+        mode: str = "",
+        roles: Mapping[str, str] | None = None,
+        document_id: str | None = None,
+        model: ChatModel = None,
+    ) -> ChatEvents:
+        """Say something, by default as the player, and let those answer whom the mode chooses."""
+        said = await asyncio.to_thread(self._say, conversation, text, speaker, audience, mode, roles or {})
+        for event in said.events:
+            yield event
+        if said.error is not None:
+            raise said.error
+        async with aclosing(self._run(said.conversation_id, model, document_id)) as events:
+            async for event in events:
+                yield event
+
+    async def ask(
+        self,
+        conversation: str,
+        participants: Sequence[str] = (),
+        *,
+        document_id: str | None = None,
+        model: ChatModel = None,
+    ) -> ChatEvents:
+        """Ask these to speak; without names, whoever has not answered yet, else whom the mode chooses.
+
+        Whoever failed answers what was said then, on the history from before the round.
+        """
+        prepared = await asyncio.to_thread(self._choose_speakers, conversation, participants)
+        for event in prepared.events:
+            yield event
+        async with aclosing(self._run(prepared.conversation_id, model, document_id, only=prepared.speakers)) as events:
+            async for event in events:
+                yield event
+
+    async def regenerate(
+        self, conversation: str, message_name: str = LAST, *, document_id: str | None = None, model: ChatModel = None
+    ) -> ChatEvents:
+        """Let a speaker give a reply again, on the same history; the new one is a branch beside the old one."""
+        async with aclosing(self._ask_again(conversation, message_name, document_id, model, goes_on=False)) as events:
+            async for event in events:
+                yield event
+
+    async def continue_reply(
+        self, conversation: str, message_name: str = LAST, *, document_id: str | None = None, model: ChatModel = None
+    ) -> ChatEvents:
+        """Let a speaker go on with a reply from where it stops; the text before is kept for undo."""
+        async with aclosing(self._ask_again(conversation, message_name, document_id, model, goes_on=True)) as events:
+            async for event in events:
+                yield event
+
+    async def paste(
+        self,
+        conversation: str,
+        text: str,
+        *,
+        participant: str = "",
+        document_id: str | None = None,
+        model: ChatModel = None,
+    ) -> ChatEvents:
+        """Record an answer from elsewhere as the reply of a speaker, by default the first who is waited for; go on."""
+        ident, stored = await asyncio.to_thread(self._store_pasted, conversation, text, participant)
+        yield stored
+        async with aclosing(self._run(ident, model, document_id)) as events:
+            async for event in events:
+                yield event
+
+    # Steps of a turn
+
+    def _say(
+        self,
+        conversation: str,
+        text: str,
+        speaker: str,
+        audience: Sequence[str] | None,
+        mode: str,
+        roles: Mapping[str, str],
+    ) -> _Prepared:
+        """Store what somebody says with what the mode decides; a mode that breaks down does not cost the message."""
+        view, error = self._view, None
+        with self._write() as tx:
+            ident = find_conversation(None, tx, conversation)
+            chat, told = self._modes.enter(tx, view, load_chat(tx, ident), mode, roles)
+            sender = find_participant(view, tx, speaker) if speaker else _find_player(chat)
+            if not chat.list_answerers(sender):
+                raise _refuse_nobody(_NOBODY_PRESENT)
+            found = find_mentions(text, {one.id: list_names(one) for one in chat.present})
+            new = Message(
+                id="",
+                role="user",
+                content=text,
+                speaker=get_participant(tx, sender).speaker if sender.startswith("persona:") else sender,
+                audience=None if audience is None else tuple(find_participant(view, tx, one) for one in audience),
+                extra={CLEANED_TEXT: found.text} if found.text != text else {},
+            )
+            said = history.record_message(tx, ident, new)
+            turn = make_turn(tx, view, chat, said=said)
+            try:
+                step = self._modes.decide(chat.mode, "route", turn)
+            except FabulaError as failure:
+                if failure.code is not Code.MODE_FAILED:
+                    raise
+                step, error = Step(), failure
+            later = announce(tx, ident, step.announcements)
+            begin_step(tx, chat, step, said.id)
+        events: list[ChatEvent] = [*map(Announced, told), MessageStored(said), *map(Announced, later)]
+        return _Prepared(ident, tuple(events), error=error)
+
+    def _choose_speakers(self, conversation: str, participants: Sequence[str]) -> _Prepared:
+        """Find whom to ask without a new message, and store that they are."""
+        view = self._view
+        with self._write() as tx:
+            ident = find_conversation(None, tx, conversation)
+            chat, told = self._modes.enter(tx, view, load_chat(tx, ident), "", {})
+            ids = tuple(dict.fromkeys(strip_revision(find_participant(view, tx, one)) for one in participants))
+            events = [Announced(one) for one in told]
+            if ids and not set(ids) <= set(chat.round.waiting):
+                absent = [chat.people.name_of(one) for one in ids if one not in {who.id for who in chat.present}]
+                if absent:
+                    raise _refuse_nobody(
+                        message("{names} is not present in this conversation.", names=join_names(absent))
+                    )
+                begin_step(tx, chat, Step(speakers=ids, in_parallel=False), "")
+            elif not ids and chat.round.is_ended:
+                if not chat.list_answerers():
+                    raise _refuse_nobody(_NOBODY_PRESENT)
+                step = self._modes.decide(chat.mode, "route", make_turn(tx, view, chat))
+                events += [Announced(one) for one in announce(tx, ident, step.announcements)]
+                begin_step(tx, chat, step, "")
+            return _Prepared(ident, tuple(events), speakers=ids)
+
+    async def _run(
+        self, ident: str, model: ChatModel, document_id: str | None, *, only: tuple[str, ...] = ()
+    ) -> ChatEvents:
+        """Ask whoever is waited for, and go on as the mode says until nothing follows or somebody failed."""
+        async with open_voice(self._project, model) as voice:
+            prompts = ChatPrompts(self._project, self._modes, voice, document_id)
+            for _ in range(MAX_STEPS):
+                chat = await asyncio.to_thread(self.get, ident)
+                running = chat.round
+                for speakers in self._group_speakers(running, only, voice):
+                    tasks = await asyncio.to_thread(self._prepare, prompts, ident, running, speakers)
+                    async with aclosing(ask_all(tasks, voice)) as events:
+                        async for event in events:
+                            yield event
+                now = (await asyncio.to_thread(self.get, ident)).round
+                if now.waiting or now.is_ended or now.after != running.after:
+                    break
+                only = ()
+                for told in await asyncio.to_thread(self._proceed, ident, running):
+                    yield Announced(told)
+            else:
+                raise explain_mode_failure(chat.mode, message("it does not come to an end"))
+        yield await asyncio.to_thread(self._end, ident)
+
+    async def _ask_again(
+        self, conversation: str, message_name: str, document_id: str | None, model: ChatModel, *, goes_on: bool
+    ) -> ChatEvents:
+        ident, reply = await asyncio.to_thread(self._select_reply, conversation, message_name)
+        async with open_voice(self._project, model) as voice:
+            prompts = ChatPrompts(self._project, self._modes, voice, document_id)
+
+            def prepare() -> ReplyTask:
+                with self._read() as reading:
+                    return prompts.prepare_again(reading, load_chat(reading, ident), reply, goes_on=goes_on)
+
+            async with aclosing(ask_all([await asyncio.to_thread(prepare)], voice)) as events:
+                async for event in events:
+                    yield event
+        yield await asyncio.to_thread(self._end, ident)
+
+    def _prepare(
+        self, prompts: ChatPrompts, ident: str, running: ChatRound, speakers: Sequence[str]
+    ) -> list[ReplyTask | ReplyFailed]:
+        with self._read() as reading:
+            return prompts.prepare(reading, load_chat(reading, ident), running, speakers)
+
+    def _select_reply(self, conversation: str, message_name: str) -> tuple[str, Message]:
+        """Find a reply, by default the newest of the active path, and make its branch the active one."""
+        with self._write() as tx:
+            ident = find_conversation(None, tx, conversation)
+            path = load_newest_messages(tx, ident, edits.get_conversation(tx, ident).leaf_id)
+            if message_name == LAST:
+                found = next((one for one in reversed(path) if one.final and get_kind(one) is MessageKind.REPLY), None)
+            else:
+                found = edits.get_message(tx, find_message(tx, ident, message_name))
+            if found is None or get_kind(found) is not MessageKind.REPLY or not found.speaker:
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("Only a reply can be given again or go on, and this is none. Nothing was changed."),
+                )
+            if all(one.id != found.id for one in path):
+                edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
+            return ident, found
+
+    def _group_speakers(self, running: ChatRound, only: tuple[str, ...], voice: Voice) -> list[tuple[str, ...]]:
+        """Return who is asked at once: all, one after the other, or without a model the first alone."""
+        waiting = tuple(one for one in running.waiting if not only or one in only)
+        if voice.provider.name == "clipboard":
+            return [waiting[:1]]
+        return [waiting] if running.in_parallel else [(one,) for one in waiting]
+
+    def _proceed(self, ident: str, running: ChatRound) -> list[Message]:
+        """Let the mode decide what follows on the replies to a step; return what it tells."""
+        view = self._view
+        with self._write() as tx:
+            chat = load_chat(tx, ident)
+            if chat.round.waiting or chat.round.is_ended or chat.round.after != running.after:
+                return []  # somebody else went on
+            turn = make_turn(tx, view, chat, replies=load_replies(tx, chat.round.replies))
+            step = self._modes.decide(chat.mode, "proceed", turn)
+            told = announce(tx, ident, step.announcements)
+            begin_step(tx, chat, step, chat.round.message_id)
+            return told
+
+    def _end(self, ident: str) -> TurnEnd:
+        chat = self.get(ident)
+        return TurnEnd(conversation_id=ident, mode=chat.mode, mode_state=chat.state, waiting=chat.round.waiting)
+
+    def _store_pasted(self, conversation: str, text: str, participant: str) -> tuple[str, ReplyStored]:
+        """Store an answer from elsewhere as a reply."""
+        view = self._view
+        with self._read() as reading:
+            ident = find_conversation(None, reading, conversation)
+            chat = load_chat(reading, ident)
+            speaker_id = strip_revision(find_participant(view, reading, participant)) if participant else ""
+        speaker = chat.people.by_id.get(speaker_id or next(iter(chat.round.waiting), ""))
+        if speaker is None:
+            raise FabulaError(
+                Code.REQUEST_INVALID, message("Nobody is waited for. Say whose answer this is. Nothing was changed.")
+            )
+        others = [one for one in chat.people.by_id.values() if one.id in chat.attendance.participants - {speaker.id}]
+        task = ReplyTask(
+            speaker=speaker,
+            project=self._project,
+            request=Request(project_id=self._project.id),
+            conversation_id=ident,
+            asked_in=chat.round,
+            other_names=tuple(name for one in others for name in list_names(one)),
+        )
+        reply = task.begin_text()
+        reply.feed(text)
+        reply.finish()
+        if not reply.text.strip():
+            raise explain_empty(reply, task.name)
+        stored = store_answer(task, reply.text.strip(), extra={"model": "clipboard"})
+        is_cut = bool(reply.other_name)
+        return ident, ReplyStored(participant_id=speaker.id, name=task.name, message=stored, is_cut=is_cut)
+
+
+def _refuse_nobody(sentence: Sentence) -> FabulaError:
+    return FabulaError(Code.CHAT_NOBODY_PRESENT, message("{sentence} Nothing was changed.", sentence=sentence))
+
+
+def _find_player(chat: ChatState) -> str:
+    """Return the player of a conversation who is present; empty where nobody is, and the writer speaks."""
+    return next((one.id for one in chat.present if one.id.startswith(PLAYER_PREFIX)), "")

@@ -1,0 +1,322 @@
+"""Modes: who answers, in which order, what is remembered, and who may know it (cht-4)."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fabula.conversation.modes import ContextPolicy, Mode, Step, Turn, list_modes, load_mode
+from fabula.conversation.modes.registry import BUILT_IN_MODES, GROUP
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.settings.edits import set_value
+from fabula.store.store import Store
+from fabula.workspace.chat import Announced, ReplyStored, TurnEnd
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from tests.workspace.chat.scripted import ScriptedProvider, collect, pick, read, replies
+
+ROLES = {"coder": "Bo", "reviewer": "Mara", "tester": "Cleo"}
+
+
+def refuse(code: Code, act: object) -> str:
+    assert callable(act)
+    with pytest.raises(FabulaError) as refused:
+        act()
+    assert refused.value.code is code
+    return refused.value.sentence
+
+
+def test_the_built_in_modes_are_registered_as_entry_points() -> None:
+    root = Path(__file__).parents[3]
+    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"][GROUP]
+    assert declared == BUILT_IN_MODES
+    assert all(isinstance(load_mode(name), Mode) for name in BUILT_IN_MODES)
+
+
+def test_a_mode_of_an_installed_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "echo_mode.py").write_text("from fabula.conversation.modes import Mode\nclass Echo(Mode): ...\n")
+    (tmp_path / "no_mode.py").write_text("value = 3\n")
+    folder = tmp_path / "echo_mode-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-mode\nVersion: 1.0\n")
+    lines = ("echo = echo_mode:Echo", "broken = echo_mode:Missing", "number = no_mode:value", "quiz = echo_mode:Echo")
+    (folder / "entry_points.txt").write_text(f"[{GROUP}]\n" + "\n".join(lines) + "\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert type(load_mode("echo")).__name__ == "Echo"
+    assert type(load_mode("quiz")).__name__ == "QuizMode", "no package replaces a mode that is built in"
+    assert "echo" in list_modes()
+    refuse(Code.MODE_FAILED, lambda: load_mode("broken"))
+    refuse(Code.MODE_FAILED, lambda: load_mode("number"))
+    assert "free_chat" in refuse(Code.MODE_UNKNOWN, lambda: load_mode("fre_chat"))
+
+
+# Workflow
+
+
+def test_workflow_runs_coder_reviewer_and_tester_and_ignores_mentions(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    model = ScriptedProvider(lambda who, _: "APPROVED" if who == "Mara" else "Done.")
+    events = collect(pier.chat.send("Pier", "@Cleo Write a parser", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Mara", "Cleo"]
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].mode_state["current_node"] == "done"
+    assert events[-1].mode_state["outcome"] == "passed"
+    assert "You are the reviewer" in model.prompts_of("Mara")[0]
+    assert "You are the reviewer" not in model.prompts_of("Bo")[0]
+
+
+def test_workflow_goes_back_to_the_coder_and_stops_after_three_rounds(pier: ProjectHandle, store: Store) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    model = ScriptedProvider(lambda who, _: "**CHANGES**: no." if who == "Mara" else "Done.")
+    events = collect(pier.chat.send("Pier", "Write a parser", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Mara"] * 3
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].mode_state["outcome"] == "stopped"
+    with store.write(project="party") as tx:
+        set_value(tx, "Modes.WorkflowMaxRounds", 1)
+    events = collect(pier.chat.send("Pier", "Once more", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Mara"]
+
+
+def test_the_first_message_of_the_whole_history_is_the_task_and_later_ones_follow_up(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "TASK-WORD", model=ScriptedProvider()))
+    for number in range(15):
+        pier.conversations.record("Pier", f"filler {number}", speaker="Mara")
+    pier.conversations.record("Pier", "FOLLOW-ONE", speaker="Ann")
+    for number in range(25):
+        pier.conversations.record("Pier", f"more {number}", speaker="Mara")
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    model = ScriptedProvider(lambda *_: "APPROVED")
+    collect(pier.chat.send("Pier", "FOLLOW-TWO", model=model))
+    prompt = model.prompts_of("Bo")[0]
+    assert "[Task] TASK-WORD" in prompt
+    assert "[Follow-up 1] FOLLOW-ONE" in prompt
+    assert prompt.count("FOLLOW-TWO") == 1
+    assert "Mara: filler 3" not in prompt, "the window of this mode has 20 messages"
+
+
+def test_workflow_tells_nobody_a_follow_up_that_they_did_not_hear(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    pier.conversations.record("Pier", "TASK-WORD", speaker="Ann")
+    pier.conversations.record("Pier", "SECRET-WORD", speaker="Ann", audience=("Bo",))
+    model = ScriptedProvider(lambda *_: "APPROVED")
+    collect(pier.chat.send("Pier", "Begin", model=model))
+    assert all(("SECRET-WORD" in prompt) == (who == "Bo") for who, prompt in model.prompts)
+
+
+def test_workflow_resumes_where_it_was_killed(pier: ProjectHandle, store: Store) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    collect(
+        pier.chat.send("Pier", "Write", model=ScriptedProvider(lambda who, _: "FAIL" if who == "Mara" else "Done."))
+    )
+    assert pier.chat.get("Pier").state["current_node"] == "reviewer"
+    reopened = reopen(pier)
+    model = ScriptedProvider(lambda *_: "APPROVED")
+    events = collect(reopened.chat.ask("Pier", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Mara", "Cleo"]
+    assert read(pier) == ["Ann: Write", "Bo: Done.", "Mara: APPROVED", "Cleo: APPROVED"]
+
+
+def reopen(project: ProjectHandle) -> ProjectHandle:
+    assert project.store is not None
+    return Workspace(project.store).project("party")
+
+
+def test_a_round_that_ended_before_the_mode_could_go_on_goes_on(
+    pier: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies after the coder's reply is stored and before the reviewer is asked."""
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+
+    class Killed(BaseException): ...
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(pier.chat), "_proceed", die)
+        with pytest.raises(Killed):
+            collect(pier.chat.send("Pier", "Write", model=ScriptedProvider(lambda *_: "Done.")))
+    assert read(pier) == ["Ann: Write", "Bo: Done."]
+    events = collect(pier.chat.ask("Pier", model=ScriptedProvider(lambda *_: "APPROVED")))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Mara", "Cleo"]
+
+
+def test_a_role_map_with_holes_is_refused_and_nothing_is_changed(pier: ProjectHandle) -> None:
+    before = pier.chat.get("Pier")
+    sentence = refuse(Code.MODE_ROLES_INVALID, lambda: pier.chat.set_mode("Pier", "workflow", roles={"coder": "Bo"}))
+    assert "reviewer, tester" in sentence
+    refuse(Code.MODE_ROLES_INVALID, lambda: pier.chat.set_mode("Pier", "workflow", roles={**ROLES, "tester": ""}))
+    refuse(Code.STORE_NOT_FOUND, lambda: pier.chat.set_mode("Pier", "workflow", roles={**ROLES, "tester": "Nobody"}))
+    after = pier.chat.get("Pier")
+    assert (after.mode, after.state) == (before.mode, before.state)
+
+
+def test_a_role_whose_participant_left_is_refused_and_the_work_stays(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    pier.conversations.leave("Pier", "Mara")
+    with pytest.raises(FabulaError) as refused:
+        collect(pier.chat.send("Pier", "Write", model=ScriptedProvider(lambda *_: "Done.")))
+    assert refused.value.code is Code.MODE_ROLES_INVALID
+    assert "Mara" in refused.value.sentence
+    assert read(pier) == ["Ann: Write", "Bo: Done."]
+    pier.conversations.join("Pier", "Mara")
+    events = collect(pier.chat.ask("Pier", model=ScriptedProvider(lambda *_: "APPROVED")))
+    assert list(replies(events)) == ["Mara", "Cleo"]
+
+
+def test_workflow_and_mentions_in_chinese(store: Store) -> None:
+    projects.create(store, "猫咖", project_id="cafe", language="zh")
+    with Workspace(store) as workspace:
+        cafe = workspace.project("cafe")
+        cafe.participants.ensure_player("铲屎官")
+        for name in ("牛奶", "可可", "布丁"):
+            cafe.participants.add(name, persona="猫")
+        cafe.chat.start(title="店里")
+        model = ScriptedProvider(lambda who, _: f"{who}：喵。\n可可：不对。" if who == "牛奶" else "喵")
+        assert replies(collect(cafe.chat.send("店里", "@牛奶帮我看下代码", model=model))) == {"牛奶": "喵。"}
+        assert "铲屎官: 帮我看下代码" in model.prompts[0][1]
+        cafe.chat.set_mode("店里", "workflow", roles={"coder": "牛奶", "reviewer": "可可", "tester": "布丁"})
+        verdicts = iter(["修改：太长。", "通过"])
+        model = ScriptedProvider(lambda who, _: next(verdicts) if who == "可可" else "通过，可以。")
+        events = collect(cafe.chat.send("店里", "写一个解析器", model=model))
+        assert [event.name for event in pick(events, ReplyStored)] == ["牛奶", "可可", "牛奶", "可可", "布丁"]
+
+
+# Quiz
+
+
+def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+    model = ScriptedProvider()
+    events = collect(pier.chat.send("Pier", "Capital of France?", model=model))
+    assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+    events = collect(pier.chat.send("Pier", "@Bo +2, @Captain ＋1 @Cleo -1", model=model))
+    assert replies(events) == {}
+    scores = {"persona:Bo": 2, "persona:Mara": 1, "persona:Cleo": -1}
+    assert pier.chat.get("Pier").state["scores"] == scores
+    events = collect(pier.chat.send("Pier", "@Bo +1. @Mara, capital of Spain?", model=model))
+    assert list(replies(events)) == ["Mara"]
+    assert "[Scores: Bo 3, Mara 1, Cleo -1]" in model.prompts_of("Mara")[-1]
+    events = collect(pier.chat.send("Pier", "@Bo +1. And of Italy?", model=model))
+    assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+
+
+# Werewolf
+
+
+def test_werewolf_deals_hidden_roles_that_nobody_else_is_told(pier: ProjectHandle) -> None:
+    for name in ("Dan", "Eve", "Fay", "Gus", "Hal"):
+        pier.participants.add(name, persona="x")
+        pier.conversations.join("Pier", name)
+    pier.chat.set_mode("Pier", "werewolf")
+    roles = pier.chat.get("Pier").state["roles"]
+    assert sorted(roles.values()) == ["seer", *["villager"] * 5, *["werewolf"] * 2]
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "Good evening.", model=model))
+    people = pier.chat.get("Pier").people
+    wolves = [people.name_of(one) for one, role in roles.items() if role == "werewolf"]
+    for ident, role in roles.items():
+        (prompt,) = model.prompts_of(people.name_of(ident))
+        assert ("You are a werewolf" in prompt) == (role == "werewolf")
+        assert ("You are the seer" in prompt) == (role == "seer")
+        assert ("You are a villager" in prompt) == (role == "villager")
+    assert f"So is {wolves[1]}" in model.prompts_of(wolves[0])[0]
+
+
+def test_whoever_joins_a_game_of_werewolf_is_a_villager(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "werewolf")
+    pier.participants.add("Dan", persona="x")
+    pier.conversations.join("Pier", "Dan")
+    model = ScriptedProvider()
+    events = collect(pier.chat.send("Pier", "@Dan, welcome", model=model))
+    assert pier.chat.get("Pier").state["roles"]["persona:Dan"] == "villager"
+    assert [event.message.audience for event in pick(events, Announced)] == [("persona:Dan",)]
+    assert "You are a villager" in model.prompts_of("Dan")[0]
+
+
+# Group
+
+
+def talk(project: ProjectHandle, text: str, answer: str = "Hm.") -> list[str]:
+    """Say something; who answered, in order."""
+    model = ScriptedProvider(lambda who, _: answer)
+    return [event.name for event in pick(collect(project.chat.send("Pier", text, model=model)), ReplyStored)]
+
+
+def test_in_a_group_the_mentioned_answer_in_order_and_hear_each_other(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "group", state={"choice": "hand"})
+    model = ScriptedProvider(lambda who, _: f"WORD-{who.upper()}")
+    events = collect(pier.chat.send("Pier", "@Mara and @Bo?", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Mara", "Bo"]
+    assert "WORD-MARA" in model.prompts_of("Bo")[0]
+
+
+def test_a_group_speaks_by_turn(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "group", state={"choice": "turn"})
+    assert [talk(pier, "Next.") for _ in range(4)] == [["Bo"], ["Cleo"], ["Mara"], ["Bo"]]
+
+
+def test_a_group_by_hand_waits_until_somebody_is_asked(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "group", state={"choice": "hand"})
+    assert talk(pier, "Anybody?") == []
+    assert list(replies(collect(pier.chat.ask("Pier", ["Cleo"], model=ScriptedProvider())))) == ["Cleo"]
+
+
+def test_a_group_by_mention_goes_on_with_whom_a_reply_calls_within_bounds(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "group", state={"choice": "mention"})
+    calls = {"Bo": "Ask @Cleo or me, @Bo.", "Cleo": "No, @Bo!", "Mara": "Hm."}
+    model = ScriptedProvider(lambda who, _: calls[who])
+    events = collect(pier.chat.send("Pier", "@Bo?", model=model))
+    assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Cleo", "Bo"]
+
+
+def test_the_talkative_speak_and_the_silent_do_not(pier: ProjectHandle) -> None:
+    numbers = {"persona:Bo": 1, "persona:Mara": 0, "persona:Cleo": 0.0}
+    pier.chat.set_mode("Pier", "group", state={"choice": "talkativeness", "talkativeness": numbers})
+    assert [talk(pier, "Hello?") for _ in range(3)] == [["Bo"]] * 3
+    numbers = {"persona:Bo": 2}
+    refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"talkativeness": numbers}))
+    refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"choice": "loudness"}))
+
+
+# Own modes
+
+
+class Bounded(Mode):
+    policy = ContextPolicy(history_messages=2)
+
+    def describe_state(self, turn: Turn, speaker: str) -> str:
+        return f"NOTE-{turn.name_of(speaker).upper()}"
+
+
+def test_a_mode_has_its_own_window_and_tells_each_speaker_something_else(pier: ProjectHandle) -> None:
+    pier.chat.add_mode("bounded", Bounded())
+    pier.chat.set_mode("Pier", "bounded")
+    for number in range(6):
+        pier.conversations.record("Pier", f"line {number}", speaker="Ann")
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "@Bo @Mara hello", model=model))
+    for who, prompt in model.prompts:
+        assert "Ann: line 5" in prompt
+        assert "Ann: line 2" not in prompt
+        assert f"NOTE-{who.upper()}" in prompt
+        assert prompt.count("NOTE-") == 1
+
+
+class Endless(Mode):
+    def proceed(self, turn: Turn) -> Step:
+        return Step(speakers=turn.ids[:1])
+
+
+def test_a_mode_without_end_is_stopped(pier: ProjectHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.workspace.chat.verbs.MAX_STEPS", 5)
+    pier.chat.add_mode("endless", Endless())
+    pier.chat.set_mode("Pier", "endless")
+    with pytest.raises(FabulaError) as refused:
+        collect(pier.chat.send("Pier", "@Bo", model=ScriptedProvider()))
+    assert refused.value.code is Code.MODE_FAILED

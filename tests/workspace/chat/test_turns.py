@@ -1,0 +1,227 @@
+"""One turn of a chat: who answers, what their prompts hold, and what is stored (cht-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.workspace.chat import (
+    MessageStored,
+    PromptHandedOver,
+    ReplyDelta,
+    ReplyFailed,
+    ReplyStored,
+    SpeakerStart,
+    TurnEnd,
+)
+from fabula.workspace.project import ProjectHandle
+from tests.workspace.chat.scripted import ScriptedProvider, collect, failures, pick, read, replies
+
+
+def test_all_answer_on_the_history_from_before_the_round(pier: ProjectHandle) -> None:
+    model = ScriptedProvider(lambda who, _: f"WORD-{who.upper()}")
+    events = collect(pier.chat.send("Pier", "Who lit the lamp?", model=model))
+    assert isinstance(events[0], MessageStored)
+    assert {event.name for event in pick(events, SpeakerStart)} == {"Mara", "Bo", "Cleo"}
+    assert replies(events) == {"Mara": "WORD-MARA", "Bo": "WORD-BO", "Cleo": "WORD-CLEO"}
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].waiting == ()
+    for _, prompt in model.prompts:
+        assert "WORD-" not in prompt
+        assert prompt.count("Who lit the lamp?") == 1
+    collect(pier.chat.send("Pier", "And then?", model=model))
+    for _, prompt in model.prompts[3:]:
+        assert all(prompt.count(f"WORD-{who}") == 1 for who in ("MARA", "BO", "CLEO"))
+        assert prompt.count("Who lit the lamp?") == prompt.count("And then?") == 1
+
+
+def test_each_prompt_has_its_own_persona_and_the_names_of_all(pier: ProjectHandle) -> None:
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "Hello.", model=model))
+    for who, prompt in model.prompts:
+        assert f"PERSONA-{who.upper()}" in prompt
+        assert prompt.count("PERSONA-") == 1
+        assert all(name in prompt for name in ("Ann", "Mara", "Bo", "Cleo"))
+
+
+def test_mentioned_ones_answer_and_the_prompt_has_the_cleaned_text(pier: ProjectHandle) -> None:
+    model = ScriptedProvider()
+    events = collect(pier.chat.send("Pier", "@Captain, look at this", model=model))
+    assert list(replies(events)) == ["Mara"]
+    assert "Ann: look at this" in model.prompts[0][1]
+    assert "@Captain" not in model.prompts[0][1]
+    assert read(pier)[0] == "Ann: @Captain, look at this"
+    collect(pier.chat.send("Pier", "Go on.", model=model))
+    assert all("@Captain" not in prompt for _, prompt in model.prompts)
+
+
+def test_a_mention_of_oneself_asks_everybody_else(pier: ProjectHandle) -> None:
+    events = collect(pier.chat.send("Pier", "@Ann is me", model=ScriptedProvider()))
+    assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+    events = collect(pier.chat.send("Pier", "@Bo and @Mara are here", speaker="Bo", model=ScriptedProvider()))
+    assert list(replies(events)) == ["Mara"]
+
+
+def test_deltas_add_up_to_the_reply_and_usage_and_run_come_along(pier: ProjectHandle) -> None:
+    events = collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider(lambda *_: "One two three.")))
+    assert "".join(event.text for event in pick(events, ReplyDelta)) == "One two three."
+    stored = pick(events, ReplyStored)[0]
+    assert stored.usage.output_tokens == len("One two three.")
+    assert pier.runs.find(stored.run_id).answer == "One two three."
+    assert pier.runs.find(stored.run_id).outcome == "used"
+    assert stored.message.extra["run"] == stored.run_id
+
+
+def test_what_one_said_stays_when_another_fails_and_the_failed_one_is_asked_again_alone(pier: ProjectHandle) -> None:
+    model = ScriptedProvider(lambda who, _: "Half a sen FAIL" if who == "Bo" else f"WORD-{who.upper()}")
+    events = collect(pier.chat.send("Pier", "Who?", model=model))
+    assert set(replies(events)) == {"Mara", "Cleo"}
+    failed = pick(events, ReplyFailed)[0]
+    assert (failed.name, failed.error.code, failed.text) == ("Bo", Code.LLM_REFUSED, "Half a sen")
+    assert failed.message is not None
+    assert not failed.message.final
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].waiting == ("persona:Bo",)
+    again = ScriptedProvider(lambda *_: "Now I can.")
+    events = collect(pier.chat.ask("Pier", ["Bo"], model=again))
+    assert replies(events) == {"Bo": "Now I can."}
+    assert len(again.prompts) == 1
+    assert "Who?" in again.prompts[0][1]
+    assert "WORD-" not in again.prompts[0][1], "a parallel answer sees the history from before the round"
+    assert "Half a sen" not in again.prompts[0][1]
+    assert events[-1] == TurnEnd(conversation_id=failed_conversation(pier), mode="free_chat", mode_state={})
+
+
+def failed_conversation(project: ProjectHandle) -> str:
+    return project.chat.get("Pier").record.id
+
+
+def test_asking_without_names_asks_whoever_is_waited_for(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "Who?", model=ScriptedProvider(lambda who, _: "FAIL" if who != "Bo" else "Me.")))
+    events = collect(pier.chat.ask("Pier", model=ScriptedProvider()))
+    assert set(replies(events)) == {"Mara", "Cleo"}
+
+
+def test_somebody_can_be_asked_by_hand(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider()))
+    model = ScriptedProvider(lambda *_: "Well.")
+    assert replies(collect(pier.chat.ask("Pier", ["Cleo"], model=model))) == {"Cleo": "Well."}
+    assert "I am Bo." in model.prompts[0][1]
+
+
+def test_a_reply_given_again_is_a_sibling_on_the_same_history(pier: ProjectHandle) -> None:
+    model = ScriptedProvider(lambda who, _: f"WORD-{who.upper()}")
+    collect(pier.chat.send("Pier", "Who?", model=model))
+    last = pier.conversations.read_page("Pier").messages[-1]
+    again = ScriptedProvider(lambda *_: "Another.")
+    events = collect(pier.chat.regenerate("Pier", model=again))
+    stored = pick(events, ReplyStored)[0].message
+    assert (stored.parent_id, stored.speaker, stored.content) == (last.parent_id, last.speaker, "Another.")
+    assert "WORD-" not in again.prompts[0][1]
+    assert again.prompts[0][1].count("Who?") == 1
+    siblings = pier.conversations.list_siblings("Pier", stored.id)
+    assert [one.content for one in siblings] == [last.content, "Another."]
+    assert read(pier)[-1].endswith("Another.")
+
+
+def test_a_failed_second_reply_leaves_the_first(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider()))
+    events = collect(pier.chat.regenerate("Pier", model=ScriptedProvider(lambda *_: "FAIL")))
+    assert failures(events) == {"Bo": Code.LLM_REFUSED}
+    assert read(pier) == ["Ann: @Bo?", "Bo: I am Bo."]
+
+
+def test_a_reply_of_another_branch_can_be_given_again(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider(lambda *_: "First.")))
+    collect(pier.chat.regenerate("Pier", model=ScriptedProvider(lambda *_: "Second.")))
+    collect(pier.chat.send("Pier", "@Mara, go on", model=ScriptedProvider()))
+    collect(pier.chat.regenerate("Pier", "2", model=ScriptedProvider(lambda *_: "Third.")))
+    assert read(pier) == ["Ann: @Bo?", "Bo: Third."]
+
+
+def test_a_reply_goes_on_in_its_place(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider(lambda *_: "It was a dark")))
+    model = ScriptedProvider(lambda *_: "Bo: and stormy night.")
+    events = collect(pier.chat.continue_reply("Pier", model=model))
+    assert read(pier) == ["Ann: @Bo?", "Bo: It was a dark and stormy night."]
+    assert "It was a dark" in model.prompts[0][1]
+    stored = pick(events, ReplyStored)[0].message
+    assert stored.previous_content == "It was a dark"
+
+
+def test_only_a_reply_can_be_given_again(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider()))
+    with pytest.raises(FabulaError) as refused:
+        collect(pier.chat.regenerate("Pier", "1", model=ScriptedProvider()))
+    assert refused.value.code is Code.REQUEST_INVALID
+
+
+def test_closing_the_turn_keeps_what_was_received(pier: ProjectHandle) -> None:
+    async def stop_early() -> None:
+        model = ScriptedProvider(lambda *_: "one two three four five six")
+        async with aclosing(pier.chat.send("Pier", "@Bo, count", model=model)) as events:
+            seen = 0
+            async for event in events:
+                seen += isinstance(event, ReplyDelta)
+                if seen == 2:
+                    break
+
+    asyncio.run(stop_early())
+    kept = pier.conversations.read_page("Pier").messages[-1]
+    assert kept.content.startswith("one two")
+    assert kept.content != "one two three four five six"
+    assert kept.final
+    assert kept.extra["ended"] == "stopped"
+    assert pier.runs.list_runs()[0].outcome == "stopped"
+    assert pier.chat.get("Pier").round.waiting == ()
+
+
+def test_without_a_model_prompts_are_handed_over_one_by_one_and_answers_are_pasted(
+    pier: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    model = ClipboardProvider()
+    events = collect(pier.chat.send("Pier", "@Mara @Bo who?", model=model))
+    handed = pick(events, PromptHandedOver)
+    assert [event.name for event in handed] == ["Mara"]
+    assert "Ann: who?" in handed[0].prompt
+    assert not handed[0].is_copied
+    events = collect(pier.chat.paste("Pier", "Mara: Not me.", model=model))
+    assert replies(events) == {"Mara": "Not me."}
+    handed = pick(events, PromptHandedOver)
+    assert [event.name for event in handed] == ["Bo"]
+    assert "Not me." not in handed[0].prompt
+    events = collect(pier.chat.paste("Pier", "Nor me.", participant="Bo", model=model))
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].waiting == ()
+    assert read(pier) == ["Ann: @Mara @Bo who?", "Mara: Not me.", "Bo: Nor me."]
+    with pytest.raises(FabulaError) as refused:
+        collect(pier.chat.paste("Pier", "More.", model=model))
+    assert refused.value.code is Code.REQUEST_INVALID
+
+
+def test_a_whisper_is_answered_in_a_whisper_by_those_who_heard_it(pier: ProjectHandle) -> None:
+    model = ScriptedProvider(lambda who, _: f"WORD-{who.upper()}")
+    events = collect(pier.chat.send("Pier", "SECRET-WORD", audience=("Mara",), model=model))
+    assert list(replies(events)) == ["Mara"]
+    assert pick(events, ReplyStored)[0].message.audience is not None
+    collect(pier.chat.send("Pier", "All hear this.", model=model))
+    for who, prompt in model.prompts[1:]:
+        assert ("SECRET-WORD" in prompt, "WORD-MARA" in prompt) == (who == "Mara", who == "Mara"), who
+
+
+def test_a_reply_goes_to_the_branch_where_it_was_asked_for(pier: ProjectHandle) -> None:
+    first = collect(pier.chat.send("Pier", "@Bo, first", model=ScriptedProvider()))
+    asked = pick(first, MessageStored)[0].message
+
+    def switch(*_: str) -> str:
+        pier.conversations.record("Pier", "Elsewhere.", speaker="Ann", after=asked.id)
+        return "Late answer."
+
+    collect(pier.chat.send("Pier", "@Bo, second", model=ScriptedProvider(switch)))
+    assert read(pier) == ["Ann: @Bo, first", "Ann: Elsewhere."]
+    assert [one.message.content for one in pier.conversations.search("Late answer.")] == ["Late answer."]
