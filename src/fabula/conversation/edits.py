@@ -45,6 +45,14 @@ class ConversationRecord(Struct, frozen=True, kw_only=True):
     version: int
 
 
+class MessageEvent(Struct, frozen=True):
+    """A message was recorded in a conversation: what subscribers get once it is stored."""
+
+    project_id: str
+    conversation_id: str
+    message: Message
+
+
 class ConversationChange(Struct, forbid_unknown_fields=True):
     """What can be changed of a conversation."""
 
@@ -225,6 +233,7 @@ def _append(
         tx.insert(messages, *new_rows)
         values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
+        tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
     return stored
 
 

@@ -41,13 +41,12 @@ _SOURCES = (
 
 _KEPT_LONGEST = ("biography", "recap")  # in chats they say what the messages no longer do
 
-NOVEL = Recipe(name="novel", preset=_WRITING, sources=_SOURCES, history_tokens=1000)
+NOVEL = Recipe(name="novel", preset=_WRITING, sources=_SOURCES)
 CHAT = Recipe(
     name="chat",
     preset=_CHATTING,
     sources=_SOURCES,
     late_joiners=True,
-    history_tokens=None,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
 )
@@ -56,7 +55,6 @@ CHARACTER_CHAT = Recipe(
     preset=_CHATTING,
     sources=_SOURCES,
     late_joiners=True,
-    history_tokens=4000,
     history_characters=4000,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
