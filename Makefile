@@ -38,6 +38,7 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.hostile_saves
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.recaps
+	$(BIN)/python -m benchmarks.history
 	$(BIN)/python -m benchmarks.embed
 
 soak: $(READY)  ## long runs with large counts: 8,000 prompts with planted words, memory over 20 minutes

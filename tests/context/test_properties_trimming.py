@@ -319,7 +319,7 @@ def say(number: int, tokens: int, kind: str = "history") -> Fragment:
     )
 
 
-SAID = [say(number, 260) for number in range(16)]
+SAID = [say(number, 240) for number in range(15)]
 PASSAGES = [say(number, 280, "search") for number in range(6)]
 TEXT = Fragment(
     source="editor:0",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from fabula.context.engine import Engine
+from fabula.context.request import Request
 from fabula.context.trace import Reason
 from fabula.conversation.model import Conversations, Message
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Layer, Part
+from fabula.core.fragment import Fragment, Layer, Part
+from fabula.core.relevance import NEEDED
+from fabula.workspace.sources import all_sources
 from tests.manuscript.stories import ask, chapter, everything, sources, story
 
 
@@ -83,3 +87,30 @@ def test_an_empty_message_is_not_sent() -> None:
     result = ask(story(chapter(1, "One."), talk=talk), conversation_id="desk", recipe="chat")
     assert sources(result, "history:") == ["history:b"]
     assert all(message.content.strip() for message in result.messages)
+
+
+def test_every_recipe_shows_at_most_4000_tokens_of_the_conversation() -> None:
+    for recipe in ("novel", "chat"):
+        result = ask(
+            story(chapter(1, "One."), talk=make_messages(400, 40)), conversation_id="desk", recipe=recipe, window=64_000
+        )
+        shown = [v for v in result.trace if v.source.startswith("history:") and v.included]
+        assert 3_800 < sum(verdict.tokens for verdict in shown) <= 4_000
+
+
+def test_a_long_conversation_leaves_room_for_needed_lore_in_its_first_prompt() -> None:
+    view = story(chapter(1, "One."), talk=make_messages(400, 40)).view
+    lore = [
+        Fragment(
+            source=f"codex:entity:{number}",
+            layer=Layer.RETRIEVED,
+            text=f"Entry {number}. " + "The lamp burns. " * 40,
+            project_id=view.project.id,
+            score=NEEDED,
+        )
+        for number in range(3)
+    ]
+    request = Request(project_id=view.project.id, conversation_id="desk", recipe="chat", window=4096)
+    result = Engine(all_sources()).assemble(request, view, fragments=lore)
+    assert len(sources(result, "codex:")) == 3
+    assert sources(result, "history:")

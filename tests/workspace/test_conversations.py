@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
+from typing import get_args
 
 import pytest
 
+from fabula.conversation import edits, history
+from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
+from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
+
+MATCHES: tuple[ParticipantMatch, ...] = get_args(ParticipantMatch)
 
 
 @pytest.fixture
@@ -151,3 +158,90 @@ def test_wrong_names_and_absent_people_are_refused(party: ProjectHandle) -> None
     with pytest.raises(FabulaError) as refused:
         party.conversations.read_page("Peir")
     assert refused.value.code is Code.STORE_NOT_FOUND
+
+
+def test_every_recorded_message_is_an_event_to_subscribers(party: ProjectHandle) -> None:
+    told: list[tuple[str, str]] = []
+    end = party.conversations.subscribe(lambda event: told.append((event.message.speaker, event.message.content)))
+    say(party, "Ann", "Hello.")
+    assert told == [(party.participants.ensure_player().id, "Hello.")]
+    refuse(party, Code.TEXT_INVALID, lambda: say(party, "Ann", " "))
+    end()
+    say(party, "Ann", "Anybody?")
+    assert len(told) == 1
+
+
+def test_a_subscriber_that_raises_harms_nothing(party: ProjectHandle) -> None:
+    told: list[MessageEvent] = []
+
+    def fail(event: MessageEvent) -> None:
+        raise RuntimeError(event.message.content)
+
+    party.conversations.subscribe(fail)
+    party.conversations.subscribe(told.append)
+    say(party, "Ann", "Hello.")
+    assert read(party) == [event.message.content for event in told] == ["Hello."]
+
+
+def test_one_set_of_participants_has_several_conversations(party: ProjectHandle) -> None:
+    party.conversations.start(("Bo", "Mara", "Ann"), title="Later")
+    found = party.conversations.list_all(("Ann", "Bo", "Mara"), match="exact")
+    assert {one.record.title for one in found} == {"Pier", "Later"}
+
+
+def test_conversations_are_found_the_same_way_among_few_and_among_many(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(3)
+    people = ["Ann", "Mara", "Bo", *(party.participants.add(f"P{number}").name for number in range(12))]
+    for number in range(40):
+        party.conversations.start(random.sample(people, random.randint(1, 5)), title=f"c{number}")
+
+    def find() -> list[list[str]]:
+        wanted = Random(4)
+        return [
+            [one.record.id for one in party.conversations.list_all(some, match=match, limit=limit)]
+            for some in (wanted.sample(people, wanted.randint(1, 3)) for _ in range(30))
+            for match in MATCHES
+            for limit in (1, 3, 50)
+        ]
+
+    few = find()
+    monkeypatch.setattr(history, "_MAX_CHECKED", 2)
+    for latest in (3, 10, 1000):
+        monkeypatch.setattr(history, "_LATEST", latest)
+        assert find() == few
+
+
+def test_a_deleted_parent_and_a_cyclic_branch_are_refused(party: ProjectHandle) -> None:
+    first, second = say(party, "Ann", "one"), say(party, "Ann", "two")
+    party.conversations.delete_message("Pier", second)
+    refuse(party, Code.STORE_NOT_FOUND, lambda: say(party, "Ann", "three", after=second))
+
+    def add_cycle() -> None:
+        assert party.store is not None
+        with party.store.write(project=party.id) as tx:
+            edits.add_message(
+                tx,
+                party.conversations.get("Pier").record.id,
+                Message(id="own", role="user", content="Me.", parent_id="own"),
+            )
+
+    refuse(party, Code.STORE_NOT_FOUND, add_cycle)
+    assert [one.id for one in party.conversations.read_page("Pier").messages] == [first]
+
+
+def test_history_keeps_its_order_when_the_clock_goes_back(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(party, "Ann", "one")
+    monkeypatch.setattr(edits, "current_timestamp", lambda: "1999-01-01T00:00:00.000000Z")
+    say(party, "Ann", "two")
+    assert read(party) == ["one", "two"]
+    assert party.conversations.read_page("Pier", before="2").messages[0].content == "one"
+
+
+def test_nobody_speaks_where_everyone_is_absent(party: ProjectHandle) -> None:
+    for name in ("Ann", "Mara", "Bo"):
+        party.conversations.leave("Pier", name)
+    refuse(party, Code.REQUEST_INVALID, lambda: say(party, "Ann", "Anybody?"))

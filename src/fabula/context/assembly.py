@@ -167,7 +167,13 @@ class Assembly(Struct, kw_only=True):
     def gather(self, prepared: _Prepared) -> tuple[GatheredFragments, SourceRequest]:
         """Ask the sources that run first, and complete the request for the others."""
         before, recipe, share = self.before, self.recipe, prepared.budget.shares[Layer.RETRIEVED]
-        first_request = prepared.source_request
+        history_window = HistoryWindow(
+            recipe.history_tokens,
+            recipe.history_messages,
+            recipe.history_characters,
+            before.history_start if self.same_place else None,
+        )
+        first_request = replace(prepared.source_request, history_window=history_window)
         first = self._ask(self.sources.first, first_request, prepared.measure)
         fragments = [*self.fragments, *chain.from_iterable(first.groups)]
         nearby, text = self._find_nearby(fragments, first_request.vantage)
@@ -180,12 +186,6 @@ class Assembly(Struct, kw_only=True):
             vantage=vantage,
             nearby=nearby,
             text_before_cursor=text,
-            history_window=HistoryWindow(
-                recipe.history_tokens,
-                recipe.history_messages,
-                recipe.history_characters,
-                before.history_start if self.same_place else None,
-            ),
             previously_included=self._previously_included(vantage, only_recent=only_recent),
             reselect=only_recent or self._must_reselect(text, prepared.measure),
             source_state=before.source_state if self.same_place else {},

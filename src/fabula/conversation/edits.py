@@ -46,6 +46,14 @@ class ConversationRecord(Struct, frozen=True, kw_only=True):
     version: int
 
 
+class MessageEvent(Struct, frozen=True):
+    """A message was recorded in a conversation: what subscribers get once it is stored."""
+
+    project_id: str
+    conversation_id: str
+    message: Message
+
+
 class ConversationChange(Struct, forbid_unknown_fields=True):
     """What can be changed of a conversation."""
 
@@ -249,6 +257,7 @@ def _append(
         tokens = row.tokens + sum(one.token_estimate for one in stored)
         values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
+        tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
     return stored
 
 

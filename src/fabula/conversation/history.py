@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, desc
+from sqlalchemy import ColumnElement, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages
 from fabula.conversation.model import Message
@@ -22,7 +22,8 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 ParticipantMatch = Literal["exact", "subset", "intersection"]
 MAX_MESSAGE_CHARACTERS = 200_000
-_BATCH = 500  # ids in one query
+_MAX_CHECKED = 1000  # conversations of the participant with the fewest, among which the latest are sought directly
+_LATEST = 10_000  # conversations that are looked through first for participants with more
 
 
 class HistoryPage(Struct, frozen=True):
@@ -94,39 +95,44 @@ def find_conversations(
     `exact`: these and nobody else; `subset`: all of these, and maybe others; `intersection`: any of these.
     """
     wanted = sorted({base_id(one) for one in participants})
+    if not wanted:
+        return []
     order = (desc(conversations.c.changed), conversations.c.id)
     if match == "exact":
         rows = reading.rows(conversations, conversations.c.conv_key == conv_key(wanted), order=order, limit=limit)
         return [read_struct(ConversationRecord, row) for row in rows]
-    ids = _find_shared(reading, wanted) if match == "subset" else _find_any(reading, wanted)
-    found = [
-        row
-        for start in range(0, len(ids), _BATCH)
-        for row in reading.rows(conversations, conversations.c.id.in_(ids[start : start + _BATCH]))
-    ]
-    found.sort(key=lambda row: row.id)
-    found.sort(key=lambda row: row.changed, reverse=True)
-    return [read_struct(ConversationRecord, row) for row in found[:limit]]
+    counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_CHECKED + 1) for one in wanted}
+    candidates = min(counts.values()) if match == "subset" else sum(counts.values())
+    if limit is not None and candidates > _MAX_CHECKED:
+        found = _find_among_latest(reading, wanted, match, limit)
+        if len(found) == limit:
+            return found
+    has_each = [presence.c.participant_id == one for one in sorted(wanted, key=lambda one: counts[one])]
+    clauses = has_each if match == "subset" else [presence.c.participant_id.in_(wanted)]
+    # As an expression, so that the database sorts what it found and does not look through everything in that order.
+    by_time = (desc(conversations.c.changed + ""), conversations.c.id)
+    rows = reading.rows_related(conversations, presence, "conversation_id", clauses, order=by_time, limit=limit)
+    return [read_struct(ConversationRecord, row) for row in rows]
 
 
-def _find_any(reading: ReadTransaction, wanted: Sequence[str]) -> list[str]:
-    """Return the ids of the conversations in which any of these takes part."""
-    rows = reading.rows(presence, presence.c.participant_id.in_(wanted), only=("conversation_id",))
-    return sorted({row.conversation_id for row in rows})
-
-
-def _find_shared(reading: ReadTransaction, wanted: Sequence[str]) -> list[str]:
-    """Return the ids of the conversations in which all of these take part; whoever takes part least decides first."""
-    rarest_first = sorted(wanted, key=lambda one: reading.count(presence, presence.c.participant_id == one))
-    ids = _find_any(reading, rarest_first[:1])
-    for participant in rarest_first[1:]:
-        shared: set[str] = set()
-        for start in range(0, len(ids), _BATCH):
-            among = presence.c.conversation_id.in_(ids[start : start + _BATCH])
-            rows = reading.rows(presence, presence.c.participant_id == participant, among, only=("conversation_id",))
-            shared.update(row.conversation_id for row in rows)
-        ids = sorted(shared)
-    return ids
+def _find_among_latest(
+    reading: ReadTransaction, wanted: Sequence[str], match: ParticipantMatch, limit: int
+) -> list[ConversationRecord]:
+    """Find conversations of people who take part in many among the latest ones; the others are not looked at."""
+    order = (desc(conversations.c.changed), conversations.c.id)
+    oldest = reading.rows(conversations, order=order[:1], limit=1, only=("changed",), offset=_LATEST)
+    key = literal("|") + conversations.c.conv_key + "|"
+    has_each = [key.contains(f"|{one}|", autoescape=True) for one in wanted]  # SQLite takes capitals for small letters
+    clauses = [and_(*has_each) if match == "subset" else or_(*has_each)]
+    if oldest:
+        clauses.append(conversations.c.changed > oldest[0].changed)
+    takes_part = all if match == "subset" else any
+    found = (
+        read_struct(ConversationRecord, row)
+        for row in reading.rows(conversations, *clauses, order=order, limit=limit)
+        if takes_part(one in row.conv_key.split("|") for one in wanted)
+    )
+    return list(found)
 
 
 def record_message(tx: WriteTransaction, conversation_id: str, new: Message) -> Message:

@@ -72,6 +72,20 @@ class ConversationState(Struct, frozen=True, kw_only=True):
     mode: str = ""
 
 
+class Voices(Struct, frozen=True):
+    """Who spoke in which role on a path of messages, and whom its lines name."""
+
+    roles: frozenset[tuple[str, str]] = frozenset()  # speaker and role
+    named: frozenset[str] = frozenset()  # speakers and audiences
+
+    def with_messages(self, messages: Iterable[Message]) -> Voices:
+        """Return these voices and those of more messages."""
+        said = [one for one in messages if one.speaker or one.audience]
+        roles = {(one.speaker, one.role) for one in said if one.speaker and one.role != "system"}
+        named = {name for one in said for name in (one.speaker, *(one.audience or ())) if name}
+        return self if roles <= self.roles and named <= self.named else Voices(self.roles | roles, self.named | named)
+
+
 class Conversations:
     """A snapshot of conversations: the newest messages of each, oldest first, and their history fragments."""
 
@@ -81,6 +95,7 @@ class Conversations:
         self.states: dict[str, ConversationState] = {}
         self.attendances: dict[str, Attendance] = {}  # of stored conversations
         self.speaker_names: dict[str, dict[str, str]] = {}  # of conversations whose lines carry names, by speaker
+        self.voices: dict[str, Voices] = {}
 
     def shorten(self, conversation_id: str, count: int) -> Conversations:
         """Return the same conversations, one of them without what follows on its first `count` messages."""

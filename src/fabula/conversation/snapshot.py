@@ -6,7 +6,7 @@ older messages are never read. If messages were only added since the previous sn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 from sqlalchemy import Row, desc
@@ -16,6 +16,7 @@ from fabula.conversation.model import (
     Conversations,
     ConversationState,
     Message,
+    Voices,
     make_history_fragments,
 )
 from fabula.conversation.participants import Participants, strip_revision
@@ -47,33 +48,33 @@ def load_conversations(
         if state is None:
             continue
         path, history = old.messages.get(name, ()), old.fragments.get(name, ())
-        added: tuple[Message, ...] = ()
+        voices, added = old.voices.get(name, Voices()), tuple[Message, ...]()
         if state != known:
             loaded = None if known is None else _load_added(reading, name, known, state)
             if loaded is None:
-                path, history, loaded = (), (), load_newest_messages(reading, name, state.leaf_id)
+                path, history, voices = (), (), Voices()
+                loaded = load_newest_messages(reading, name, state.leaf_id)
             surplus = max(len(path) + len(loaded) - MAX_SNAPSHOT_MESSAGES, 0)
             history = history[sum(one.final for one in path[:surplus]) :]
             path, added = (*path, *loaded)[surplus:], loaded[max(surplus - len(path), 0) :]
-        names = _name_speakers(path, attendance, people)
+            voices = voices.with_messages(added)
+        names = _name_speakers(voices, attendance, people)
         if names != old.speaker_names.get(name, names):
             history, added = (), path
         if added:
             history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names))
         found.messages[name], found.fragments[name], found.states[name] = path, history, state
-        found.attendances[name] = attendance
-        found.speaker_names[name] = names
+        found.attendances[name], found.speaker_names[name], found.voices[name] = attendance, names, voices
     return found
 
 
-def _name_speakers(path: Sequence[Message], attendance: Attendance, people: Participants) -> dict[str, str]:
+def _name_speakers(voices: Voices, attendance: Attendance, people: Participants) -> dict[str, str]:
     """Return the name of each speaker where lines carry names: where roles alone do not tell who speaks."""
-    roles = {(strip_revision(one.speaker), one.role) for one in path if one.speaker and one.role != "system"}
+    roles = {(strip_revision(speaker), role) for speaker, role in voices.roles}
     speakers = attendance.participants | {speaker for speaker, _ in roles}
     if len(speakers) <= 2 and len({role for _, role in roles}) == len(roles):
         return {}
-    heard = {listener for one in path for listener in (one.speaker, *(one.audience or ())) if listener}
-    return {one: people.name_of(one) for one in sorted(heard)}
+    return {one: people.name_of(one) for one in sorted(voices.named)}
 
 
 def load_newest_messages(
@@ -81,7 +82,7 @@ def load_newest_messages(
 ) -> tuple[Message, ...]:
     """Load the newest messages of the path that ends in a leaf, oldest first."""
     path: list[Message] = []
-    next_id, batch = leaf, _FIRST_BATCH
+    next_id, batch = leaf, min(max(limit, _MIN_BATCH), _FIRST_BATCH)
     in_conversation = messages.c.conversation_id == conversation_id
     while next_id is not None and len(path) < limit:
         newest = reading.row(messages, id=next_id)

@@ -20,7 +20,7 @@ from fabula.text.offsets import normalise
 
 
 def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the newest messages until they exceed the available tokens, oldest first; no window reaches further.
+    """Offer the newest messages until they exceed the tokens they may have, oldest first; no window reaches further.
 
     Messages that the gate will stop do not count, so that a speaker who heard little gets as much of it as fits.
     """
@@ -30,8 +30,10 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
     messages = conversations.fragments.get(request.conversation_id, ())
     if messages and is_recorded(request, conversations.messages.get(request.conversation_id, ())):
         messages = messages[:-1]
+    cap = source_request.history_window.max_tokens
+    limit = source_request.available_tokens if cap is None else min(cap, source_request.available_tokens)
     tokens, first = 0, len(messages)
-    while first > 0 and tokens <= source_request.available_tokens:
+    while first > 0 and tokens <= limit:
         first -= 1
         if judge_visibility(messages[first], source_request.vantage, view.timeline) is None:
             tokens += source_request.tokenizer.count(messages[first].text)

@@ -59,7 +59,8 @@ conversations = project_table(
     integer_column("tokens_due"),
     *timestamp_columns(),
     version_column(),
-    Index("ix_conversations_key", "project_id", "conv_key"),
+    Index("ix_conversations_key", "project_id", "conv_key", "changed"),
+    Index("ix_conversations_changed", "project_id", "changed"),
 )
 
 presence = project_table(
@@ -71,6 +72,7 @@ presence = project_table(
     integer_column("until_number", None),
     text_column("joined"),
     project_foreign_key(["conversation_id"], "conversations"),
+    Index("ix_presence_participant", "project_id", "participant_id", "conversation_id"),
     key=("conversation_id", "participant_id", "since_number"),
 )
 
@@ -98,6 +100,7 @@ messages = project_table(
     version_column(),
     project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
+    Index("ix_messages_parent", "project_id", "conversation_id", "parent_id"),
 )
 
 summaries = project_table(

@@ -265,7 +265,7 @@ _HISTORY = (
         maximum=1_000_000,
         scopes=_BOTH,
         sentence=message("How many tokens of the conversation a prompt shows, the newest messages first."),
-        without_value=message("as the recipe says: novel 1000, character-chat 4000, chat as many as fit"),
+        without_value=message("as the recipe says, 4000 in all that come with Fabula"),
     ),
 )
 

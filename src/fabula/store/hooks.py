@@ -1,12 +1,15 @@
 """Hooks: functions that are called when the rows of a table change.
 
 A hook before the commit runs in the transaction that makes the change, and is stored or rolled back with it. A hook
-after the commit only tells this process that the change is stored; other processes are not told.
+after the commit only tells this process that the change is stored; other processes are not told. Subscribers get the
+events that a transaction announced, after its commit; one that raises is logged and harms nothing.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Table
 
@@ -14,6 +17,9 @@ from fabula.store.transaction import WriteTransaction
 
 TransactionHook = Callable[[WriteTransaction, Sequence[str]], None]  # the transaction, and the items it changed
 CommitHook = Callable[[], None]
+Event = TypeVar("Event")
+
+log = logging.getLogger("fabula.store")
 
 
 class Hooks:
@@ -23,6 +29,7 @@ class Hooks:
         self._before_commit: tuple[tuple[Table, TransactionHook], ...] = ()
         self._after_commit: tuple[tuple[Table, CommitHook], ...] = ()
         self._on_first_write: list[Callable[[], None]] = []
+        self._subscribers: tuple[tuple[type, Callable[[Any], None]], ...] = ()
 
     def on_first_write(self, connect: Callable[[], None]) -> None:
         """Call a function before the first transaction that writes, to add hooks that reading does not need."""
@@ -46,6 +53,16 @@ class Hooks:
         """Call this hook no more."""
         self._after_commit = tuple(pair for pair in self._after_commit if pair[1] != hook)
 
+    def subscribe(self, kind: type[Event], listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call a listener with every event of a kind once its transaction is committed; return what ends that."""
+        subscription = (kind, listener)
+        self._subscribers = (*self._subscribers, subscription)
+
+        def end() -> None:
+            self._subscribers = tuple(one for one in self._subscribers if one is not subscription)
+
+        return end
+
     def run_before_commit(self, tx: WriteTransaction) -> None:
         """Call the hooks of the tables that a transaction has changed, before it is committed."""
         for table, hook in self._before_commit:
@@ -57,3 +74,10 @@ class Hooks:
         for table, hook in self._after_commit:
             if tx.changed_items(table):
                 hook()
+        for event in tx.events:
+            for kind, listener in self._subscribers:
+                if isinstance(event, kind):
+                    try:
+                        listener(event)
+                    except Exception:
+                        log.exception("a subscriber to %s failed", kind.__name__)

@@ -21,11 +21,13 @@ from sqlalchemy import (
     Row,
     Select,
     Table,
+    and_,
     bindparam,
     delete,
     exists,
     func,
     insert,
+    literal,
     select,
     text,
     update,
@@ -33,6 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
+from sqlalchemy.sql.util import ClauseAdapter
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
@@ -73,9 +76,12 @@ class ReadTransaction:
         order: Order = (),
         limit: int | None = None,
         only: Sequence[str] | None = None,
+        offset: int = 0,
     ) -> Sequence[Row[Any]]:
-        """The owner's rows of a table."""
+        """The owner's rows of a table, without the first `offset`."""
         query = select_rows(table, where, order, limit, only).where(self._owned(table))
+        if offset:
+            query = query.offset(offset)
         return self._connection.execute(query).all()
 
     def row(self, table: Table, **key: object) -> Row[Any] | None:
@@ -90,15 +96,41 @@ class ReadTransaction:
             raise row_missing(table, key)
         return row
 
-    def count(self, table: Table, *where: ColumnElement[bool]) -> int:
-        """The number of the owner's rows."""
+    def count(self, table: Table, *where: ColumnElement[bool], limit: int | None = None) -> int:
+        """The number of the owner's rows; with a limit, of so many at most."""
         query = select(func.count()).select_from(table).where(self._owned(table), *check_clauses(table, where))
+        if limit is not None:
+            clauses = (self._owned(table), *check_clauses(table, where))
+            query = select(func.count()).select_from(select(literal(1)).where(*clauses).limit(limit).subquery())
         return int(self._connection.execute(query).scalar_one())
 
     def exist(self, clauses: Sequence[tuple[Table, ColumnElement[bool]]]) -> list[bool]:
         """For each table and clause, whether the owner has such a row; one query for all of them."""
         queries = [exists().where(self._owned(table), *check_clauses(table, [clause])) for table, clause in clauses]
         return [bool(found) for found in self._connection.execute(select(*queries)).one()]
+
+    def rows_related(
+        self,
+        table: Table,
+        related: Table,
+        key: str,
+        clauses: Sequence[ColumnElement[bool]],
+        *,
+        order: Order,
+        limit: int | None,
+    ) -> Sequence[Row[Any]]:
+        """The owner's rows of a table that a related table names by their id in `key`, with a row for every clause.
+
+        The first clause should match the fewest rows.
+        """
+        first, *others = (check_clauses(related, [clause])[0] for clause in clauses)
+        ids = select(related.c[key]).where(self._owned(related), first)
+        for clause in others:
+            other = related.alias()
+            is_same = other.c[key] == related.c[key]
+            ids = ids.where(exists().where(ClauseAdapter(other).traverse(and_(self._owned(related), clause)), is_same))
+        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
+        return self._connection.execute(query).all()
 
     def max_value(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest value of a column; None where there is no row."""
@@ -189,6 +221,7 @@ class WriteTransaction(ReadTransaction):
         self.recorder: ChangeRecorder | None = None  # of rows as they were, so that the change can be undone
         self.undo_label: Sentence | None = None  # what was done, where the change can be undone
         self.series_transactions: dict[str, WriteTransaction] = {}  # by series: committed with this one
+        self.events: list[object] = []  # that subscribers get after the commit
 
     def series(self) -> WriteTransaction | None:
         """The series of the transaction's project, changed in the same commit; None where it belongs to none."""

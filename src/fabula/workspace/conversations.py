@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
 from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
-from fabula.conversation.edits import ConversationRecord
+from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
@@ -125,10 +125,9 @@ class ConversationVerbs(ProjectVerbs):
         The role is the user's for a player and for nobody in particular, else the assistant's. With an audience it is
         a whisper: only these and the speaker hear it.
         """
-        view = self._view
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
-            who = find_participant(view, tx, speaker) if speaker else ""
+            who = find_participant(None, tx, speaker) if speaker else ""
             if who.startswith("persona:"):
                 who = get_participant(tx, who).speaker
             new = Message(
@@ -136,12 +135,25 @@ class ConversationVerbs(ProjectVerbs):
                 role=role or ("user" if not who or who.startswith(f"{PLAYER}:") else "assistant"),
                 content=content,
                 speaker=who,
-                audience=None if audience is None else tuple(find_participant(view, tx, one) for one in audience),
+                audience=None if audience is None else tuple(find_participant(None, tx, one) for one in audience),
                 kind=kind,
                 final=final,
                 parent_id=None if after is None else find_message(tx, ident, after),
             )
             return history.record_message(tx, ident, new)
+
+    def subscribe(self, listener: Callable[[MessageEvent], None]) -> Callable[[], None]:
+        """Call a listener with every message that this process records in the project; return what ends that.
+
+        It is called after the message is stored, in the thread that recorded it. One that raises is logged.
+        """
+        project_id = self._project.id
+
+        def listen(event: MessageEvent) -> None:
+            if event.project_id == project_id:
+                listener(event)
+
+        return self._store.hooks.subscribe(MessageEvent, listen)
 
     def read_page(self, conversation: str, *, before: str | None = None, limit: int | None = None) -> HistoryPage:
         """Read the newest messages of the active path, or those before a message; a page at a time, without end."""

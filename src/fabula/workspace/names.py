@@ -15,8 +15,14 @@ from msgspec import Struct
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraints
 from fabula.conversation.model import Conversations
-from fabula.conversation.participants import Participant, Participants, list_participants, strip_revision
-from fabula.conversation.tables import conversations, presence
+from fabula.conversation.participants import (
+    Participant,
+    Participants,
+    list_participants,
+    load_participants,
+    strip_revision,
+)
+from fabula.conversation.tables import conversations, participants, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, list_languages, message, plural
@@ -181,13 +187,13 @@ def name_knowers(view: View, reading: ReadTransaction | None) -> list[NamedThing
     """
     codex, books = view.snapshot(Codex), view.snapshot(Lorebooks)
     found = [NamedThing(entry.id, entry.names, None, entry.type) for entry in (codex.entries if codex else ())]
-    participants: list[Participant] = list_participants(reading) if reading is not None else []
+    people: list[Participant] = list_participants(reading) if reading is not None else []
     cards = [book.card_character for book in books.books.values()] if books is not None else []
     knowledge = codex.knowledge.values() if codex is not None else ()
     others = [
         *(NamedThing(knower) for knowers in knowledge for knower in knowers if knower != READER),
         *(NamedThing(one.pov) for one in view.timeline.entries if one.pov),
-        *(NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in participants),
+        *(NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people),
         *(NamedThing(card.name, (card.name,)) for card in cards if card is not None and card.name),
     ]
     ids = {thing.id for thing in found}
@@ -200,13 +206,20 @@ def name_knowers(view: View, reading: ReadTransaction | None) -> list[NamedThing
     return found
 
 
-def find_participant(view: View, reading: ReadTransaction, name: str) -> str:
-    """Return the id of the participant that a spelling means; whoever took part in a conversation is one."""
-    people = (view.snapshot(Participants) or Participants()).by_id
+def find_participant(view: View | None, reading: ReadTransaction, name: str) -> str:
+    """Return the id of the participant that a spelling means; whoever took part in a conversation is one.
+
+    Without a view the names are read from the store, if they are needed.
+    """
+    known = view.snapshot(Participants) if view is not None else None
     ident = strip_revision(name)
-    if ident in people or reading.count(presence, presence.c.participant_id == ident):
+    if known is not None and ident in known.by_id:
         return name
-    things = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people.values()]
+    has_id = (participants, participants.c.id == ident), (presence, presence.c.participant_id == ident)
+    if any(reading.exist(has_id)):
+        return name
+    people = (known or load_participants(reading)).by_id.values()
+    things = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people]
     return find_named(things, name, what=message("participant")).id
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -166,7 +167,7 @@ class ProjectHandle:
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The project's id."""
         return self.view.project.id

@@ -64,6 +64,11 @@ class HistoryFit:
         """The index of the oldest message from which all fit."""
         return max(len(self._pieces) - (bisect_right(self._sums, max(available, 0)) - 1), self._capped)
 
+    def begin(self, available: int) -> None:
+        """Begin with the oldest message from which all fit, in a prompt that no other one came before."""
+        self._first = max(self._find_first(available), self._token_capped)
+        self.reserved = self._count_from(self._first)
+
     def move(self, start: str, available: int, recipe: Recipe) -> bool:
         """Begin where the last prompt began, while all from there fit, else after a step; return whether it stepped."""
         pieces = self._pieces

@@ -85,11 +85,15 @@ def fit(
     history_share = sure if candidates.window is None else sure // 4
     window = min(candidates.window_tokens, max(sure - min(history.wanted, history_share), minimum))
     others = settings.tokens + editor_state.tokens + after.tokens + longest.tokens + window
-    if before.history_start is not None and same_place and history.wanted:
-        # In a running conversation the window steps before it would cost settings or what is needed now.
+    if history.wanted:
+        # The conversation costs neither settings nor what is needed now, up to its share: its window steps before.
         needed = sum([piece.tokens for piece in retrieved if piece.fragment.score >= NEEDED])
         room = available - others - min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
-        selection.window_stepped |= history.move(before.history_start, max(room, history_share), recipe)
+        room = max(room, history_share)
+        if before.history_start is not None and same_place:
+            selection.window_stepped |= history.move(before.history_start, room, recipe)
+        else:
+            history.begin(room)
 
     excess = others + history.reserved - available
     if excess > 0:

@@ -39,14 +39,13 @@ _INJECTED = ("recaps", "search", *_RETRIEVED, "talks")  # not told where injecti
 _FIRST, _LAST = ("editor", "conversation", "skill", "constraints", "project"), ("talks", "personas", "turn")
 _KEPT_LONGEST = ("biography", "pinned", "recap")  # in chats they say what the messages no longer do
 
-NOVEL = Recipe(name="novel", preset=_WRITING, sources=(*_FIRST, *_RETRIEVED, "search", *_LAST), history_tokens=1000)
+NOVEL = Recipe(name="novel", preset=_WRITING, sources=(*_FIRST, *_RETRIEVED, "search", *_LAST))
 CHAT = Recipe(
     name="chat",
     preset=_CHATTING,
     sources=(*_FIRST, "recaps", *_RETRIEVED, "search", *_LAST),
     injected_sources=_INJECTED,
     late_joiners=True,
-    history_tokens=None,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
 )
@@ -57,7 +56,6 @@ CHARACTER_CHAT = Recipe(
     injected_characters=4000,
     injected_sources=_INJECTED,
     late_joiners=True,
-    history_tokens=4000,
     history_characters=4000,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
