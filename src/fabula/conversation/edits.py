@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Row, desc
 
 from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, hash_content
 from fabula.conversation.participants import base_id, conv_key
+from fabula.conversation.presence import Presence
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -197,6 +198,52 @@ def save_conversations(tx: WriteTransaction, snapshot: Conversations) -> None:
         _append(tx, name, [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)])
 
 
+def save_tree(
+    tx: WriteTransaction,
+    conversation_id: str,
+    tree: Sequence[Message],
+    leaf_id: str,
+    *,
+    ranges: Iterable[Presence] = (),
+    title: str = "",
+    mode: str = "",
+    mode_state: Mapping[str, Any] | None = None,
+    created_at: str = "",
+) -> None:
+    """Store a conversation that came with all its branches: each message behind its parent, an empty one too.
+
+    `ranges` say who took part, by the places of messages in the tree.
+    """
+    _check_id(conversation_id)
+    at = current_timestamp()
+    known: set[str | None] = {None}
+    stored: list[Message] = []
+    for number, one in enumerate(tree):
+        checked = _check_message(one)
+        if checked.parent_id not in known or checked.id in known:
+            raise _refused(message("A message must stand behind the one that it follows."))
+        stored.append(replace(checked, number=number, timestamp=checked.timestamp or at, version=1))
+        known.add(checked.id)
+    present = list(ranges)
+    row = {
+        "id": conversation_id,
+        "conv_key": conv_key(one.participant_id for one in present),
+        "title": title.strip(),
+        "mode": mode,
+        "mode_state": dict(mode_state or {}),
+        "leaf_id": leaf_id,
+        "said": len(stored),
+        "rounds": sum(one.kind is MessageKind.USER for one in stored),
+        "made": created_at or at,
+        "changed": at,
+    }
+    tx.insert(conversations, row)
+    tx.insert(
+        presence, *({**make_row(presence, one), "conversation_id": conversation_id, "joined": at} for one in present)
+    )
+    tx.insert(messages, *(_make_message_row(conversation_id, one) for one in stored))
+
+
 def _append(
     tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
 ) -> list[Message]:
@@ -214,18 +261,15 @@ def _append(
         leaf = checked.id
         known_parents.add(leaf)
     if stored:
-        new_rows = [
-            {
-                **make_row(messages, one),
-                "conversation_id": conversation_id,
-                "content_hash": hash_content(one.content),
-            }
-            for one in stored
-        ]
-        tx.insert(messages, *new_rows)
+        tx.insert(messages, *(_make_message_row(conversation_id, one) for one in stored))
         values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
     return stored
+
+
+def _make_message_row(conversation_id: str, said: Message) -> dict[str, Any]:
+    own = {"conversation_id": conversation_id, "content_hash": hash_content(said.content)}
+    return {**make_row(messages, said), **own}
 
 
 def _replace_content(tx: WriteTransaction, row: Row[Any], content: str, expected: int | None) -> int:

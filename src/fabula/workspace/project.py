@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fabula.store.store import Store
     from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.chapters import ChapterVerbs
+    from fabula.workspace.chat_files import ChatFileVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.conversations import ConversationVerbs
@@ -135,6 +136,7 @@ class ProjectHandle:
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
+    chat_files: LazyVerbs[ChatFileVerbs] = LazyVerbs("ChatFileVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 
