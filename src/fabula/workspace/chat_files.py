@@ -23,7 +23,7 @@ from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import is_valid_id, new_id
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.chats.files import read_chats
 from fabula.formats.chats.json_lines import MAX_FILE_BYTES, append_lines, encode_lines, parse_lines
@@ -118,7 +118,7 @@ class ChatFileVerbs(ProjectVerbs):
         conversation: str,
         path: Path,
         *,
-        as_format: ChatFormat | None = None,
+        as_format: str = "",
         append: bool = False,
         overwrite: bool = False,
     ) -> ChatExportReport:
@@ -130,6 +130,15 @@ class ChatFileVerbs(ProjectVerbs):
         title = self._view.project.title
         with self._read() as reading:
             chat = _load_chat(reading, find_conversation(None, reading, conversation), title)
+        if as_format not in ("", SESSION, SILLYTAVERN):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "{name!r} is no format of chats. There are: {formats}. Nothing was written.",
+                    name=as_format,
+                    formats=join_names((SILLYTAVERN, SESSION)),
+                ),
+            )
         if (as_format or (SILLYTAVERN if path.suffix.lower() == ".jsonl" else SESSION)) == SESSION:
             target = find_session_folder(chat, path)
             count, warnings = write_session(chat, target, append=append, overwrite=overwrite)

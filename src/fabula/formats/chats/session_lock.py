@@ -96,7 +96,6 @@ def _take_over(path: Path, token: str) -> bool:
         own = path.with_name(f"{path.name}.{token}")
         own.write_bytes(_make_holder(token))
         own.replace(path)
-        _sighting_path(path).unlink(missing_ok=True)
         return True
     return False
 
@@ -104,6 +103,7 @@ def _take_over(path: Path, token: str) -> bool:
 def _release(path: Path, token: str) -> None:
     """Remove our lock, unless it was stale and somebody else has it now."""
     with suppress(OSError), path.open("rb") as stream:
+        _sighting_path(path).unlink(missing_ok=True)
         is_own = f'"{token}"'.encode() in stream.read(_MAX_BYTES)
         if is_own and sys.platform == "win32":
             stream.close()  # an open file cannot be removed there
