@@ -124,15 +124,19 @@ CASES: dict[
         ".png",
         lambda n: make_png((b"zTXt", b"chara\0\0" + zlib.compress(b"{" + b" " * (n * 4_000_000)))),
     ),
-    "chat of lines": (".jsonl", lambda n: b'{"mes":"a"}\n' * (n * 4_000)),
+    "chat of lines": (".jsonl", lambda n: b'{"mes":"a"}\n' * (n * 990)),
     "chat of swipes": (
         ".jsonl",
         lambda n: b'{"mes":"","swipe_id":0,"swipes":[' + b'"",' * (n * 16_000) + b'""]}\n',
     ),
+    "chat of many swipes": (
+        ".jsonl",
+        lambda n: (b'{"mes":"","swipe_id":0,"swipes":[' + b'"",' * 29 + b'""]}\n') * (n * 33),
+    ),
     "chat of values": (".jsonl", lambda n: (b'{"mes":"a","extra":[' + b"[]," * 300 + b"[]]}\n") * (n * 50)),
     "chat of times": (".jsonl", lambda n: b'{"mes":"a","send_date":"2023-1-1 @' + b"1" * (n * 49_000) + b'h"}\n'),
-    "chat of names": (".jsonl", lambda n: b"".join(b'{"mes":"a","name":"n%d"}\n' % k for k in range(n * 1_500))),
-    "chat of blank lines": (".jsonl", lambda n: b'{"mes":"a"}' + b" \n" * (n * 2_000)),
+    "chat of names": (".jsonl", lambda n: b"".join(b'{"mes":"a","name":"n%d"}\n' % k for k in range(n * 990))),
+    "chat of blank lines": (".jsonl", lambda n: b'{"mes":"a"}' + (b" " * 45 + b"\n") * (n * 990)),
     "session of parents": (
         ".jsonl",
         lambda n: b"".join(

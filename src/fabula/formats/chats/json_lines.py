@@ -30,8 +30,8 @@ NumberedLine = tuple[Sentence, JsonObject]  # what the line is called, and what 
 
 def parse_lines(data: bytes, label: str) -> tuple[list[NumberedLine], tuple[Sentence, ...]]:
     """Parse the lines of a file; return them, and what a person should know of it."""
-    if data.count(b"\n") > MAX_MESSAGES * 2:
-        refuse_too_large(label, message("it has more than {count:,} lines", count=MAX_MESSAGES * 2))
+    if data.count(b"\n") > MAX_MESSAGES + 1:
+        refuse_too_large(label, message("it has more than {count:,} lines", count=MAX_MESSAGES + 1))
     if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS:
         refuse_too_large(label, message("it has more values than any chat"))
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]

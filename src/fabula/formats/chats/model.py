@@ -32,7 +32,8 @@ Line = Annotated[int, Meta(ge=0)]
 SESSION: ChatFormat = "session"
 SILLYTAVERN: ChatFormat = "sillytavern"
 FILE_FIELDS = "chat_file"  # in the `extra` of the first message: what a file said of the chat as a whole
-MAX_MESSAGES = 200_000  # of one import, alternatives included
+_MAX_NAME = 200  # characters
+MAX_MESSAGES = 100_000  # of one import, alternatives included
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
@@ -170,7 +171,9 @@ def read_presence(rows: object) -> tuple[ChatPresence, ...]:
 
 def clean_name(text: str) -> str:
     """Return a name or a title of a file on one line, without control characters and of a bounded length."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text[:1000]).split())[:200]
+    if text.isprintable() and len(text) <= _MAX_NAME:
+        return " ".join(text.split())
+    return " ".join("".join(one if one.isprintable() else " " for one in text[:1000]).split())[:_MAX_NAME]
 
 
 def read_kind(value: object) -> MessageKind | None:

@@ -77,7 +77,8 @@ def parse_session(
     own = ("mode", "mode_state", "participants", "presence", "updated_at")
     kept = {name: None if name in own else value for name, value in meta.items()}
     found[0].extra[FILE_FIELDS] = {"format": SESSION, "session": session_id, "thread": thread, "meta": kept}
-    title, names = meta.get("title"), meta.get("participants")
+    title, given = meta.get("title"), meta.get("participants")
+    names = {who: name for who, name in given.items() if isinstance(name, str)} if isinstance(given, dict) else {}
     notices = (
         plural(
             renamed,
@@ -102,9 +103,8 @@ def parse_session(
         created_at=read_timestamp(meta.get("created_at")),
         mode=clean_name(mode),
         mode_state=state,
-        names={str(who): name for who, name in names.items() if isinstance(name, str)}
-        if isinstance(names, dict)
-        else {},
+        names=names,
+        members=tuple((clean_name(who), "user" if who.startswith("player:") else "assistant") for who in names),
         presence=read_presence(meta.get("presence")),
         notices=tuple(notice for notice, count in zip(notices, (renamed, repeated), strict=True) if count),
     )

@@ -59,9 +59,9 @@ def parse_sillytavern(lines: Sequence[NumberedLine], label: str, title: str) -> 
     leaf: int | None = None
     odd = 0
     for line, (place, row) in enumerate(lines if header is None else lines[1:]):
-        swipes, chosen = _parse_line(line, place, row, leaf)
-        if len(found) + len(swipes) > MAX_MESSAGES:
+        if len(found) + len(_read_swipes(row)[0] or (row,)) > MAX_MESSAGES:
             refuse_too_large(label, message("it has more than {count:,} messages", count=MAX_MESSAGES))
+        swipes, chosen = _parse_line(line, place, row, leaf)
         odd += "swipes" in row and "index" not in swipes[chosen].extra[SILLYTAVERN]
         leaf = len(found) + chosen
         found.extend(swipes)
