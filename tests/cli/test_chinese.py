@@ -22,8 +22,8 @@ VALUES = """
     after any always author book character chapter chat confirmed cancelled continue dismissed done end en episode
     event everybody exact fabula faction failed flag free graph item key last learned local location lore lorebook
     manual memory model narrative never nobody none note novel null off order other part plot preference project
-    proposed queued reader regenerate rename running scene session sillytavern skill smart start style style_sample user when_detected
-    working zh Mara Tom
+    proposed queued reader regenerate rename running scene session sillytavern skill smart start style
+    style_sample user when_detected working zh Mara Tom
 """
 ALLOWED = {*NAMES.split(), *VALUES.split()}
 # Lines of examples, commands to type, options, and reasons in capitals.
