@@ -12,6 +12,7 @@ import pytest
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store
+from fabula.workspace import chat_files
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.formats.chats.files_of_versions import EARLY, GROUP_EARLY, MIDDLE, VERSIONS, decode, encode
@@ -200,6 +201,17 @@ def test_nothing_is_imported_of_a_folder_with_a_broken_chat(party: ProjectHandle
     assert "b.jsonl, line 3: `mes` must be a text" in refused.value.sentence
     assert party.conversations.list_all() == []
     assert [one.name for one in party.participants.list_all()] == ["Mara Venn", "Ann"]
+
+
+def test_a_chat_of_endless_new_names_is_refused(
+    party: ProjectHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_files, "MAX_NEW_PARTICIPANTS", 3)
+    (tmp_path / "chat.jsonl").write_bytes(encode([{"name": f"N{n}", "mes": "a"} for n in range(4)]))
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.import_files(tmp_path / "chat.jsonl")
+    assert refused.value.code is Code.IMPORT_TOO_LARGE
+    assert len(party.participants.list_all()) == 2
 
 
 def test_an_import_can_be_undone(party: ProjectHandle, tmp_path: Path) -> None:

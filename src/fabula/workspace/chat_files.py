@@ -50,6 +50,7 @@ from fabula.workspace.names import NamedThing, find_conversation, find_named, ma
 from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs
 
+MAX_NEW_PARTICIPANTS = 1000  # of one import
 _BATCH = 500  # ids in one query
 
 
@@ -199,6 +200,14 @@ class _People:
         return self._known[find_named(fitting, name, what=message("participant")).id]
 
     def _add(self, ident: str, name: str) -> Participant:
+        if len(self.added) >= MAX_NEW_PARTICIPANTS:
+            raise FabulaError(
+                Code.IMPORT_TOO_LARGE,
+                message(
+                    "More than {count:,} people who are not known here speak in it. Nothing was imported.",
+                    count=MAX_NEW_PARTICIPANTS,
+                ),
+            )
         new = self._known[ident] = save_participant(self._tx, Participant(id=ident, name=clean_name(name)))
         self.added.append(new.name)
         return new
