@@ -1,4 +1,4 @@
-"""Read hostile manuscripts, lorebooks and cards of at most 5 MB, each in a process of its own.
+"""Read hostile manuscripts, lorebooks, cards and chats of at most 5 MB, each in a process of its own.
 
 Every file must be refused with a code, or read, within 5 seconds and 500 MB. The command prints the worst of both.
 
@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.figures import arguments, report, show
 from fabula.core.errors import FabulaError
 from fabula.formats.bounded_import import read_bounded
+from fabula.formats.chats.files import read_chats
 from fabula.formats.lore.files import read_lorebook
 from fabula.formats.manuscripts.files import read_manuscript
 
@@ -123,6 +124,25 @@ CASES: dict[
         ".png",
         lambda n: make_png((b"zTXt", b"chara\0\0" + zlib.compress(b"{" + b" " * (n * 4_000_000)))),
     ),
+    "chat of lines": (".jsonl", lambda n: b'{"mes":"a"}\n' * (n * 990)),
+    "chat of swipes": (
+        ".jsonl",
+        lambda n: b'{"mes":"","swipe_id":0,"swipes":[' + b'"",' * (n * 16_000) + b'""]}\n',
+    ),
+    "chat of many swipes": (
+        ".jsonl",
+        lambda n: (b'{"mes":"","swipe_id":0,"swipes":[' + b'"",' * 29 + b'""]}\n') * (n * 33),
+    ),
+    "chat of values": (".jsonl", lambda n: (b'{"mes":"a","extra":[' + b"[]," * 300 + b"[]]}\n") * (n * 50)),
+    "chat of times": (".jsonl", lambda n: b'{"mes":"a","send_date":"2023-1-1 @' + b"1" * (n * 49_000) + b'h"}\n'),
+    "chat of names": (".jsonl", lambda n: b"".join(b'{"mes":"a","name":"n%d"}\n' % k for k in range(n * 990))),
+    "chat of blank lines": (".jsonl", lambda n: b'{"mes":"a"}' + (b" " * 45 + b"\n") * (n * 990)),
+    "session of parents": (
+        ".jsonl",
+        lambda n: b"".join(
+            b'{"id":"%d","role":"user","content":"a","parent_id":"%d"}\n' % (k, k // 2) for k in range(n * 700)
+        ),
+    ),
     "card of text": (
         ".json",
         lambda n: json.dumps(
@@ -134,6 +154,8 @@ CASES: dict[
 
 def get_reader(path: Path) -> Callable[[Path], object]:
     """Return the reader of a hostile file."""
+    if path.suffix == ".jsonl":
+        return read_chats
     return read_lorebook if path.suffix in (".json", ".png") else read_manuscript
 
 

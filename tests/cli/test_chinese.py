@@ -15,15 +15,15 @@ __all__ = ["room"]
 NAMES = """
     Fabula PostgreSQL SQLite FABULA_STORE FABULA_CACHE JSON PDF Markdown EPUB DOCX PNG CHARX Scrivener NovelCrafter
     SillyTavern RisuAI NovelAI AI Dungeon Agnai OpenAI openai anthropic ollama gpt world info VISUAL EDITOR Ctrl
-    clipboard stdin md txt epub docx json png charx sample wugang UTC kB MB GB
+    clipboard stdin md txt epub docx json jsonl png charx sample wugang UTC kB MB GB
 """
 # Values that a person types, as the help of an option lists them.
 VALUES = """
     after any always author book character chapter chat confirmed cancelled continue dismissed done end en episode
     event everybody exact fabula faction failed flag free graph item key last learned local location lore lorebook
     manual memory model narrative never nobody none note novel null off order other part plot preference project
-    proposed queued reader regenerate rename running scene skill smart start style style_sample user when_detected
-    working zh Mara Tom
+    proposed queued reader regenerate rename running scene session sillytavern skill smart start style
+    style_sample user when_detected working zh Mara Tom
 """
 ALLOWED = {*NAMES.split(), *VALUES.split()}
 # Lines of examples, commands to type, options, and reasons in capitals.

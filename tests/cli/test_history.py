@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.cli.test_projects import Desk, desk
+from tests.formats.chats.files_of_versions import EARLY, decode, encode
 
 __all__ = ["desk"]
 
@@ -55,3 +56,33 @@ def test_conversations_are_listed_by_who_takes_part(pier: Desk) -> None:
 def test_wrong_names_are_refused_with_the_nearest(pier: Desk) -> None:
     assert "Did you mean Pier?" in pier.run("history", "show", "Coast", "Peer", code=2)
     assert "Tom" in pier.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Tam", code=2)
+
+
+def test_a_chat_of_sillytavern_is_imported_and_exported(desk: Desk) -> None:
+    desk.run("new", "Coast", "--from", "sample:lantern_coast")
+    (desk.folder / "mara.jsonl").write_bytes(encode(EARLY))
+    printed = desk.run("history", "import", "Coast", "mara.jsonl").splitlines()
+    assert printed[:3] == [
+        "mara: 6 messages, with You, Mara.",
+        "- 2 of them are alternatives: fabula history branch",
+        "New participants: You, Mara",
+    ]
+    assert desk.run("history", "export", "Coast", "mara", "out.jsonl").strip() == (
+        "mara: 4 messages written to out.jsonl"
+    )
+    assert decode((desk.folder / "out.jsonl").read_bytes()) == EARLY
+    assert "There is already a file" in desk.run("history", "export", "Coast", "mara", "out.jsonl", code=2)
+    written = json.loads(desk.run("history", "export", "Coast", "mara", "out.jsonl", "--append", "--json"))
+    assert (written["format"], written["messages"]) == ("sillytavern", 0)
+    assert "sillytavern, session" in desk.run("history", "export", "Coast", "mara", "x", "--format", "st", code=2)
+
+
+def test_a_session_is_exported_and_imported(pier: Desk) -> None:
+    written = json.loads(pier.run("history", "export", "Coast", "Pier", "out", "--json"))
+    assert written["path"].startswith("out/logs/threads/Coast/sessions/")
+    pier.run("history", "delete", "Coast", "Pier")
+    imported = json.loads(pier.run("history", "import", "Coast", "out", "--json"))
+    (conversation,) = imported["conversations"]
+    assert (conversation["title"], sorted(conversation["participants"])) == ("Pier", ["Ann", "Mara Venn", "Tom"])
+    assert imported["newParticipants"] == []
+    assert pier.run("history", "show", "Coast", "Pier").splitlines()[1] == "2. Mara Venn (to Ann only): It was me."

@@ -1,7 +1,8 @@
-"""`fabula history`: conversations and their messages; list, show, start, record, correct, branch, delete, search."""
+"""`fabula history`: conversations and their messages; list, show, start, record, correct, search, import, export."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
@@ -9,9 +10,20 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import format_time, print_json, print_line, render, report, say, shorten
+from fabula.cli.output import (
+    current_language,
+    format_time,
+    print_json,
+    print_line,
+    print_warnings,
+    render,
+    report,
+    say,
+    shorten,
+)
+from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
-from fabula.core.messages import join_names, message
+from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.conversation.history import FoundMessage, ParticipantMatch
@@ -305,6 +317,82 @@ def leave(
     with open_project(project, store) as opened:
         opened.conversations.leave(conversation, participant)
     say("{name} hears nothing of what is said from now on.", name=participant)
+
+
+@commands.command("import")
+def import_chats(
+    project: PROJECT,
+    path: Annotated[Path, Argument(help="A chat of SillyTavern, a session, or a folder of them.")],
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Import chats as conversations; whoever speaks in them is found by name, or added.
+
+    Example: fabula history import "The Lantern Coast" mara.jsonl
+    """
+    from fabula.workspace.schemas.conversations import describe_chat_import
+
+    with open_project(project, store) as opened, show_progress(message("Importing {file}", file=path.name)):
+        imported = opened.chat_files.import_files(path)
+    if as_json:
+        print_json(describe_chat_import(imported, current_language()))
+        return
+    for one in imported.conversations:
+        say(
+            "{name}: {messages}, with {participants}.",
+            name=one.title,
+            messages=plural(one.messages, "{count} message", "{count:,} messages"),
+            participants=join_names(one.participants or (message("nobody named"),)),
+        )
+        if one.alternatives:
+            say(
+                plural(
+                    one.alternatives,
+                    "- {count} of them is an alternative: fabula history branch",
+                    "- {count:,} of them are alternatives: fabula history branch",
+                )
+            )
+    if imported.new_participants:
+        say("New participants: {names}", names=join_names(imported.new_participants))
+    print_warnings(imported.warnings)
+
+
+@commands.command("export")
+def export_chat(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    path: Annotated[Path, Argument(help="A file that ends in .jsonl, or the folder for a session.")],
+    file_format: Annotated[
+        str, Option("--format", help="sillytavern or session; else the name of the file decides.")
+    ] = "",
+    append: Annotated[bool, Option("--append", help="Add only what is not in the file yet.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a file that is there.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Write a conversation as a chat of SillyTavern or as a session.
+
+    Example: fabula history export "The Lantern Coast" "On the pier" pier.jsonl
+    """
+    from fabula.workspace.schemas.conversations import describe_chat_export
+
+    with open_project(project, store) as opened:
+        written = opened.chat_files.export_file(
+            conversation, path, as_format=file_format, append=append, overwrite=overwrite
+        )
+    if as_json:
+        print_json(describe_chat_export(written, current_language()))
+        return
+    say(
+        plural(
+            written.messages,
+            "{name}: {count} message written to {path}",
+            "{name}: {count:,} messages written to {path}",
+            name=written.title,
+            path=written.path,
+        )
+    )
+    print_warnings(written.warnings)
 
 
 def _name_participants(details: ConversationDetails) -> list[str]:

@@ -1,4 +1,4 @@
-"""Candidates: the gathered fragments that pass the gate, measured and sorted by section.
+"""Candidates: the gathered fragments that pass the gate, measured and sorted by section (cnv-8).
 
 Fragments that are empty, excluded by hand or duplicates are dropped here, each with its reason. So
 are retrieved fragments beyond the limit, the best being kept, and a request that gathered more

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Row, desc
 
 from fabula.conversation.model import Conversations, Message, MessageKind, estimate_tokens, get_kind, hash_content
 from fabula.conversation.participants import base_id, conv_key
+from fabula.conversation.presence import Presence
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -217,6 +218,55 @@ def save_conversations(tx: WriteTransaction, snapshot: Conversations) -> None:
         _append(tx, name, [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)])
 
 
+def save_tree(
+    tx: WriteTransaction,
+    conversation_id: str,
+    tree: Sequence[Message],
+    leaf_id: str,
+    *,
+    ranges: Iterable[Presence] = (),
+    title: str = "",
+    mode: str = "",
+    mode_state: Mapping[str, Any] | None = None,
+    created_at: str = "",
+) -> None:
+    """Store a conversation that came with all its branches: each message behind its parent, an empty one too.
+
+    `ranges` say who took part, by the places of messages in the tree.
+    """
+    _check_id(conversation_id)
+    at = current_timestamp()
+    known: set[str | None] = {None}
+    stored: list[Message] = []
+    rounds = 0
+    for number, one in enumerate(tree):
+        checked = _check_message(one)
+        if checked.parent_id not in known or checked.id in known:
+            raise _refused(message("A message must stand behind the one that it follows."))
+        rounds += checked.kind is MessageKind.USER
+        stored.append(_complete(checked, number, rounds, at))
+        known.add(checked.id)
+    present = list(ranges)
+    row = {
+        "id": conversation_id,
+        "conv_key": conv_key(one.participant_id for one in present),
+        "title": title.strip(),
+        "mode": mode,
+        "mode_state": dict(mode_state or {}),
+        "leaf_id": leaf_id,
+        "said": len(stored),
+        "rounds": rounds,
+        "tokens": sum(one.token_estimate for one in stored),
+        "made": created_at or at,
+        "changed": at,
+    }
+    tx.insert(conversations, row)
+    tx.insert(
+        presence, *({**make_row(presence, one), "conversation_id": conversation_id, "joined": at} for one in present)
+    )
+    _insert_messages(tx, conversation_id, stored)
+
+
 def _append(
     tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
 ) -> list[Message]:
@@ -229,36 +279,35 @@ def _append(
         parent = checked.parent_id or leaf
         if parent not in known_parents:
             _check_parent(tx, conversation_id, parent or "")
-        is_user = checked.kind is MessageKind.USER
-        rounds += is_user
-        stored.append(
-            replace(
-                checked,
-                parent_id=parent,
-                number=number,
-                timestamp=checked.timestamp or at,
-                round=rounds if is_user else 0,
-                token_estimate=estimate_tokens(checked.content),
-                version=1,
-            )
-        )
+        rounds += checked.kind is MessageKind.USER
+        stored.append(_complete(replace(checked, parent_id=parent), number, rounds, at))
         leaf = checked.id
         known_parents.add(leaf)
     if stored:
-        new_rows = [
-            {
-                **make_row(messages, one),
-                "conversation_id": conversation_id,
-                "content_hash": hash_content(one.content),
-            }
-            for one in stored
-        ]
-        tx.insert(messages, *new_rows)
+        _insert_messages(tx, conversation_id, stored)
         tokens = row.tokens + sum(one.token_estimate for one in stored)
         values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
         tx.update_rows(conversations, values, conversations.c.id == conversation_id)
-        tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
     return stored
+
+
+def _complete(said: Message, number: int, rounds: int, at: str) -> Message:
+    """Fill in what the store keeps of a new message; `rounds` is the number of the running round."""
+    return replace(
+        said,
+        number=number,
+        timestamp=said.timestamp or at,
+        round=rounds if said.kind is MessageKind.USER else 0,
+        token_estimate=estimate_tokens(said.content),
+        version=1,
+    )
+
+
+def _insert_messages(tx: WriteTransaction, conversation_id: str, stored: Sequence[Message]) -> None:
+    """Insert messages, and tell subscribers of them once they are stored."""
+    rows = [{**make_row(messages, one), "conversation_id": conversation_id} for one in stored]
+    tx.insert(messages, *({**row, "content_hash": hash_content(row["content"])} for row in rows))
+    tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
 
 
 def _replace_content(tx: WriteTransaction, row: Row[Any], content: str, expected: int | None) -> int:

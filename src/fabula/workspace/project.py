@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.chat import ChatVerbs
+    from fabula.workspace.chat_files import ChatFileVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.conversations import ConversationVerbs
@@ -144,6 +145,7 @@ class ProjectHandle:
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
+    chat_files: LazyVerbs[ChatFileVerbs] = LazyVerbs("ChatFileVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 

@@ -1,4 +1,4 @@
-"""Schedule: which summaries and recaps of a conversation have to be written (cnv-6).
+"""Schedule: which summaries and recaps of a conversation have to be written (cnv-6, cht-6).
 
 Four kinds of tasks are planned, in this order:
 1. Stale summaries are rewritten, unless they are part of a recap other than the newest.

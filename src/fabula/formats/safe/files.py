@@ -100,6 +100,17 @@ def _refuse_unopened(path: Path, error: OSError) -> NoReturn:
     refuse_unreadable(path.name, message("it could not be read ({error})", error=describe_os_error(error)), CHECK_FILE)
 
 
+def refuse_unwritten(path: Path, error: OSError) -> NoReturn:
+    """Refuse to write a file, or into a folder, that cannot be written."""
+    sentence = message(
+        "{path} could not be written ({error}). Nothing was changed. "
+        "Check that the folder exists, that you may write to it, and that the disk has room.",
+        path=path,
+        error=describe_os_error(error),
+    )
+    raise FabulaError(Code.EXPORT_REFUSED, sentence) from None
+
+
 def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
     """Write a file atomically: to a temporary file beside it first, which then takes its name."""
     if path.is_dir():
@@ -121,13 +132,7 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        sentence = message(
-            "{path} could not be written ({error}). Nothing was changed. "
-            "Check that the folder exists, that you may write to it, and that the disk has room.",
-            path=path,
-            error=describe_os_error(error),
-        )
-        raise FabulaError(Code.EXPORT_REFUSED, sentence) from None
+        refuse_unwritten(path, error)
     finally:
         if temporary is not None:
             with suppress(OSError):

@@ -37,8 +37,8 @@ _MAX_DIGITS = 1000
 _PLACEHOLDER = "\ud800"  # a lone surrogate, which no parsed text contains
 
 
-def parse_json(data: bytes, label: str) -> Any:
-    """Decode the JSON of the file called `label`."""
+def parse_json(data: bytes, label: str | Sentence) -> Any:
+    """Decode the JSON of the file, or the line of one, called `label`."""
     if len(data) > MAX_JSON_BYTES:
         refuse_more_bytes(label, MAX_JSON_BYTES)
     if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS or data.count(b",") > _MAX_COMMAS:

@@ -8,6 +8,7 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.history import FoundMessage, HistoryPage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
+from fabula.workspace.chat_files import ChatExportReport, ChatImportReport
 from fabula.workspace.conversations import ConversationDetails
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -106,6 +107,35 @@ class FoundMessageInfo(Schema):
     message: MessageInfo
 
 
+class ImportedChatInfo(Schema):
+    """A conversation that came from a file; `alternatives` of its messages are on other branches."""
+
+    id: str
+    title: str
+    format: str
+    messages: int
+    alternatives: int
+    participants: tuple[str, ...]
+
+
+class ChatImportInfo(Schema):
+    """What an import of chats brought in."""
+
+    conversations: tuple[ImportedChatInfo, ...]
+    new_participants: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class ChatExportInfo(Schema):
+    """Where a conversation was written, and how many messages were written or appended."""
+
+    path: str
+    format: str
+    title: str
+    messages: int
+    warnings: tuple[str, ...]
+
+
 def describe_card(card: CardTexts) -> CardInfo:
     """Describe a character card."""
     return describe(CardInfo, card)
@@ -141,3 +171,13 @@ def describe_page(page: HistoryPage, names: Participants) -> HistoryPageInfo:
 def describe_found_message(found: FoundMessage, names: Participants) -> FoundMessageInfo:
     """Describe a message that a search found."""
     return FoundMessageInfo(conversation_id=found.conversation_id, message=describe_message(found.message, names))
+
+
+def describe_chat_import(report: ChatImportReport, language: str) -> ChatImportInfo:
+    """Describe what an import of chats brought in."""
+    return describe(ChatImportInfo, report, language)
+
+
+def describe_chat_export(report: ChatExportReport, language: str) -> ChatExportInfo:
+    """Describe what an export of a conversation wrote."""
+    return describe(ChatExportInfo, report, language)

@@ -1,0 +1,357 @@
+"""Chat files come in and go out without loss: sessions on disk, and those of SillyTavern (cht-5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.store.store import Store
+from fabula.workspace import chat_files
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from tests.formats.chats.files_of_versions import EARLY, GROUP_EARLY, MIDDLE, VERSIONS, decode, encode
+
+
+@pytest.fixture
+def party(store: Store) -> Iterator[ProjectHandle]:
+    """A project with a player and a persona."""
+    projects.create(store, "Party", project_id="party")
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        project.participants.ensure_player("Ann")
+        project.participants.add("Mara Venn", aliases=("Mara",))
+        yield project
+
+
+def bring_in(project: ProjectHandle, path: Path, rows: list[dict[str, Any]]) -> str:
+    """Import a chat file; return the id of the conversation."""
+    path.write_bytes(encode(rows))
+    (imported,) = project.chat_files.import_files(path).conversations
+    return imported.id
+
+
+def read_texts(project: ProjectHandle, conversation: str) -> list[str]:
+    return [one.content for one in project.conversations.read_page(conversation, limit=1000).messages]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_chat_file_comes_in_and_goes_out_field_by_field(party: ProjectHandle, tmp_path: Path, version: str) -> None:
+    rows = VERSIONS[version]
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    report = party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert report.warnings == ()
+    again = decode((tmp_path / "again.jsonl").read_bytes())
+    assert len(again) == len(rows)
+    for before, after in zip(rows, again, strict=True):
+        assert list(after) == list(before)
+        for name, value in before.items():
+            assert after[name] == value, name
+
+
+def test_swipes_are_siblings_and_the_chosen_one_goes_on(party: ProjectHandle, tmp_path: Path) -> None:
+    conversation = bring_in(party, tmp_path / "chat.jsonl", EARLY)
+    path = party.conversations.read_page(conversation).messages
+    assert [one.content for one in path] == ["The lamp is out.", "Who put it out?", "The wind.", "I see."]
+    siblings = party.conversations.list_siblings(conversation, path[2].id)
+    assert [one.content for one in siblings] == ["Nobody.", "The wind.", "I did.\n*She laughs.*"]
+    assert path[3].parent_id == path[2].id
+    assert {one.speaker for one in siblings} == {"persona:Mara Venn#1"}
+
+
+def test_alternate_greetings_are_siblings_at_the_beginning(party: ProjectHandle, tmp_path: Path) -> None:
+    conversation = bring_in(party, tmp_path / "chat.jsonl", MIDDLE)
+    first = party.conversations.read_page(conversation).messages[0]
+    assert first.content == "Good evening."
+    greetings = party.conversations.list_siblings(conversation, first.id)
+    assert [one.content for one in greetings] == ["Good morning.", "Good evening."]
+    assert [one.parent_id for one in greetings] == [None, None]
+
+
+def test_another_swipe_chosen_here_is_the_chosen_one_in_the_file(party: ProjectHandle, tmp_path: Path) -> None:
+    rows = VERSIONS["late"][:2]
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    party.conversations.select(conversation, "1")
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    line = decode((tmp_path / "again.jsonl").read_bytes())[1]
+    assert (line["mes"], line["swipe_id"], line["swipes"]) == ("灯亮着。", 0, rows[1]["swipes"])
+    assert (line["extra"], line["gen_started"]) == ({"model": "a"}, "x")
+    assert line["swipe_info"] == rows[1]["swipe_info"]
+
+
+def test_a_correction_and_a_new_answer_are_written(party: ProjectHandle, tmp_path: Path) -> None:
+    conversation = bring_in(party, tmp_path / "chat.jsonl", EARLY)
+    path = party.conversations.read_page(conversation).messages
+    party.conversations.correct(conversation, path[2].id, "The tide.")
+    party.conversations.record(conversation, "The sea.", speaker="Mara Venn", after=path[1].id)
+    party.conversations.select(conversation, path[3].id)
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    line = decode((tmp_path / "again.jsonl").read_bytes())[3]
+    assert line["mes"] == "The tide."
+    assert line["swipes"] == ["Nobody.", "The tide.", "I did.\r\n*She laughs.*", "The sea."]
+    assert line["swipe_id"] == 1
+
+
+def test_what_follows_on_from_other_branches_is_said_to_be_left_out(party: ProjectHandle, tmp_path: Path) -> None:
+    conversation = bring_in(party, tmp_path / "chat.jsonl", EARLY)
+    other = party.conversations.list_siblings(conversation, "3")[0]
+    party.conversations.record(conversation, "Then why?", speaker="You", after=other.id)
+    party.conversations.select(conversation, "6")
+    report = party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert [str(one) for one in report.warnings] == ["1 message of another branch is not in the file."]
+
+
+def test_hidden_messages_and_the_narrator_are_told_apart(party: ProjectHandle, tmp_path: Path) -> None:
+    conversation = bring_in(party, tmp_path / "chat.jsonl", MIDDLE)
+    path = party.conversations.read_page(conversation).messages
+    assert [(one.role, one.final, bool(one.speaker)) for one in path] == [
+        ("assistant", True, True),
+        ("user", True, True),
+        ("system", True, False),
+        ("assistant", False, True),
+        ("assistant", True, True),
+    ]
+
+
+def test_speakers_are_matched_by_their_whole_name_or_added(party: ProjectHandle, tmp_path: Path) -> None:
+    party.participants.add("Bobby")
+    (tmp_path / "group.jsonl").write_bytes(encode(GROUP_EARLY))
+    report = party.chat_files.import_files(tmp_path / "group.jsonl")
+    assert report.new_participants == ("Bo",)
+    assert report.conversations[0].participants == ("Mara Venn", "Bo", "Ann")
+    assert report.conversations[0].alternatives == 1
+    assert [one.name for one in party.participants.list_all()].count("Ann") == 1
+
+
+def test_a_user_and_a_character_of_one_name_stay_two(party: ProjectHandle, tmp_path: Path) -> None:
+    rows = [
+        {"user_name": "Kit", "character_name": "Kit", "create_date": 1},
+        {"name": "Kit", "is_user": False, "mes": "Hello."},
+        {"name": "Kit", "is_user": True, "mes": "Hello."},
+    ]
+    conversation = bring_in(party, tmp_path / "kit.jsonl", rows)
+    assert len({one.speaker for one in party.conversations.read_page(conversation).messages}) == 2
+
+
+def test_a_whisper_and_a_late_comer_stay_secret_through_both_formats(party: ProjectHandle, tmp_path: Path) -> None:
+    party.participants.add("Bo")
+    party.conversations.start(("Ann", "Mara"), title="Pier")
+    party.conversations.record("Pier", "Before Bo came.", speaker="Ann")
+    party.conversations.join("Pier", "Bo")
+    party.conversations.record("Pier", "For Ann alone.", speaker="Mara", audience=("Ann",))
+    party.conversations.record("Pier", "For all.", speaker="Bo")
+    before = hear(party, "Pier")
+    assert before["Bo"] == ["For all."]
+    party.chat_files.export_file("Pier", tmp_path / "pier.jsonl")
+    session = Path(party.chat_files.export_file("Pier", tmp_path / "root").path)
+    party.conversations.delete("Pier")
+    for path in (tmp_path / "pier.jsonl", session):
+        (imported,) = party.chat_files.import_files(path).conversations
+        assert hear(party, imported.id) == before
+        party.conversations.delete(imported.id)
+
+
+def hear(project: ProjectHandle, conversation: str) -> dict[str, list[str]]:
+    """What each participant heard, by name."""
+    details = project.conversations.get(conversation)
+    heard: dict[str, list[str]] = {}
+    for said in project.conversations.read_page(conversation, limit=100).messages:
+        for listener in details.attendance.find_listeners(said) or ():
+            heard.setdefault(details.participants.name_of(listener), []).append(said.content)
+    return heard
+
+
+def test_a_conversation_made_here_is_a_chat_file_that_can_be_read_again(party: ProjectHandle, tmp_path: Path) -> None:
+    party.conversations.start(("Ann", "Mara"), title="Pier")
+    party.conversations.record("Pier", "Who lit the lamp?", speaker="Ann")
+    party.conversations.record("Pier", "It was me.", speaker="Mara")
+    party.chat_files.export_file("Pier", tmp_path / "pier.jsonl")
+    header, *rows = decode((tmp_path / "pier.jsonl").read_bytes())
+    assert (header["user_name"], header["character_name"]) == ("Ann", "Mara Venn")
+    assert [(row["name"], row["is_user"], row["mes"]) for row in rows] == [
+        ("Ann", True, "Who lit the lamp?"),
+        ("Mara Venn", False, "It was me."),
+    ]
+    party.conversations.delete("Pier")
+    (imported,) = party.chat_files.import_files(tmp_path / "pier.jsonl").conversations
+    assert (imported.title, read_texts(party, imported.id)) == ("pier", ["Who lit the lamp?", "It was me."])
+
+
+def test_the_same_chat_is_not_imported_twice(party: ProjectHandle, tmp_path: Path) -> None:
+    bring_in(party, tmp_path / "chat.jsonl", EARLY)
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.import_files(tmp_path / "chat.jsonl")
+    assert refused.value.code is Code.STORE_DUPLICATE
+    (tmp_path / "other.jsonl").write_bytes(encode(MIDDLE))
+    report = party.chat_files.import_files(tmp_path)
+    assert [one.title for one in report.conversations] == ["other"]
+    assert any("the same chat is here already: chat" in str(one) for one in report.warnings)
+
+
+def test_nothing_is_imported_of_a_folder_with_a_broken_chat(party: ProjectHandle, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(encode(EARLY))
+    (tmp_path / "b.jsonl").write_bytes(encode(EARLY[:2]) + b'\n{"mes": 5}\n')
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.import_files(tmp_path)
+    assert "b.jsonl, line 3: `mes` must be a text" in refused.value.sentence
+    assert party.conversations.list_all() == []
+    assert [one.name for one in party.participants.list_all()] == ["Mara Venn", "Ann"]
+
+
+def test_a_chat_of_endless_new_names_is_refused(
+    party: ProjectHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_files, "MAX_NEW_PARTICIPANTS", 3)
+    (tmp_path / "chat.jsonl").write_bytes(encode([{"name": f"N{n}", "mes": "a"} for n in range(4)]))
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.import_files(tmp_path / "chat.jsonl")
+    assert refused.value.code is Code.IMPORT_TOO_LARGE
+    assert len(party.participants.list_all()) == 2
+
+
+def test_an_import_can_be_undone(party: ProjectHandle, tmp_path: Path) -> None:
+    bring_in(party, tmp_path / "chat.jsonl", EARLY)
+    party.changes.undo()
+    assert party.conversations.list_all() == []
+
+
+def test_appending_to_a_chat_file_adds_only_what_is_new(party: ProjectHandle, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    conversation = bring_in(party, path, EARLY)
+    assert party.chat_files.export_file(conversation, path, append=True).messages == 0
+    assert path.read_bytes() == encode(EARLY)
+    party.conversations.record(conversation, "Good night.", speaker="Mara")
+    assert party.chat_files.export_file(conversation, path, append=True).messages == 1
+    assert path.read_bytes().startswith(encode(EARLY) + b"\n")
+    assert [row["mes"] for row in decode(path.read_bytes())[1:]][-1] == "Good night."
+    party.conversations.correct(conversation, "1", "The lamp is lit.")
+    before = path.read_bytes()
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.export_file(conversation, path, append=True)
+    assert refused.value.code is Code.EXPORT_REFUSED
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["chat.jsonl"]
+
+
+def write_session(folder: Path, lines: list[dict[str, Any]], meta: dict[str, Any] | None) -> None:
+    folder.mkdir(parents=True)
+    (folder / "messages.jsonl").write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    if meta is not None:
+        (folder / "meta.json").write_text(json.dumps(meta))
+
+
+LINES: list[dict[str, Any]] = [
+    {
+        "id": "m1",
+        "role": "user",
+        "participant_id": "player:7",
+        "content": "早上好",
+        "timestamp": "2025-01-02T03:04:05.000Z",
+    },
+    {
+        "id": "m2",
+        "role": "assistant",
+        "participant_id": "opus",
+        "content": "Good morning.",
+        "timestamp": "2025-01-02T03:04:06.5Z",
+        "usage": {"input": 10, "output": 3},
+        "mood": {"cat": "calm"},
+    },
+    {"id": 3, "role": "tool", "participant_id": None, "content": "42", "timestamp": 1735787047, "tags": ["a"]},
+]
+META: dict[str, Any] = {
+    "title": "Breakfast",
+    "mode": "quiz",
+    "mode_state": {"scores": {"opus": 2}},
+    "created_at": "2025-01-02T03:04:05.000Z",
+    "updated_at": "2025-01-02T03:04:06.500Z",
+    "parent_thread": "cat-cafe",
+    "starred": True,
+}
+
+
+def test_a_session_comes_in_and_goes_out_with_fields_that_are_not_known(party: ProjectHandle, tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "threads" / "cat-cafe" / "sessions" / "s-1"
+    write_session(folder, LINES, META)
+    (imported,) = party.chat_files.import_files(tmp_path).conversations
+    record = party.conversations.get(imported.id).record
+    assert (record.id, record.title, record.mode, record.mode_state) == (
+        "s-1",
+        "Breakfast",
+        "quiz",
+        {"scores": {"opus": 2}},
+    )
+    report = party.chat_files.export_file("Breakfast", tmp_path / "out")
+    out = tmp_path / "out" / "logs" / "threads" / "cat-cafe" / "sessions" / "s-1"
+    assert report.path == str(out)
+    again = decode((out / "messages.jsonl").read_bytes())
+    for before, after in zip(LINES, again, strict=True):
+        assert after == {**after, **before}
+        assert after.keys() == before.keys()
+    meta = json.loads((out / "meta.json").read_text())
+    assert {**meta, **META, "updated_at": meta["updated_at"]} == meta
+    assert meta["updated_at"] > META["updated_at"]
+    assert not list(out.glob("._*"))
+
+
+def test_the_newer_layout_wins_and_the_older_one_is_read_too(party: ProjectHandle, tmp_path: Path) -> None:
+    threads = tmp_path / "logs" / "threads"
+    write_session(threads / "s-1", LINES[:1], META)
+    write_session(threads / "cats" / "sessions" / "s-1", LINES, META)
+    write_session(threads / "s-2", [{**LINES[0], "id": "m9", "content": "older"}], {})
+    report = party.chat_files.import_files(tmp_path)
+    assert {one.id: one.messages for one in report.conversations} == {"s-1": 3, "s-2": 1}
+    assert any("both layouts" in str(one) for one in report.warnings)
+    (imported,) = party.chat_files.import_files(threads / "s-1" / "messages.jsonl").conversations
+    assert imported.messages == 1
+
+
+def test_appending_to_a_session_adds_only_what_is_new_under_its_lock(party: ProjectHandle, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "s-1"
+    write_session(folder, LINES, META)
+    party.chat_files.import_files(folder)
+    party.conversations.record("Breakfast", "And you?", speaker="player:7")
+    before = (folder / "messages.jsonl").read_bytes()
+    assert party.chat_files.export_file("Breakfast", folder, append=True).messages == 1
+    assert party.chat_files.export_file("Breakfast", folder, append=True).messages == 0
+    after = (folder / "messages.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert decode(after)[-1]["content"] == "And you?"
+    assert "parent_id" not in decode(after)[-1]
+    (folder / "._session.lock").write_text("")
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.export_file("Breakfast", folder, append=True)
+    assert refused.value.code is Code.EXPORT_REFUSED
+
+
+def test_a_branch_that_is_appended_names_its_parent_and_is_read_as_a_branch(
+    party: ProjectHandle, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sessions" / "s-1"
+    write_session(folder, LINES, META)
+    party.chat_files.import_files(folder)
+    party.conversations.record("Breakfast", "Good night.", speaker="opus", after="m1")
+    party.conversations.correct("Breakfast", "m1", "早")
+    report = party.chat_files.export_file("Breakfast", folder, append=True)
+    assert any("corrected since" in str(one) for one in report.warnings)
+    assert decode((folder / "messages.jsonl").read_bytes())[-1]["parent_id"] == "m1"
+    party.conversations.delete("Breakfast")
+    (imported,) = party.chat_files.import_files(folder).conversations
+    assert read_texts(party, imported.id) == ["早上好", "Good night."]
+
+
+def test_a_session_of_another_conversation_is_not_appended_to(party: ProjectHandle, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "s-1"
+    write_session(folder, LINES, META)
+    party.conversations.start(("Ann", "Mara"), title="Pier")
+    party.conversations.record("Pier", "Who lit the lamp?", speaker="Ann")
+    for append in (True, False):
+        with pytest.raises(FabulaError) as refused:
+            party.chat_files.export_file("Pier", folder, append=append)
+        assert refused.value.code is Code.EXPORT_REFUSED
+    assert decode((folder / "messages.jsonl").read_bytes()) == LINES
