@@ -218,6 +218,7 @@ def test_a_book_whose_series_is_removed_has_its_own_codex_only(workspace: Worksp
 def test_a_series_has_prompts_of_its_own_and_knowledge_of_its_own(workspace: Workspace) -> None:
     with workspace.store.write(project="coast") as tx:
         edits.update(tx, "will", {"known_to": []})
+        edits.create(tx, Entry(id="cole", type="character", name="Cole"))
         knowledge.put(tx, KnownFact(fact="codex:entity:will", knower="mara"))
     project = workspace.project("one")
     for character, visible in (("mara", True), ("cole", False)):

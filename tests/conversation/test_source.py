@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fabula.context.engine import Engine
 from fabula.context.request import Request
 from fabula.context.trace import Reason
 from fabula.conversation.model import Conversations, Message
-from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.relevance import NEEDED
 from fabula.workspace.sources import all_sources
@@ -38,13 +35,6 @@ def test_they_belong_to_the_immediate_layer_and_stand_behind_the_text() -> None:
 def test_without_a_conversation_nothing_is_told_of_it() -> None:
     fabula = story(chapter(1, "One."), talk=make_messages(3))
     assert "Message 0" not in everything(ask(fabula))
-
-
-def test_a_conversation_that_there_is_not_is_refused() -> None:
-    fabula = story(chapter(1, "One."), talk=make_messages(3))
-    with pytest.raises(FabulaError, match="desk") as caught:
-        ask(fabula, conversation_id="another")
-    assert caught.value.code is Code.STORE_NOT_FOUND
 
 
 def test_the_newest_messages_stay_and_the_oldest_go() -> None:

@@ -311,7 +311,7 @@ class ProjectHandle:
     ) -> tuple[View, ContinuityKeys, Result]:
         check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
-        if not _has_known_ids(request, view):
+        if self.store is not None and not _has_known_ids(request, view):
             check_types(request)
             request = self._resolve_names(request, view)
             view = self.view_with(request.conversation_id)
