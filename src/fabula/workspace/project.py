@@ -18,7 +18,7 @@ from fabula.codex import Codex
 from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Attachment, Principal, Request, check_types
+from fabula.context.request import Attachment, Principal, Request, validate_request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
@@ -191,8 +191,7 @@ class ProjectHandle:
             principal=self.principal,
             **{**given, **lists},
         )
-        check_types(request)
-        return self._resolve_names(request, view)
+        return self._resolve_names(validate_request(request), view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
         """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).
@@ -287,10 +286,10 @@ class ProjectHandle:
     def _assemble(
         self, assemble: Callable[..., Result], request: Request, working_memory: WorkingMemory
     ) -> tuple[View, ContinuityKeys, Result]:
+        request = validate_request(request)
         check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
         if not _has_known_ids(request, view):
-            check_types(request)
             request = self._resolve_names(request, view)
             view = self.view_with(request.conversation_id)
         request = replace(_resolve(request, view), principal=self.principal)
