@@ -18,6 +18,7 @@ from fabula.core.fragment import Role
 from fabula.core.messages import message, plural
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
@@ -45,7 +46,7 @@ class ConversationVerbs(ProjectVerbs):
             return edits.get_conversation(tx, edits.start_conversation(tx, participants=ids, title=title, mode=mode))
 
     def list_all(
-        self, participants: Sequence[str] = (), *, match: ParticipantMatch = "subset", limit: int | None = None
+        self, participants: Sequence[str] = (), *, match: ParticipantMatch = "subset", limit: PositiveInt | None = None
     ) -> list[ConversationDetails]:
         """List conversations, the latest first: all, or those in which these take part."""
         view = self._view
@@ -125,7 +126,9 @@ class ConversationVerbs(ProjectVerbs):
             )
             return history.record_message(tx, ident, new)
 
-    def read_page(self, conversation: str, *, before: str | None = None, limit: int | None = None) -> HistoryPage:
+    def read_page(
+        self, conversation: str, *, before: str | None = None, limit: PositiveInt | None = None
+    ) -> HistoryPage:
         """Read the newest messages of the active path, or those before a message; a page at a time, without end."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
@@ -160,7 +163,7 @@ class ConversationVerbs(ProjectVerbs):
             ident = _find_message(tx, conversation, message_name)
             return history.delete_message(tx, ident, expected=expected_version)
 
-    def search(self, text: str, *, conversation: str | None = None, limit: int = 20) -> list[FoundMessage]:
+    def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
         """Find messages that contain a text, the newest first."""
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)

@@ -86,7 +86,7 @@ class ParticipantVerbs(ProjectVerbs):
         self, name: str, *, expected_version: int | None = None, **fields: Unpack[ParticipantFields]
     ) -> Participant:
         """Change a participant; another persona text is another revision."""
-        values = select_given(fields, ParticipantFields)
+        values = select_given(fields)
         if "new_name" in values:
             values["name"] = values.pop("new_name")
         if "aliases" in values:

@@ -36,6 +36,7 @@ from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
+from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
 from fabula.workspace.names import (
@@ -116,6 +117,7 @@ class RequestFields(TypedDict, total=False):
     attachments: Sequence[Attachment]
 
 
+@check_verbs
 class ProjectHandle:
     """An open project. Threads may share it."""
 
@@ -311,7 +313,7 @@ class ProjectHandle:
         return choose_model(self.store, self.id, user=self.principal.user, **wish)
 
     def write(
-        self, request: Request, choice: ModelChoice | None = None, *, variants: int = 1
+        self, request: Request, choice: ModelChoice | None = None, *, variants: PositiveInt = 1
     ) -> AsyncGenerator[WritingEvent, None]:
         """Let a model write and yield its answers as they come; close the generator to stop it."""
         from fabula.workspace.writing import write_answers
@@ -347,7 +349,7 @@ class ProjectHandle:
         with self.store.read(project=self.id) as reading:
             return load_working_memory(reading, now)
 
-    def export(self, path: Path, *, overwrite: bool = False) -> None:
+    def export(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
         check_unlimited(self.principal)
         from fabula.formats.manuscripts.files import write_manuscript
@@ -356,11 +358,11 @@ class ProjectHandle:
         project = self.view.project
         with require_store(self).read(project=project.id) as reading:
             book = make_draft(reading, title=project.title, language=project.language)
-        write_manuscript(book, path, overwrite=overwrite)
+        write_manuscript(book, Path(path), overwrite=overwrite)
 
     def save(
         self,
-        path: Path | None = None,
+        path: str | Path | None = None,
         *,
         with_person: bool = True,
         overwrite: bool = False,
@@ -374,7 +376,7 @@ class ProjectHandle:
         from fabula.store.save.saving import make_slug
         from fabula.workspace.carried_facts import save_complete
 
-        target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
+        target = Path(path or f"{make_slug(self.view.project.title) or 'project'}.fabula")
         if target.exists() and not overwrite:
             raise FabulaError(
                 Code.EXPORT_REFUSED,
