@@ -21,7 +21,7 @@ from fabula.store.transaction import ReadTransaction
 from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import PLAYER
-from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 PAGE_SIZE = "History.HistoryPageSize"
 LAST = "last"  # the newest message of the active path
@@ -41,7 +41,7 @@ class ConversationVerbs(ProjectVerbs):
     def start(self, participants: Sequence[str] = (), *, title: str = "", mode: str = "") -> ConversationRecord:
         """Start a conversation with these participants, by id, name or alias."""
         view = self._view
-        with self._write() as tx:
+        with self._write(label_addition(message("conversation"), title or ", ".join(participants) or "…")) as tx:
             ids = [find_participant(view, tx, name) for name in participants]
             return edits.get_conversation(tx, edits.start_conversation(tx, participants=ids, title=title, mode=mode))
 
