@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fabula.context import Fragment, FunctionSource, Layer, View
+from fabula.context.request import SourceRequest
 from fabula.core.errors import Code, FabulaError
 from fabula.workspace import ProjectHandle, Workspace
 from fabula.workspace.arguments import PositiveInt, check_arguments, check_verbs
@@ -200,3 +202,18 @@ def test_every_verb_of_a_class_is_checked_and_keeps_its_signature() -> None:
     assert check_arguments(Verbs._private)(Verbs(), "x") == "x"
     with pytest.raises(TypeError):
         Verbs().count()  # type: ignore[call-arg]
+
+
+def test_a_workspace_asks_sources_of_its_own_with_every_recipe(tmp_path: Path) -> None:
+    def offer(request: SourceRequest, view: View) -> list[Fragment]:
+        fields: Any = {"layer": Layer.RETRIEVED, "project_id": view.project.id, "score": 0.9}
+        return [Fragment(source="weather:1", text="A gale.", **fields)]
+
+    weather = FunctionSource(name="weather", function=offer)
+    with Workspace.open(tmp_path / "data", sources=[weather]) as workspace:
+        project = workspace.create_project("B")
+        project.chapters.add("One", "It rained.")
+        for recipe in ("novel", "chat"):
+            result = project.assemble(project.request(recipe=recipe, additional_input="Go on."))
+            assert "A gale." in result.prompt
+            assert not any("weather" in warning for warning in result.warnings)

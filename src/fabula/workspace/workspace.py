@@ -7,7 +7,7 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from fabula.context.engine import Engine, EngineSettings
+    from fabula.context.gather import Source
     from fabula.context.request import Principal
     from fabula.core.view import View
     from fabula.jobs.model import JobState
@@ -57,23 +58,35 @@ class Workspace:
     """An open store with its projects. Threads may share it; close it, or use it in a `with` block."""
 
     def __init__(
-        self, store: Store, *, settings: EngineSettings | None = None, meaning: SemanticSearch | None = None
+        self,
+        store: Store,
+        *,
+        settings: EngineSettings | None = None,
+        meaning: SemanticSearch | None = None,
+        sources: Iterable[Source] = (),
     ) -> None:
-        """Take over an open store. `meaning` compares passages by meaning, whatever the settings say."""
+        """Take over an open store. `meaning` compares passages by meaning, whatever the settings say.
+
+        `sources` are asked for fragments beside those of the project, with every recipe.
+        """
         store.hooks.on_first_write(self._connect_triggers)
         self.store = store
         self._queued_jobs: set[tuple[str, str]] = set()  # by this process: project and key
         self._settings = settings
         self._meaning = meaning
+        self._more_sources = tuple(sources)
         self._worker: Worker | None = None
 
     @classmethod
-    def open(cls, location: str | Path | None = None, *, worker: bool = False) -> Workspace:
+    def open(
+        cls, location: str | Path | None = None, *, worker: bool = False, sources: Iterable[Source] = ()
+    ) -> Workspace:
         """Open a data folder, a database file or a PostgreSQL address; the usual data folder by default.
 
-        The store is made or brought up to date first. With `worker`, background jobs run in this process.
+        The store is made or brought up to date first. With `worker`, background jobs run in this process. `sources`
+        are asked for fragments beside those of the project, with every recipe.
         """
-        workspace = cls(Store.open(location))
+        workspace = cls(Store.open(location), sources=sources)
         if worker:
             workspace.start_worker()
         return workspace
@@ -89,13 +102,19 @@ class Workspace:
     @cached_property
     def engine(self) -> Engine:
         """The one engine of this process."""
+        from msgspec.structs import replace
+
         from fabula.context.engine import Engine, EngineSettings
+        from fabula.context.recipes import RECIPES
         from fabula.llm.local_model import find_counted_model, load_tokenizer
         from fabula.settings.values import read_machine_limits
         from fabula.workspace.sources import all_sources
 
+        names = tuple(source.name for source in self._more_sources)
+        recipes = {name: replace(one, sources=(*one.sources, *names)) for name, one in RECIPES.items()}
         return Engine(
-            all_sources(self._embedding),
+            (*all_sources(self._embedding), *self._more_sources),
+            recipes=recipes if names else RECIPES,
             settings=self._settings or EngineSettings(limits=read_machine_limits()),
             tokenizer_for=load_tokenizer,
             model_for=find_counted_model,
