@@ -299,7 +299,6 @@ def test_a_book_is_shown_with_secondary_keys_place_and_order(desk: Desk) -> None
 
 
 def test_keys_between_commas_are_keys_of_their_own_and_an_entry_goes_by_its_name(desk: Desk) -> None:
-    desk.run("new", "Coast")
     desk.run("lorebook", "new", "Coast", "Harbour")
     desk.run("lorebook", "add", "Coast", "Harbour", "key=Mara,Venn", "content=A pilot.", "comment=Pilot")
     desk.run("lorebook", "edit", "Coast", "Harbour", "Pilot", "keysecondary=/a,b/i, c")
