@@ -12,13 +12,16 @@ from fabula.context import (
     Code,
     Engine,
     FabulaError,
+    Fragment,
     FunctionSource,
     Perspective,
     Principal,
     Reason,
     Request,
+    View,
 )
-from fabula.context.recipes import Condition, InjectionStrategy, Node, Preset
+from fabula.context.recipes import NOVEL, Condition, InjectionStrategy, Node, Preset, Recipe
+from fabula.context.request import SourceRequest
 from tests.context.bad import SAME, refuses, unharmed
 from tests.context.builders import ask, chunk, engine, refused
 
@@ -145,3 +148,14 @@ def test_a_principal_without_a_user_is_refused(user: Any) -> None:
     assert caught.value.code is Code.REQUEST_INVALID
     with pytest.raises(FabulaError):
         replace(Request(project_id="p").principal, user=user)
+
+
+def test_the_warning_of_a_source_that_fails_names_the_type_of_the_error() -> None:
+    def fail(request: SourceRequest, view: View) -> list[Fragment]:
+        raise ZeroDivisionError("of the story")
+
+    recipe = Recipe(name="mine", preset=NOVEL.preset, sources=("lore",))
+    assembler = Engine([FunctionSource(name="lore", function=fail)], recipes={"mine": recipe})
+    result = assembler.assemble(Request(project_id="p", recipe="mine"))
+    assert any("lore could not be read (ZeroDivisionError)" in warning for warning in result.warnings)
+    assert not any("of the story" in warning for warning in result.warnings)
